@@ -90,7 +90,7 @@ class Analyst:
                 method, self._url + path, auth=self._sign, **content, **settings
             ) as answer:
                 return _read(answer)
-        # Every error of requests is an OSError; its text may contain the address with the query.
+        # Every RequestException is an OSError; its text may contain the address with the query.
         except OSError as error:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
 
@@ -109,7 +109,7 @@ def _parsed(read: Callable[[], Answer]) -> Answer:
 
 def _read(answer: "requests.Response") -> Any:
     """Return the JSON of a response; raises Refused for a problem, Unreachable for anything else."""
-    # Streamed, so that an endless response ends at the limit instead of filling the memory.
+    # Streamed, so that an endless response is cut off before it fills the memory.
     data = bytearray()
     for chunk in answer.iter_content(2**16):
         data += chunk

@@ -6,7 +6,7 @@ The metadata of a field:
 - `description`: for help, docstrings and OpenAPI;
 - `choices`: its legal values, if they are few;
 - `schema`: JSON schema of its text in a query, in addition to choices and default;
-- `json`: its type in a result, if that is a different one.
+- `json`: its type in a result, if it differs.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ def takes_fields_of(
 
         ours, theirs = signature(method), signature(declared)
         owner, survey, _ = ours.parameters.values()
-        # So that help and the API page show the fields.
+        # For `help` and the API page, which show this signature.
         vars(call)["__signature__"] = ours.replace(
             parameters=[owner, survey, *theirs.parameters.values()]
         )

@@ -11,7 +11,7 @@ AnalystError
 class AnalystError(Exception):
     """Base class of this package's errors.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and how to fix it, ``field`` names the invalid input.
+    ``code`` is a stable slug; ``detail`` says what is wrong and how to fix it; ``field`` names the invalid input.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -25,7 +25,7 @@ class AnalystError(Exception):
 
 
 class Unreachable(AnalystError):
-    """No response, or none from a Frankly server; the same request may be sent again."""
+    """No response, none from a Frankly server, or an address to which the key must not be sent."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code="network")
@@ -42,5 +42,5 @@ class Refused(AnalystError):
 class InvalidRequest(AnalystError):
     """A request that this client refuses without sending it.
 
-    ``code`` is the code that the server would use: targets_invalid or unsupported.
+    ``code`` is one of the server's codes: targets_invalid or unsupported.
     """

@@ -18,13 +18,13 @@ Ask = Callable[[Any, str | None], "Estimates"]
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """All rows of a survey's estimates; iterate over them, print them, write them as CSV.
+    """The rows of a survey's estimates, to iterate over, print or write as CSV.
 
-    insufficient : question id, or "id (group)" -> how many more reports it needs for an estimate.
+    insufficient : question id, or "id (group)" -> number of reports that are missing for an estimate.
     covariances : (question, group) -> covariance matrix of the question's estimates in the order of
         its rows, None if unknown.
     body : the server's response, which `frankly replay` can recompute.
-    ask : requests other targets; None if these estimates did not come from a server.
+    ask : function that requests other targets; None if these estimates did not come from a server.
     language : language of the labels; None for the survey's first language.
     """
 

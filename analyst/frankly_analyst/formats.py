@@ -30,7 +30,7 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
 
     language : language of the labels.
 
-    Raises KeyError, TypeError or AttributeError if `answer` has another shape.
+    Raises KeyError, TypeError, AttributeError or StopIteration if `answer` has another shape.
     """
     table = []
     for question in answer["questions"]:
@@ -80,6 +80,6 @@ def _cell(value: Any) -> Any:
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:
     """Return the lines as a pyarrow table; `arrow` is the module pyarrow."""
     types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-    # Declared, not inferred: a column with only missing values would get the type null.
+    # Types are declared: inferred ones would be null for a column with only missing values.
     schema = arrow.schema([(name, types[kind]) for name, kind in _KINDS.items()])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)

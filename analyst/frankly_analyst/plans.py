@@ -9,7 +9,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The margin that n reports give whatever the true shares are, as far as `method` is exact.
+    """Planned number of reports, privacy level and margin; the margin holds for all true shares.
 
     solve_for : the quantity computed, "n", "epsilon" or "margin". n : number of reports.
     epsilon : nats as text, None if a mechanism was given.

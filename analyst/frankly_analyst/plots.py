@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frankly_analyst import svg
 
-# Labels are above their bars, so that the plot is readable on a phone.
+# Labels are above their bars, so that plots fit on a phone.
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 22, 62, 46, 4, 28
 STROKE, WHISKER = "#174ea6", 'class="whisker" stroke="#123" stroke-width="2"'
 _CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
@@ -19,7 +19,7 @@ _CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """Share with its interval; a known `truth` (in demonstrations) is drawn as a diamond.
+    """Share with its interval; the `truth`, if known (in demonstrations), is drawn as a diamond.
 
     low, high : None for an estimate without an interval, which gets no whisker.
     """

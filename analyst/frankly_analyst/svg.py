@@ -53,11 +53,11 @@ class Axis:
         low, high = min(finite), max(finite)
         if log:
             low, high = math.log10(low), math.log10(high)
-        # A single value still needs an axis of some length.
+        # Even a single value needs an axis with a length.
         if high - low < 1e-12 * max(1.0, abs(high)):
             low, high = low - 0.5, high + 0.5
         room = 0.03 * (high - low)
-        # Zero is included if it is near: an axis that starts above it exaggerates differences.
+        # Zero is included if it is near, because an axis that starts above it exaggerates differences.
         low = 0.0 if not log and 0 <= low < 0.35 * high else low - room
         return cls(low, high + room, start, end, _round_step(high + room - low, 5), log)
 

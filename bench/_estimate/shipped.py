@@ -18,10 +18,10 @@ from frankly_protocol.mechanisms import (
     ProductMechanism,
 )
 from frankly_server.forms import part_table
+from frankly_server.joint_tables import is_estimable
 from frankly_server.requests.design import design_json
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
-from frankly_server.told import tells_every_cell
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +74,7 @@ def _parts(name: str, form: AgreementMechanism) -> Iterator[Shipped]:
     tables = set()
     for part, questions in enumerate(form.parts):
         table = part_table(form, (part,))
-        if table.weights not in tables and tells_every_cell(form, (part,)):
+        if table.weights not in tables and is_estimable(form, (part,)):
             tables.add(table.weights)
             sizes = tuple(form.choices[question] for question in questions)
             yield Shipped(f"{name}: part {part}", table, None, sizes, USUAL)

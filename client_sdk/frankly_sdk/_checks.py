@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Argument checks for the public API, before anything is fetched, drawn or sealed.
 
-Every error is an InvalidInput that names the argument and the way out; none repeats the value.
+Every error is an InvalidInput that names the argument and what is expected; none repeats its value.
 """
 
 import os
@@ -53,7 +53,7 @@ def _or_none(kind: type) -> Callable[[object], bool]:
 
 
 def _offers(*methods: str) -> Callable[[object], bool]:
-    # Duck typing: tests pass transports and clocks of their own.
+    # Checked by methods, not by type: apps and tests pass their own transports and clocks.
     return lambda value: (
         value is None or all(callable(getattr(value, name, None)) for name in methods)
     )
@@ -93,7 +93,7 @@ def require(**arguments: object) -> None:
 
 def time_of(clock: Clock) -> datetime:
     """Return the clock's time; raises InvalidInput unless it is an aware datetime."""
-    # A naive datetime would raise deep inside the checks.
+    # Without this check, a naive datetime would raise TypeError far from its cause.
     now: object = clock.now()
     if not isinstance(now, datetime) or now.tzinfo is None:
         raise InvalidInput(
@@ -118,7 +118,7 @@ def key_fault(key: object) -> InvalidInput | None:
 def each(rows: Iterable[_Row]) -> Iterator[_Row]:
     """Return an iterator over the rows.
 
-    Raises InvalidInput if not iterable.
+    Raises InvalidInput if `rows` is not iterable.
     """
     try:
         return iter(rows)

@@ -90,17 +90,17 @@ class Database:
                 raise
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; none if the store is empty."""
+        """Return the rows of a query; an empty list if the store has no tables yet."""
         connection = self._connection()
-        # The gate too: a child forked in the middle of a read would inherit a lock that is never
-        # released.
+        # The gate too, because a child forked in the middle of a read would inherit a lock that is
+        # never released.
         with connection.lock, _GATE, _translated(self._path):
             return (
                 connection.db.execute(statement, values).fetchall() if self._is_readable() else []
             )
 
     def run(self, statement: str, *values: object) -> None:
-        """Run a statement; inside `transaction`, unless it begins or ends one."""
+        """Run a statement; one that reads or writes rows belongs inside `transaction`."""
         with _translated(self._path):
             self._connection().db.execute(statement, values)
 
@@ -136,8 +136,8 @@ class Database:
     def _finish_overwriting(self) -> None:
         """Overwrite an earlier process's journal, unless another process is using the file.
 
-        That process overwrites the journal after its next erasure, and the next process that opens
-        the file checks again.
+        The other process overwrites the journal after its next erasure, and every process that opens
+        the file later checks again.
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
@@ -229,7 +229,7 @@ def _set_up(db: sqlite3.Connection) -> None:
 
 
 def _overwrite(handle: int) -> None:
-    """Overwrite every chunk that is not all zeros, in place, and sync if there is one."""
+    """Overwrite every chunk that is not all zeros, in place; sync if there was one."""
     offset, is_clean = 0, True
     # In chunks, so that a large journal does not fill the memory.
     while chunk := os.pread(handle, _CHUNK, offset):
@@ -238,7 +238,7 @@ def _overwrite(handle: int) -> None:
             offset += os.pwrite(handle, bytes(len(chunk)), offset)
         else:
             offset += len(chunk)
-    # A sync is slow, and not needed if nothing was overwritten.
+    # A sync is slow, and pointless if nothing was overwritten.
     if not is_clean:
         os.fsync(handle)
 

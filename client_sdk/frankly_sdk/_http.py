@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bare requests adapter: without a session there are no cookies, environment or redirects.
+"""A requests adapter without a session: no cookies, no redirects, nothing from the environment.
 
 Below the adapter, every read from a socket is charged to an allowance of seconds and bytes, so that
-endless headers, chunk sizes or bodies all lead to AllowanceSpent, whether fast or slow.
+endless headers, chunk sizes or bodies raise AllowanceSpent, whether they arrive fast or slowly.
 """
 
 import io
@@ -22,7 +22,7 @@ class AllowanceSpent(OSError):
 
 
 class Allowance(threading.local):
-    """Remaining seconds and bytes of one request; thread-local, as each thread has its own request.
+    """Remaining seconds and bytes of one request; thread-local, because each thread has its own.
 
     timer : returns seconds, from a clock that never runs backwards.
     patience_s : the longest wait for a single read.
@@ -42,7 +42,10 @@ class Allowance(threading.local):
         self.spent = False
 
     def wait_s(self) -> float:
-        """Return the longest time that the next read may wait, in seconds."""
+        """Return the longest time that the next read may wait, in seconds.
+
+        Raises AllowanceSpent if the request is out of time.
+        """
         return min(self._patience_s, self._require(self._deadline - self._timer()))
 
     def charge(self, size: int) -> None:

@@ -2,8 +2,8 @@
 """The log rule (docs/protocol.md §4, step 8): the document is in a witnessed, append-only log.
 
 A device's requests contain nothing that it remembers: it asks for a proof of the document, and for
-all leaf hashes of the head it was shown. Asking for a proof "since the head I saw last" would name
-that head, and a server could recognise each device by showing it a unique head.
+all leaf hashes of the head that the server has just sent. A request for a proof since the last head
+seen would name that head, and a server could recognise a device by showing it a unique head.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from frankly_sdk.errors import NetworkError
 from frankly_sdk.store import LogHead, Store
 
 MAX_ENTRIES = 131_072
-"""The largest log a device checks: 4 MiB of hashes."""
+"""Largest number of entries of a log that a device checks: 4 MiB of hashes."""
 
 Fetch = Callable[[str, int, str], bytes]
 """(path below the server's origin, maximum bytes, content type) -> body; raises NetworkError."""
@@ -45,8 +45,8 @@ class LogRule:
     def require(self, digest: str, *, prefer_kept: bool) -> None:
         """Raise unless the document is logged; stores proof and head in one transaction.
 
-        prefer_kept : use the stored proof while its cosignatures are recent; otherwise it is used
-        only if the server is unreachable.
+        prefer_kept : True to use the stored proof, without a request, while its cosignatures are
+        recent; False to use it only if the server sends no usable response.
 
         Raises LogError, RollbackDetected for a head smaller than one seen before, Equivocation for
         a fork (both heads are kept as evidence), NetworkError.
@@ -57,7 +57,7 @@ class LogRule:
         try:
             data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
         except NetworkError:
-            # Offline, the stored proof is accepted while its cosignatures are recent.
+            # Without the server, a stored proof is accepted while its cosignatures are recent.
             if stored_proof is None or not self._still_good(stored_proof, digest):
                 raise
             return
@@ -82,7 +82,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) Raise unless the last remembered head is a prefix of this one."""
+        """(8.4) Raise unless the entries of the last remembered head are the first ones of this head."""
         before = self._last_head()
         if before is None:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retrieval of a survey, from the store or the server, always through every check."""
+"""Retrieval of a survey from the store or the server; either way it passes every check."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ class Opened:
 
     signed_by : ids of the keys that signed it.
     chain : name of the chain of those keys, `Proven.first_root`.
-    pinned : True if the link named its digest.
+    pinned : True if the link contains its digest.
     logged : True if a witnessed log contains it.
     """
 
@@ -70,11 +70,11 @@ class Opening:
         """Return the survey; `shipped` is the keys document that the app ships with, if any.
 
         A pinned survey that this install has accepted before needs no network, unless the stored
-        keys have expired or did not sign it, or the log's proof is too old. Whenever a document is
-        fetched, the keys are fetched too, so that a withdrawn publisher key is noticed; they must
-        follow from the stored keys, and are stored even if the survey is then refused.
+        keys have expired or did not sign it, or the log's proof is needed and too old. Whenever a
+        document is fetched, the keys are fetched too, so that a withdrawn publisher key is noticed;
+        they must follow from the stored keys, and are stored even if the survey is then refused.
 
-        Raises DocumentRejected or a subclass, InsecureTransport, NetworkError, StoreError.
+        Raises DocumentRejected or a subclass, LinkError, NetworkError, StoreError.
         """
         alias = self._alias(shipped)
         known_keys = self._known_keys(alias, shipped)
@@ -112,18 +112,17 @@ class Opening:
         """Return the newest keys of the server's chain, which must contain the stored keys.
 
         All versions are always fetched: a request for only some would reveal which ones this device
-        has. If the server cannot be reached, stored keys are used until they expire.
+        has. If the server sends no usable response, stored keys are used until they expire.
         """
         try:
             chain = read_chain(self._fetch(self.link.chain_url, MAX_CHAIN_BYTES))
         except NetworkError:
             if known_keys is None or known_keys.chain is None:
                 raise
-            # Stored keys can be used until they expire.
             return _Trusted(accept_keys(known_keys.envelope, self.now), known_keys.chain)
         proven = prove_chain(chain, known_keys, self.now)
         newest = KnownKeys(proven.newest, proven.first_root)
-        # Unchanged keys need no write lock, which other processes may hold.
+        # Unchanged keys are not written again: another process may hold the write lock.
         if self.store.alias_keys(alias) != newest:
             with self.store.transaction():
                 # Read again: another process may have trusted keys of this origin since.
@@ -139,7 +138,8 @@ class Opening:
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
         """Return the document accepted last for this survey, None if there is none.
 
-        A document of an unknown chain is returned if the publisher's present keys signed it.
+        A document of an unknown chain is returned if enough of the publisher's present keys signed
+        it.
         """
         remembered = self.store.survey(trusted.chain, self.link.survey)
         if remembered is not None:
@@ -213,7 +213,7 @@ class Opening:
         """Return the document's envelope.
 
         The stored one is returned if it is the pinned one, or if the link has no pin and the server
-        is unreachable.
+        sends no usable response.
         """
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
@@ -229,7 +229,7 @@ class Opening:
     def _keep_evidence(self, chain: str, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
             other_digest = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
-            if other_digest != remembered.digest:  # otherwise the log contradicts itself
+            if other_digest != remembered.digest:  # if equal, it is the log that has forked
                 self.store.keep_evidence(
                     chain,
                     {remembered.digest: remembered.envelope, other_digest: data},
@@ -250,7 +250,7 @@ class Opening:
                 f"the server answered with status {reply.status}; try again later",
                 "status",
             )
-        # A captive portal answers 200 with a page of its own.
+        # A captive portal sends its own page with status 200.
         if reply.content_type != kind:
             raise NetworkError(
                 "the reply did not come from the survey's server: check the network's log-in page",

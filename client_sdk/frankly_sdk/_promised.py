@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences about the promises of one block alone and of the whole report.
 
-A bound on odds is stated only for promises without δ: under (ε, δ) a ratio may be larger on a set
-of results whose chance is more than δ, and the bound is P(result | a) ≤ E·P(result | b) + δ.
+A bound on odds is stated only for promises without δ. Under (ε, δ), the ratio may exceed E even on
+results that together have a chance of more than δ; the bound is P(result | a) ≤ E·P(result | b) + δ.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from frankly_sdk.budget import Budget
 
 
 def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
-    """Yield a block's own promises, and the bound that holds even if a prior table is not true."""
+    """Yield a block's own promises, and the bound that holds even if a published table is wrong."""
     if isinstance(block.mechanism, AgreementMechanism):
         yield (
             "From this alone, odds between any two ways of answering all of these questions change by at most "
@@ -29,7 +29,7 @@ def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
         yield _block_promise(promise, has_strata)
     if not block.rests_on_prior:
         return
-    # A ceiling above 2^24 hardly protects, so its exact size is not shown as a promise.
+    # A ceiling above 2^24 hardly protects anything, so it is not shown as a promise.
     if is_endless(block.ceiling):
         has_delta = any(promise.claim.delta is not None for promise in block.promises)
         answer = "" if has_delta else " The answer itself is not protected."
@@ -107,7 +107,7 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     alone, beside = "From this alone", ""
     if promise.is_stratified:
         alone = "From this alone, given your public answers"
-    # The prior covers all respondents; someone who sees the public answers has a different one.
+    # The prior is that of all respondents; a reader of the public answers has another prior.
     elif has_strata:
         alone = "From this alone, for readers who ignore your public answers"
         beside = " Against readers who know your public answers, this promise does not hold; only the other limits do."

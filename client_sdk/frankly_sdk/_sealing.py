@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sealing: one draw, recorded in one transaction (docs/protocol.md §7, steps 1-4).
 
-No socket is touched before the transaction has ended.
+Nothing is sent before the transaction has ended.
 """
 
 from collections.abc import Iterable
@@ -29,9 +29,9 @@ class Row:
     """One respondent's answers.
 
     respondent : the result of `Store.respondent_name`.
-    truth : the answers to randomise. public : the answers to public questions. Both are settled
-    before they are drawn from.
-    token : as the document's token rule requires, None if there is no rule.
+    truth : the answers to randomise. public : the answers to public questions. Only the row that
+        `settled` returns is randomised.
+    token : the token that the document's token rule requires, None if there is no rule.
     """
 
     respondent: str
@@ -145,9 +145,9 @@ class Sealing:
         )
 
     def _draw(self, row: Row) -> Report | None:
-        """Draw every block's symbol and the report's id; returns None if the random source failed.
+        """Draw every block's symbol and the report's id; returns None if a draw fails.
 
-        The source's own error is dropped: its traceback holds the true rows.
+        The original error is dropped, because its traceback holds the true answers.
         """
         randbits = self.randbits
         try:

@@ -61,7 +61,7 @@ def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -
     expected = sorted(
         [*key_columns, *document.questions, *(question.id for question in document.strata)]
     )
-    # A question could have the name of the key column.
+    # A question may have the same name as the key column.
     if len(set(expected)) < len(expected):
         detail = (
             "the respondent and token columns must not have the name of a question: choose other "
@@ -81,7 +81,7 @@ def _rows(
     last = 1
     for cells in lines:
         last += 1
-        # With one line per row, the line that an error names is the line in an editor.
+        # One line per row, so that the line that an error names is the line in an editor.
         if lines.line_num != last:  # type: ignore[attr-defined]
             raise _bad(last, "a cell spans several lines")
         if len(cells) != len(header):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the store, and the migrations from earlier versions.
 
-chain : name of the chain of keys that a row belongs to (`Proven.first_root`). Rows of version 3 and
-earlier have no chain, and keep the empty name. They apply to every chain that they can belong to:
+chain : name of the chain of keys that a row belongs to (`Proven.first_root`). Rows from
+versions up to 3 have no chain and get the empty name. They apply to every chain to which they may
+belong:
 
 - an answer applies to every chain that has a survey of its id: no second value is ever drawn for
   it;
@@ -10,7 +11,7 @@ earlier have no chain, and keep the empty name. They apply to every chain that t
   key did;
 - proofs are verified again when they are used; evidence is kept unchanged.
 
-Keys stored by these versions are dropped: they are `frankly.keys/1`, which is no longer supported.
+Keys stored by these versions are dropped: their format, `frankly.keys/1`, is no longer supported.
 """
 
 from typing import Final
@@ -18,9 +19,9 @@ from typing import Final
 VERSION: Final = 4
 UNKNOWN_CHAIN: Final = ""
 
-# alias : another name of a chain, see `Opening._alias`. keys.envelope : the newest keys of the
-# chain. respondent : '' for the one person whom an install usually belongs to; otherwise a keyed
-# hash, see `Store.respondent_name`. cost : a ratio of odds; NULL is infinite.
+# alias : another name of a chain (see `Opening._alias`). keys.envelope : the newest keys of the
+# chain. respondent : '' for the owner of the install, otherwise a keyed hash (see
+# `Store.respondent_name`). cost : a ratio of odds; NULL is infinite.
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
 CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);

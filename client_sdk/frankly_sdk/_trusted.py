@@ -43,8 +43,8 @@ class Accepted:
 
 
 LogCheck = Callable[[str], bool]
-"""Looks a digest up in the log: True if it is there, False if the app consults no log;
-otherwise raises DocumentRejected."""
+"""Looks a digest up in the log: True if it is there, False if no log is consulted; otherwise raises
+DocumentRejected or NetworkError."""
 
 
 def accept_survey(
@@ -60,11 +60,12 @@ def accept_survey(
 
     collect_hosts : hosts that may collect reports in addition to the link's.
 
-    The remembered document sets a lower bound for the version only while it is signed by the
-    publisher's present keys: a document signed with a stolen key must not block genuine ones after
+    The remembered document sets a lower bound for the version only while enough of the publisher's
+    present keys have signed it: a document signed with a stolen key must not block genuine ones after
     that key is withdrawn, however high its version is.
 
-    Raises DocumentRejected or a subclass, or InsecureTransport; nothing may be sent then.
+    Raises DocumentRejected or a subclass, LinkError for the address that collects reports, or the
+    errors of `log_check`; nothing may be sent then.
     """
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
@@ -79,7 +80,7 @@ def accept_survey(
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
-    # Last, because it costs the most: documents refused for another reason never reach it.
+    # Last, because it takes longest: documents refused for another reason never get here.
     document.require_private()  # (9)
     withdrawn = remembered.digest if remembered is not None and binding is None else None
     return Accepted(document, _signers(envelope, publisher), logged, withdrawn)
@@ -107,7 +108,7 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
 
 
 def is_still_signed(remembered: Remembered, publisher: Role) -> bool:
-    """Return True if the publisher's present keys signed the remembered document."""
+    """Return True if enough of the publisher's present keys signed the remembered document."""
     try:
         Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(
             publisher.keys,
@@ -121,7 +122,8 @@ def is_still_signed(remembered: Remembered, publisher: Role) -> bool:
 def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:
     message = pae(envelope.payload_type, envelope.payload)
     signatures = {signature.key_id: signature.value for signature in envelope.signatures}
-    # Verified again, as a threshold may be met although other signatures are invalid.
+    # Each is verified again: the threshold may be met although further signatures are invalid, and
+    # those signers must not be listed.
     keys = [
         key
         for key in publisher.keys

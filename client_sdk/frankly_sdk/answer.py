@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The true answers, on their way from the app to the sampler: never shown, stored or logged."""
+"""The true answers, on their way from the app to the sampler: never shown or logged.
+
+Only the answers to public questions leave the device as they were given.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Never
@@ -16,7 +19,7 @@ _SHAPE = "pass the answers as a mapping of question id to choice id"
 
 
 class Answer:
-    """Question id → answer, redacted wherever Python would show it.
+    """Answers by question id, which Python never shows.
 
     An answer is a choice id; a whole number, for a question that asks for one; or the ids of the
     ticked boxes, for a question with boxes. An app may wrap answers itself,
@@ -24,7 +27,7 @@ class Answer:
     nothing, and pickling or copying raises TypeError.
 
     Checks return their error instead of raising it: a traceback keeps the local variables of every
-    frame it passes, and crash reporters upload them.
+    frame that it passes, and crash reporters may upload them.
     """
 
     __slots__ = ("_given",)
@@ -35,14 +38,15 @@ class Answer:
         return given if isinstance(given, cls) else cls(given)
 
     def __init__(self, given: object) -> None:
-        # Copied: a mapping that changes between check and use must not get past the checks.
+        # Copied, so that the answers that are used are those that were checked.
         self._given = dict(given) if isinstance(given, Mapping) else None
 
     def settled(self, questions: Mapping[str, Question]) -> "Answer | UnknownChoice":
         """Return the answers as one choice id for each of `questions`, or the error.
 
         Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
-        question that a rule skips gets the choice that says so, whatever was given for it.
+        question that a rule skips gets the choice that says so, even if another is given for
+        it. The error lists the valid values.
         """
         if self._given is None:
             return UnknownChoice(None, list(questions), _SHAPE)
@@ -69,7 +73,10 @@ class Answer:
         return Answer(chosen)
 
     def row(self, block: Block) -> int | FormAnswers:
-        """Return the block's true answer as its mechanism takes it; of settled answers only."""
+        """Return the block's true answer as its mechanism takes it.
+
+        Call it only on the result of `settled`.
+        """
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:
@@ -83,7 +90,7 @@ class Answer:
         return "Answer(…)"
 
     def __reduce__(self) -> Never:
-        raise TypeError("answers are not copied, stored or sent")
+        raise TypeError("an Answer cannot be copied or pickled")
 
 
 def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownChoice:

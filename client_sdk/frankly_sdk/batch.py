@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of respondents on one device: one ledger and one answer for each key."""
+"""Batches of respondents on one device: one ledger and one answer per key."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ Respondent = (
     tuple[str, Mapping[str, Given] | Answer, Mapping[str, str]]
     | tuple[str, Mapping[str, Given] | Answer, Mapping[str, str], str | None]
 )
-"""A key, choices, strata and, if the survey requires one, a token."""
+"""Key, choices, strata and, if the survey requires one, a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def randomise(
         for i, row_or_fault in enumerate(read, first):
             key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
-            # A hash is stored instead of the key: it is only needed to compare two spellings.
+            # The hash of the key is enough to compare two spellings, and the key is not kept.
             same_as, spelling = first_rows.setdefault(row.respondent, (i, hash(key)))
             is_new = same_as == i
             keys.append(
@@ -71,7 +71,8 @@ def randomise(
                 )
             )
             todo += [row] if is_new else []
-        # By now every row of the batch has been checked, so a wrong row means that none is sealed.
+        # Every row of this transaction has been checked, so a wrong row means that none of them is
+        # sealed; those of earlier transactions stay sealed.
         results = iter(sealing.many(todo))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:

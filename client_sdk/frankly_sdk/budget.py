@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budget preview: the cost of one form for one respondent, and what remains before and after."""
+"""Cost of one survey for one respondent, and the remaining budget before and after."""
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
@@ -55,11 +55,11 @@ class Budget:
 
 def nats_left(cap: str, spent: Charge) -> str:
     """Return the nats that are left of a cap, rounded down."""
-    # Infinite odds use up any cap.
+    # An infinite cost uses up any cap.
     if spent.odds is None:
         return "0.0000"
     with localcontext() as context:
-        # Precise enough for any cap: only the quantisation below rounds.
+        # Enough digits for any cap, so that only the quantisation below rounds.
         context.prec = 60
         remaining = Decimal(str(cap)) - Decimal(ln_up(spent.odds))
         return str(max(remaining, Decimal(0)).quantize(_UNIT, rounding=ROUND_FLOOR))

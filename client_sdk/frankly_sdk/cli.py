@@ -62,12 +62,12 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "frankly-sdk",
-        description="Randomise answers on this device; send only randomised reports.",
+        description="Randomise answers on this device and send the reports.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--link", required=True, help="https://host/s/ID#sha256=…")
-    common.add_argument("--store", required=True, type=Path, help="this device's store")
+    common.add_argument("--store", required=True, type=Path, help="file of this device's store")
     common.add_argument(
         "--cap",
         default=Policy().cap,
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="ID",
-        help="a survey that may use up the whole budget for good",
+        help="a survey that may use up the whole budget for good; can be repeated",
     )
     common.add_argument(
         "--keys",
@@ -211,16 +211,17 @@ def _budget(options: argparse.Namespace, client: Client) -> int:
 
 def _summarise(results: Sequence[Randomised]) -> None:
     counts = Counter(row.status for row in results)
-    # Counts only: a line for each row would show who was over the budget.
+    # Only counts: a line for each row would show whose budget was exceeded.
     _say(
         f"sealed {counts['sealed']}, sent before {counts['done']}, over the budget {counts['over_budget']}"
     )
 
 
 def _write(path: Path, reports: Iterable[bytes]) -> None:
-    """Write all lines or none, sorted; as reports first differ in their random ids, this shuffles.
+    """Write all lines or none, in sorted order.
 
-    In the order of the table, a reader who knows the list of people could match reports to people.
+    Reports first differ in their random ids, so sorting shuffles them. In the order of the table, a
+    reader who knows the list of people could match reports to people.
     """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -137,8 +137,8 @@ class Client:
         debug : write events to the log ``frankly_sdk`` too.
         on_event : called with each `Event`.
         relay : address of a reverse proxy that all requests go through.
-        spread_s : each report is sent at a random moment within this many seconds of being sealed,
-            0 to 34560000 (the 400 days for which a document can be valid).
+        spread_s : each report is sent at a random moment within this many seconds of being sealed;
+            0 to 34560000 (400 days, the longest validity of a document).
         transport : sends the requests; the caller has to close it.
         clock, randbits, sleep, timer : replaced in tests only (`frankly_sdk.testing`).
 
@@ -250,7 +250,7 @@ class Client:
         token: str | None = None,
         patience_s: float = 10,
     ) -> Receipt:
-        """Randomise, seal and send one answer. The true answers are not stored anywhere.
+        """Randomise, seal and send one answer. The true answers in `choices` are not stored anywhere.
 
         choices : question id → choice id, for every question.
         strata : public question id → choice id, for every public question.
@@ -266,7 +266,8 @@ class Client:
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver the earlier answer),
         SurveyClosed, ClockError if the survey has not opened yet, InvalidInput (token_invalid, or
         an invalid respondent or patience_s), PolicyRefused, StoreError, RandomnessError. If it
-        raises, nothing was drawn. Delivery problems are reported in the receipt.
+        raises, no answer of this call was sealed or sent. Delivery problems are reported in the
+        receipt.
         """
         row = Row("", Answer.of(choices), Answer.of({} if strata is None else strata), token)
         # A traceback keeps local variables; only the redacted `Answer` may hold the answers.
@@ -301,10 +302,10 @@ class Client:
         rows : tuples (respondent key, choices, strata), with the token as a fourth member if the
             survey requires one; every key has its own ledger and one answer.
 
-        A yielded result is durable. If one row of a batch is wrong, no row of that batch is sealed.
-        If a key occurs twice in one call, its first row is used; the other gets the status
-        ``already``, and if the two keys are written differently, an event ``same_respondent`` names
-        both rows.
+        A yielded result is durable. If a row is wrong, no row of its transaction is sealed, but those
+        of earlier transactions stay sealed. If a key occurs twice in one call, its first row is used;
+        the other gets the status ``already``, and if the two keys are written differently, an event
+        ``same_respondent`` names both rows.
 
         Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of the
         wrong shape, a blank key or an invalid token, SurveyClosed, ClockError, PolicyRefused other
@@ -322,7 +323,7 @@ class Client:
 
         Returns a receipt for each report.
 
-        Raises InvalidInput unless timeout_s is a number from 0 to 34560000.
+        Raises StoreError, and InvalidInput unless timeout_s is a number from 0 to 34560000.
         """
         require(timeout_s=timeout_s)
         return self._parts.delivery.flush(timeout_s) if self._parts is not None else []
@@ -336,7 +337,7 @@ class Client:
         sealed = parts.sealing.answered(respondent)
         if sealed is not None and sealed.state == "sealed":
             return parts.delivery.deliver(sealed, patience_s)
-        # After a final refusal nothing is drawn again: two draws would cost twice.
+        # After a final refusal nothing is drawn again: a second draw would reveal more.
         if sealed is not None and sealed.state == "refused":
             return Receipt("refused", sealed.code, "the server refused the first answer for good")
         return Receipt(

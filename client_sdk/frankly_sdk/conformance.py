@@ -2,8 +2,8 @@
 """Conformance driver: ``python -m frankly_sdk.conformance init|refresh|answer``.
 
 It reads one JSON object from standard input and writes one to standard output; a refusal is a
-problem object on standard error and an exit status. It exists for tests of SDKs
-(docs/conformance.md), which supply the time and the random bits in the input.
+problem object on standard error and an exit status. It is for conformance tests of SDKs
+(docs/conformance.md), which can supply the time and the random bits in the input.
 """
 
 import argparse
@@ -189,7 +189,7 @@ class _Install:
             keys=self.keys,
             clock=self.clock,
             sleep=time.sleep,
-            # The suite compares what is sent; a random delay would only make it slower.
+            # The suite compares what is sent; a random delay would only slow it down.
             spread_s=0,
             **options,
         )
@@ -211,7 +211,7 @@ class _Bits:
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
     def __call__(self, bits: int) -> int:
-        # The operating system's source raises OSError too; the client raises its own error then.
+        # OSError, as from the operating system's source; the client turns it into its own error.
         if not self._left or self._left[0][0] != bits:
             raise OSError
         return self._left.pop(0)[1]
@@ -219,7 +219,7 @@ class _Bits:
 
 def _read_request(name: str, text: str) -> Mapping[str, Any]:
     needs, takes = _FIELDS[name]
-    # Lone surrogates are passed on to the parser, which refuses them.
+    # Lone surrogates are left to the parser, which refuses them.
     request = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
     if not isinstance(request, dict):
         raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")

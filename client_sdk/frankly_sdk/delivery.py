@@ -51,9 +51,10 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
-        """Try every sealed report that is due within `timeout_s`, and return a receipt for each.
+        """Try every sealed report that is due within `timeout_s` seconds.
 
-        If a server fails to take a report, the other reports to it are skipped.
+        If a server fails to accept a report, the other reports to it are skipped. Returns a receipt
+        for every sealed report.
         """
         deadline = self.timer() + timeout_s
         receipts, unreachable = [], set()
@@ -104,14 +105,14 @@ class Delivery:
                 self.sleep(pause_s)
             receipt, asked_s = self._once(sealed)
             if receipt.status != "queued":
-                # If erasing fails now, the next start sends the same bytes, receives "duplicate"
-                # and erases them then.
+                # If erasing fails now, the report is sent again at the next start, which is
+                # harmless, and erased then.
                 with contextlib.suppress(StoreError):
                     self.store.close_answer(sealed, receipt.status, receipt.code)
                 break
             now = self.timer()
             if asked_s:
-                # Stored per address, so that other reports to this server wait as well.
+                # By address, so that other reports to this address wait as well.
                 self._not_before[sealed.collect_url] = now + asked_s
             pause_s = max(asked_s, wait_s * _jitter())
             # Exponential backoff, so that retries do not overload a struggling server.
@@ -119,7 +120,7 @@ class Delivery:
         return receipt
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
-        """Send once; return the receipt, and the seconds that the server asks the device to wait.
+        """Send once; return the receipt and the seconds that the server asks the device to wait.
 
         A LinkError of the transport gives ``refused``.
         """
@@ -138,8 +139,8 @@ class Delivery:
 def _judge(answer: Reply, report_id: str) -> Receipt:
     """Return the receipt for a reply.
 
-    Only replies that have the form of the survey's own server lead to an erasure: a page with
-    status 200 is not an acknowledgement, and a 404 of a gateway is not a refusal.
+    Only a reply in the form of the survey's server leads to an erasure: a page with status 200 is
+    not an acknowledgement, and a 404 from a gateway is not a refusal.
     """
     body = _body(answer)
     if (
@@ -148,7 +149,7 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
         and body.get("status") in _ACKNOWLEDGED
     ):
         return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
-    # A captive portal answers 200 with its own page, which must not lead to an erasure.
+    # A captive portal sends its own page with status 200, which must not lead to an erasure.
     if answer.status < 300:
         return _queued("no_receipt", _STRANGER)
     problem = Problem.from_code(str(body.get("code")))
@@ -196,8 +197,8 @@ def _jitter() -> float:
 
 
 def _uniform() -> float:
-    """Return a uniform random multiple of 2^-20 from [0, 1)."""
+    """Return a uniform random multiple of 2^-20 in [0, 1), or 0.5 without a random source."""
     try:
         return secrets.randbits(20) / 2**20
     except (OSError, NotImplementedError):
-        return 0.5  # safe: only timing depends on it, the noise was drawn and sealed before
+        return 0.5  # safe: only the timing depends on it; the noise was drawn before

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the SDK. No message ever contains an answer or a symbol.
+"""Errors of the SDK. No message contains a respondent's answer or symbol.
 
 FranklyError                 (frankly_protocol.errors)
- ├─ DocumentRejected …       the signed document failed a numbered step; nothing was sent, do not retry
- ├─ RandomnessError          the system gave no random bits; nothing was drawn or sent
+ ├─ DocumentRejected …       the signed document failed an acceptance step; no report was sent, do not retry
+ ├─ RandomnessError          the system gave no random bits; no report was sealed or sent
  ├─ LinkError                the link, the relay, or the address that collects reports cannot be used
- │   └─ InsecureTransport    an http:// address of another machine
+ │   └─ InsecureTransport    an address that is neither https nor http to this machine
  ├─ PolicyRefused            a valid document, but it asks for more than this app allows
- │   └─ BudgetExceeded       the cost and what the respondent has already spent exceed the cap
- ├─ UnknownChoice            the app passed something that is not one of the choices (a developer's mistake)
+ │   └─ BudgetExceeded       the respondent's remaining budget is too small
+ ├─ UnknownChoice            a mistake of the app: it passed something that is not one of the choices
  ├─ AlreadyAnswered          this respondent has answered this survey; the first answer remains valid
  ├─ Disabled                 the app opened this client with enabled=False: there is no survey
- ├─ SurveyClosed             the survey's time ran out before anything was drawn
- ├─ StoreError               the store cannot be used; nothing was drawn or sent
+ ├─ SurveyClosed             the survey closed before anything was drawn
+ ├─ StoreError               the store cannot be used; no new report was sent
  └─ NetworkError             the server could not be reached or sent an unusable response; a retry may help
 """
 
@@ -32,7 +32,10 @@ class LinkError(FranklyError):
 
 
 class InsecureTransport(LinkError):
-    """An http address of another machine, or reports of another host's survey sent to this machine."""
+    """An address is neither https nor http to this machine.
+
+    Also raised if another host's survey would collect its reports on this machine.
+    """
 
     def __init__(self, detail: str, field: str = "link") -> None:
         super().__init__(detail, "insecure_transport", field)
@@ -50,16 +53,16 @@ class PolicyRefused(FranklyError):
 
 
 class BudgetExceeded(PolicyRefused):
-    """The survey and all answered before it would cost more than the cap."""
+    """The survey costs more than what is left of the respondent's budget."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("budget", detail)
 
 
 class UnknownChoice(FranklyError):
-    """An answer is missing, unexpected or not a valid choice.
+    """An answer is missing, unexpected or not one of the choices.
 
-    `valid` lists the valid choices, or the ids of the questions.
+    `valid` lists the valid choices or question ids.
     """
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
@@ -93,14 +96,14 @@ class Disabled(FranklyError):
 
 
 class SurveyClosed(FranklyError):
-    """The survey is closed and nothing was drawn; if it closes later, the receipt says so."""
+    """The survey is closed, and nothing was drawn; if it closes after the draw, the receipt says so."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code=Problem.CLOSED.code, field="closes")
 
 
 class StoreError(FranklyError):
-    """The store cannot be read or written, so nothing was drawn or sent; there is no fallback."""
+    """The store cannot be read or written, so no new report was sent; there is no fallback."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code="store")

@@ -44,11 +44,11 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
     """Return a function that passes events to the app, and to the log ``frankly_sdk`` if `debug`.
 
     Exceptions raised by `on_event` are ignored: a sealed answer has to be sent even if the app's
-    display fails. Only their type is logged, because their messages could contain anything.
+    display fails. Only their type is logged, because their messages may contain anything.
     """
 
     def announce(event: Event) -> None:
-        # Only with `debug`: otherwise the logging module is usually not even imported.
+        # Only with `debug`, so that logging is usually not even imported.
         if debug:
             _log().debug(
                 "%s survey=%s code=%s %s",

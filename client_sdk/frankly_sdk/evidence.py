@@ -12,11 +12,11 @@ from frankly_sdk.store import Store
 class Evidence:
     """The bytes of a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint).
 
-    Usually there are pairs that contradict each other: two envelopes of one survey and version, or
-    two heads of one log. After a log was renamed, its old head is kept alone.
+    Usually two pieces contradict each other: two envelopes of one survey, or two heads of one log.
+    After a log has been renamed, its old head is kept alone. Evidence contains nothing about the
+    respondent.
 
-    digest : of the survey's payload, or of the head's bytes. Evidence says nothing about the
-        respondent.
+    digest : digest of the survey's payload, or of the head's bytes.
     """
 
     kind: str

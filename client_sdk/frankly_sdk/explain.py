@@ -51,7 +51,8 @@ class BlockExplanation:
     guess : chance that the best guess from the symbol is right, if all answers are equally likely.
     blind : the same chance without the symbol.
     ratio : the level of the first promise, None if it does not bound a ratio on both sides.
-    ceiling : the largest ratio by which odds can move under any prior; None if infinite.
+    ceiling : the largest ratio by which odds can move under any prior; None if infinite or above
+        2^53 − 1.
     """
 
     block: str
@@ -70,8 +71,8 @@ class Explanation:
     """Everything that a respondent should know before answering; show the result of `str()`.
 
     form_nats : the ledger's charge for the form, in nats of log-odds, rounded up.
-    form_delta : the δ that is charged too, 0 unless the app allows one; a respondent with less δ
-        left is charged `level.ceiling` instead.
+    form_delta : the δ that is charged too, 0 unless the app allows one; if the respondent has less δ
+        left, `level.ceiling` is charged instead of both.
     leaves : the report with placeholders for its random values.
     example : a report of this length, with the longest symbols and without a token.
     words : the whole explanation.
@@ -166,7 +167,7 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
 
 
 def _questions(questions: Sequence[Question], language: str) -> Iterator[str]:
-    """Yield every question with what can be answered; one with boxes, once."""
+    """Yield every question with its possible answers; a question with boxes once, with all of them."""
     for box, group in groupby(questions, lambda question: question.box and question.box.of):
         first, *more = list(group)
         if box is None:
@@ -179,8 +180,8 @@ def _questions(questions: Sequence[Question], language: str) -> Iterator[str]:
         yield f"{boxes[0].text[language]} (any of: {labels})"
     if any(question.ask_if for question in questions):
         yield (
-            "Your device skips questions that an earlier answer rules out. It answers them with the choice made for that, "
-            "randomised like any other answer: the report does not show what you were asked."
+            "Your device skips questions that an earlier answer rules out. It answers them with the choice "
+            "made for that, randomised like any other answer: the report does not show what you were asked."
         )
 
 
@@ -199,8 +200,8 @@ def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction) -
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
     """Return the chances that the best guess is right, from the symbol and without it.
 
-    All answers are taken as equally likely. Of the agreement kind, for the question of which a
-    symbol says most.
+    All answers are taken as equally likely. For the agreement kind, the guess is at the question about
+    which a symbol reveals most.
     """
     if not isinstance(mechanism, AgreementMechanism):
         return mechanism.guess, Fraction(1, mechanism.answers)
@@ -212,7 +213,10 @@ def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
 
 
 def _same(mechanism: AnyMechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the range of the diagonal, None unless it is the strict maximum of every column."""
+    """Return the smallest and the largest chance on the diagonal.
+
+    Returns None unless the diagonal is the strict maximum of every column.
+    """
     if mechanism.sends_unchanged:
         return Fraction(1), Fraction(1)
     if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
@@ -228,7 +232,7 @@ def _same(mechanism: AnyMechanism) -> tuple[Fraction, Fraction] | None:
 def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str) -> Iterator[str]:
     """Yield the chance that the report names the truth, or the chances of every symbol."""
     mechanism = block.mechanism
-    # First, because the sentences below would call such a block randomised.
+    # First, because the sentences below would say that the result is random.
     if mechanism.sends_unchanged:
         yield "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer."
     elif same is not None:
@@ -294,8 +298,8 @@ def _table(block: Block, language: str) -> Iterator[str]:
         likely = ", ".join(
             f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER
         )
-        # Rounding turns zeros of an optimum into a few units of 2^-48; 64 such chances are together
-        # below a thousandth of 1%.
+        # Rounding turns zeros of an optimum into a few units of 2^-48. A row has at most 64 chances,
+        # and 64 · 2^-24 is below 0.001%.
         remainder = (
             ", any other with a chance below 0.001%"
             if any(0 < chance <= _NEVER for _, chance in row)
@@ -325,7 +329,7 @@ def _leaves(document: SurveyDocument) -> str:
     strata = {question.id: "your public answer" for question in document.strata}
     token = "your token" if document.token else None
     report = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata, token)
-    # Real reports are written by the same code, so the two stay the same.
+    # Written by the code that writes real reports, so that the form is the same.
     sample = report.to_bytes(0).decode("ascii")
     symbols = ",".join(_shape(block.mechanism) for block in document.blocks)
     return sample.replace('"' + "0" * 32 + '"', "<32 random hex digits>").replace(

@@ -86,8 +86,8 @@ def require_secure(url: str, field: str = "link") -> None:
 def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> None:
     """Raise unless `url` is on the host of the link, or on a host in `allowed`.
 
-    Otherwise a document could make devices post to any service that they can reach. A loopback
-    address is accepted only if the link is loopback too; all loopback names are the same host.
+    Without this check, a document could make devices post to any service that they can reach. A
+    loopback address is accepted only if the link is loopback too.
 
     Raises InsecureTransport, LinkError, or DocumentRejected("host").
     """

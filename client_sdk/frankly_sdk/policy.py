@@ -116,9 +116,10 @@ class Policy:
 
         Raises PolicyRefused or BudgetExceeded unless the survey may be answered.
         """
-        # Refusals that depend on the document alone come first; the ledger changes over time.
+        # Refusals that depend on the document alone come first, so that the reason given does not
+        # change with the ledger.
         self._check_ceilings(document, pinned)
-        # Required even for pinned links: a pin fixes one document, a log shows that it is public.
+        # Required even for pinned links: a pin fixes one document, but only a log makes it public.
         if self.require_log and not logged:
             raise PolicyRefused(
                 "unlogged",
@@ -171,7 +172,7 @@ class Policy:
     def _has_room(self, survey: str, charge: Charge, before: Charge) -> bool:
         """Return True if a charge fits in addition to `before`, or may use up the whole budget."""
         if self._exceeds(charge.odds):
-            # Such a survey uses up the whole budget, so nothing may have been charged before.
+            # Such a survey takes the whole budget, so nothing may have been charged before.
             return survey in self.final_surveys and before == _NOTHING
         together = total_charge([before, charge])
         return not self._exceeds(together.odds) and together.delta <= Fraction(self.delta_cap)
@@ -187,7 +188,7 @@ class Policy:
         for secret, odds in bounds or [(None, level.answers.odds)]:
             if self._exceeds(odds):
                 movement = f"its report can move the odds about {f'“{secret}”' if secret else 'the answers'}"
-                detail = f"{movement} by {ln_up(odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+                detail = f"{movement} by {ln_up(odds)} nats{self._but_for(document)}, but this app allows {self.cap}"
                 cause = _not_counted(document, secret)
                 if cause is not None:
                     raise PolicyRefused(
@@ -204,7 +205,7 @@ class Policy:
     def _check_cost(self, document: SurveyDocument, level: ReportLevel) -> None:
         """Refuse a report that uses up the whole budget, unless it is in final_surveys."""
         if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
-            detail = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+            detail = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, but this app allows {self.cap}"
             way_out = (
                 "publish it with lower ceilings, or let the app name this survey in final_surveys"
             )
@@ -215,16 +216,19 @@ class Policy:
             )
 
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
-        # This happens if an app has lowered its cap on δ.
+        # Possible if an update of the app has lowered its cap on δ.
         if before.delta > Fraction(self.delta_cap):
             return (
-                f"earlier answers have used up a δ of {chance_up(before.delta)}, this app allows "
+                f"earlier answers have used up a δ of {chance_up(before.delta)}, but this app allows "
                 f"{self.delta_cap}"
             )
         if document.survey in self.final_surveys and self._exceeds(charge.odds):
-            return "it uses up the whole budget, so it can only be answered first, but something was answered before"
+            return (
+                "it uses up the whole budget, so it must be answered before any other survey, but another one has "
+                "been answered"
+            )
         together = total_charge([before, charge])
-        cost = f"it would cost {ln_up(together.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+        cost = f"it would cost {ln_up(together.odds)} nats{self._but_for(document)}, but this app allows {self.cap}"
         return f"with earlier answers {cost}"
 
     def _exceeds(self, odds: Fraction | None) -> bool:

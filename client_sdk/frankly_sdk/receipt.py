@@ -8,8 +8,8 @@ from dataclasses import dataclass
 class Receipt:
     """The state of an answer, for the app to show.
 
-    status : ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again), ``refused``
-        (final) or ``disabled`` (the app has switched the client off).
+    status : ``sent`` (acknowledged), ``queued`` (sealed here, to be sent later), ``refused``
+        (for good) or ``disabled`` (the app has switched the client off).
     code : stable slug, such as accepted, duplicate, network or closed.
     detail : a sentence for people.
     """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay between device and server: the server sees the relay's network address, not the device's.
 
-Any reverse proxy that forwards to one server will do. It sees what the server would otherwise see,
-and can do no more than any other network on the way: documents are signed, and reports hold only
-randomised answers.
+Any reverse proxy will do that forwards to one server and adds no header with the device's address.
+The relay sees the device's address and the content of every request, including tokens and answers
+to public questions; the protected answers in it are randomised. It cannot change a survey, because
+documents are signed.
 """
 
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from frankly_sdk.transport import Reply, Transport
 class RelayTransport:
     """Sends every request to `relay` instead of its own host, with the same path and query.
 
-    relay : https address; if it has a path, the relay has to strip it.
+    relay : https address; if it has a path, the relay has to remove it from the requests.
 
     Raises LinkError, or InsecureTransport for an http:// address of another machine.
     """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of one install: keys, documents, log heads, evidence, sealed answers and costs.
 
-It never holds a true answer.
+It never holds a true answer to a protected question.
 
-Everything except costs is stored per chain of keys, named by its first root: a server with other
-keys cannot change what was stored for this chain. A respondent's costs are added up over all
-chains.
+Keys, documents, log heads, proofs, evidence and answers are stored per chain of keys, named by its
+first root: a server with other keys cannot change what was stored for this chain. A respondent's
+costs are added up over all chains, and one salt serves all of them.
 """
 
 import hmac
@@ -27,7 +27,7 @@ from frankly_sdk._trusted import Remembered
 from frankly_sdk.errors import StoreError
 
 _SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code"
-_MAX_EVIDENCE = 16  # pieces per chain: enough as evidence, too few to fill a disk
+_MAX_EVIDENCE = 16  # pieces per chain: enough to prove a contradiction, too few to fill a disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Store:
             )
         }
         if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
-            return  # all pieces or none: half a contradiction proves nothing
+            return  # all pieces or none: one half of a contradiction proves nothing
         for digest, data in pieces.items():
             self._database.run(
                 "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)",
@@ -279,8 +279,8 @@ class Store:
         """Return every sealed report that is not acknowledged yet.
 
         They are ordered by survey and random id, which does not reveal the order of the answers.
-        Nothing is ever dropped: a respondent has at most one report per survey, each of at most
-        16 KiB.
+        None is ever dropped to save space: a respondent has at most one report per survey and chain,
+        of at most 16 KiB.
         """
         rows = self._database.rows(
             f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey, report_id"  # noqa: S608
@@ -299,8 +299,8 @@ class Store:
     ) -> None:
         """Store the cost of an answer, and reserve `length` bytes for its report.
 
-        Call it inside `transaction`. SQLite now opens and fills its journal, so a full or read-only
-        disk raises StoreError before anything is drawn.
+        Call it inside `transaction`. SQLite opens and fills its journal here, so a full or
+        read-only disk raises StoreError before anything is drawn.
         """
         self._database.run(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",

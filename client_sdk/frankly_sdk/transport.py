@@ -21,7 +21,7 @@ CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
 # because a small response could decompress to an unbounded body.
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
 _CHUNK = 16 * 2**10
-_OVERHEAD = 256 * 2**10  # allowed for status line, headers and chunk sizes, in addition to the body
+_OVERHEAD = 256 * 2**10  # for status line, headers and chunk sizes, in addition to the body
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HttpTransport:
     """HTTP requests without cookies or other state that could link one request to the next.
 
     Safe to share between threads; after a fork, the child opens its own connections. No proxy is
-    used and the environment is not read.
+    used, and the environment is not read.
 
     timer : returns seconds, from a clock that never runs backwards.
     ca_file : certificates to trust instead of the public ones, for a server with a private
@@ -122,7 +122,7 @@ class HttpTransport:
 
 
 def _answer(response: "requests.Response", limit: int) -> Reply:
-    # A redirect could lead to plain http or to a host that the document does not name.
+    # A redirect could lead to plain http, or to a host that the document does not name.
     if 300 <= response.status_code < 400:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":

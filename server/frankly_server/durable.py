@@ -39,7 +39,7 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        # write and fsync name no file, and nobody knows the temporary one.
+        # Errors of write and fsync name no file, and the temporary name means nothing to the caller.
         if isinstance(error, OSError):
             error.filename = str(path)
         raise

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of agreement blocks as blocks of their own, for counting and estimating (docs/maths/forms.md).
 
-The part of a report that shows some parts of a form has a law that depends on the answers to these
-alone (spec 1.10). So the reports that show a part are reports of an ordinary table.
+What a report shows about some parts of a form has a law that depends only on the answers to these
+parts (spec 1.10). The reports that show a part are therefore reports of an ordinary table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _counted: Final[dict[str, tuple[Block, ...]]] = {}  # by digest; documents never
 
 @dataclass(frozen=True, slots=True)
 class PartTable(DenseMechanism):
-    """Law of what reports show of some parts of a form, among the reports that show all of them.
+    """Law of what a report shows about some parts of a form, given that it shows all of them.
 
     Q(y|x) = weights[x][y] / total, for joint answers x of the parts, row-major in their order.
 
@@ -41,7 +41,8 @@ class PartTable(DenseMechanism):
     parts: tuple[int, ...] = ()
     starts: tuple[tuple[int, int], ...] = ()
 
-    # The weights are exact, whatever their sum: nothing is drawn from this table.
+    # DenseMechanism requires rows that sum to 2^bits. Nothing is drawn from this table, so any sum
+    # will do.
     def __post_init__(self) -> None:
         """Check nothing: the table follows from a checked mechanism."""
 
@@ -59,14 +60,14 @@ class PartTable(DenseMechanism):
         return self.column_of(symbol[0], [sets[part][1] for part in self.parts])
 
     def column_of(self, component: int, sets: Sequence[int]) -> int:
-        """Return the column of a component and the number of each part's set."""
+        """Return the column for a component and the number of the set of each part."""
         number = 0
         for size, place in zip(self._sizes(component), sets, strict=True):
             number = number * size + place
         return dict(self.starts)[component] + number
 
     def shown(self, column: int) -> tuple[int, tuple[int, ...]]:
-        """Return the component and the number of each part's set of a column."""
+        """Return the component of a column, and the number of the set of each part."""
         component, start = max((c, s) for c, s in self.starts if s <= column)
         number, sets = column - start, []
         for size in reversed(self._sizes(component)):
@@ -93,7 +94,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         for number, component in enumerate(form.components)
         if (pools := _pools_of(component, parts)) is not None
     ]
-    if not are_told_together(form, parts):
+    if not are_shown_together(form, parts):
         detail = "no report of this survey tells these questions together: ask for each alone"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, "targets")
     sizes = [form.answers_of(part) for part in parts]
@@ -131,9 +132,9 @@ def chance_shown(form: AgreementMechanism, parts: Sequence[int]) -> Fraction:
 
 
 def counted_blocks(document: SurveyDocument) -> tuple[Block, ...]:
-    """Return what is counted by itself, in order: every block, and after an agreement block its parts.
+    """Return the blocks that are counted: every block and, after an agreement block, its parts.
 
-    The block itself is counted too, as the number of its reports.
+    Of the agreement block itself, only the number of reports is counted.
     """
     if not any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
         return document.blocks
@@ -150,7 +151,7 @@ def _with_parts(document: SurveyDocument) -> tuple[Block, ...]:
 
 
 def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
-    """Return the counted blocks that estimates are made of, each with the share of reports that show it."""
+    """Return the counted blocks that can be estimated, each with the share of reports that show it."""
     return [
         (part, chance_shown(mechanism.form, mechanism.parts))
         if isinstance(mechanism, PartTable) and mechanism.form is not None
@@ -160,7 +161,7 @@ def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
     ]
 
 
-def are_told_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+def are_shown_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
     """Return True if some reports show all these parts, and no question is in two of them."""
     questions = [question for part in parts for question in form.parts[part]]
     return len(set(questions)) == len(questions) and any(
@@ -171,7 +172,7 @@ def are_told_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
 def counted_symbols(
     mechanisms: Sequence[Mechanism | AgreementMechanism], symbols: Sequence[Any]
 ) -> list[Any]:
-    """Return a report's symbol of every counted block; None for parts that it does not show.
+    """Return a report's symbol for every counted block; None for a part that it does not show.
 
     mechanisms : of `counted_blocks`. symbols : one for each block of the document.
     """
@@ -213,7 +214,7 @@ def _part_blocks(block: Block) -> Iterator[Block]:
 
 
 def _pools_of(component: Component, parts: Sequence[int]) -> tuple[Pool, ...] | None:
-    """Return the pool of each part, None if the component cannot draw all of them."""
+    """Return the pool of each part, None if the component cannot draw them all together."""
     pools = [next((p for p in component.pools if part in p.parts), None) for part in parts]
     known = tuple(pool for pool in pools if pool is not None)
     is_possible = all(known.count(pool) <= pool.pick for pool in known)
@@ -237,7 +238,7 @@ def _law(
     for pool in pools:
         places.append(next(j for j, p in enumerate(slots) if p is pool and j not in places))
     mean = Fraction(form.mean_weight(component), component.totals[0])
-    # By score, as the law depends on the answers through the score alone.
+    # One factor for each score, because the law depends on the answers only through the score.
     factors = [
         (form.disagree + (form.agree - form.disagree) * component.reaching(places, score)) / mean
         for score in range(sum(pool.score for pool in pools) + 1)

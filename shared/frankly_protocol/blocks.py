@@ -52,7 +52,7 @@ class Block:
     promises : 1 to 16, all of which must hold; the mechanism was designed for the first.
     design_prior : counts over joint answers, which determine the published decoder; of the agreement
         kind, over the choices of each question, one question after the other.
-    ceiling : recomputed and compared when the block is read; None if infinite or above 2^53.
+    ceiling : recomputed and compared when a block is created; None if infinite or above 2^53 − 1.
     """
 
     id: str
@@ -68,10 +68,10 @@ class Block:
         counted = self._require_answers()
         if not 1 <= len(self.promises) <= MAX_PROMISES:
             raise schema.reject(f"a block has 1 to {MAX_PROMISES} claims", "claims")
-        # Zeros would leave the decoder undefined for answers that the pilot did not see.
+        # A count of 0 could leave the published decoder undefined for that answer.
         if len(self.design_prior) != counted or not all(self.design_prior):
             raise schema.reject(f"expected {counted} positive counts", "design_prior")
-        # The ceiling is recomputed because no number from the publisher is trusted for privacy.
+        # Recomputed, because no figure from the publisher is trusted for privacy.
         if self.ceiling != stated_ceiling(self.mechanism):
             raise DocumentRejected(
                 "privacy",
@@ -80,9 +80,9 @@ class Block:
             )
 
     def _require_answers(self) -> int:
-        """Return the number of counts in `design_prior`.
+        """Return how many counts `design_prior` must have.
 
-        Raises DocumentRejected unless the mechanism has the answers of the questions.
+        Raises DocumentRejected if the mechanism's answers are not those of the questions.
         """
         sizes = tuple(len(question.choices) for question in self.questions)
         if isinstance(self.mechanism, AgreementMechanism):
@@ -106,7 +106,7 @@ class Block:
 
     @property
     def numbered_mechanism(self) -> Mechanism:
-        """The mechanism of a block whose joint answers are numbered.
+        """The mechanism, for a block whose joint answers are numbered.
 
         Raises TypeError for the agreement kind.
         """
@@ -126,16 +126,17 @@ class Block:
 
     @property
     def ratio(self) -> Fraction | None:
-        """The level E of the first promise.
+        """The level E of the first promise; of alip, the larger of its two levels.
 
-        Returns None if that promise does not bound a ratio on both sides (dpv, one-sided alip).
+        None if that promise does not bound a ratio on both sides (dpv, one-sided alip).
         """
         return lift_bound(self.promises[0].claim)
 
     def truth(self, choices: Mapping[str, str]) -> int | FormAnswers:
         """Return the true answer as the mechanism takes it.
 
-        The row of the joint answer; for the agreement kind, the position of each question's choice.
+        That is the row of the joint answer or, for the agreement kind, the position of the choice of
+        each question.
         `choices` maps every question id of the block to one of its choice ids.
 
         Raises KeyError for a missing question or an unknown choice: callers check answers first and
@@ -158,8 +159,8 @@ class Block:
         UnsupportedDocument for an unknown kind or notion.
         """
         kind = value.get("kind") if isinstance(value, dict) else None
-        # Checked before the fields, so that an old app calls a new kind unsupported rather than
-        # complaining about unknown fields.
+        # Checked before the fields, so that an old app reports a new kind as unsupported, not
+        # its fields as unknown.
         if (
             isinstance(value, dict)
             and "kind" in value
@@ -196,7 +197,7 @@ class Block:
                 ),
             )
         except DocumentRejected as error:
-            # Constructors know only relative fields; the prefix gives the path in the document.
+            # Constructors name fields relative to the block; the prefix makes them full paths.
             if error.field and not error.field.startswith(field):
                 error.field = f"{field}.{error.field}"
             raise
@@ -223,7 +224,7 @@ _SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product"
 def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> AnyMechanism:
     """Build the mechanism.
 
-    Wrong types and sums are rejected with reason weights, not schema (bad input 18).
+    Wrong types and sums have the reason weights, not schema (bad input 18).
     """
     # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):

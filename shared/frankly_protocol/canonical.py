@@ -18,7 +18,7 @@ MAX_BYTES = 4 * 2**20
 MAX_DEPTH = 9
 # JavaScript reads larger integers inexactly, so the browser SDK could see different values.
 MAX_INT = 2**53 - 1
-_MAX_DIGITS = 40  # far more than any accepted number has, far fewer than would make int() slow
+_MAX_DIGITS = 40  # more than any accepted number has, and few enough for a fast int()
 
 
 class _Bad(ValueError):
@@ -118,8 +118,8 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # A dict keeps the last of two equal keys. A parser that keeps the first would read different
-    # values under the same signature.
+    # A dict keeps the last of two equal keys. A parser that keeps the first one would read another
+    # value under the same signature.
     record = dict(pairs)
     if len(record) != len(pairs):
         raise _Bad("an object names the same key twice")
@@ -213,7 +213,7 @@ def _check_scalar(value: Any) -> None:
         raise _Bad("whole numbers must be below 2^53")
 
 
-# Built once: json.loads with hooks builds a new decoder for every report.
+# Built once: json.loads with hooks would build a new decoder for every report.
 _DECODERS: Final = {
     decimals: json.JSONDecoder(
         object_pairs_hook=_object,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks and the time format; only entry points read a clock, other code is passed the time."""
+"""Clocks, passed as arguments so that tests can set the time, and the time format of documents."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clock of this machine."""
 
     def now(self) -> datetime:
         """Return the machine's current time in UTC."""
@@ -48,9 +48,9 @@ def format_time(moment: datetime) -> str:
 def parse_time(text: str) -> datetime:
     """Return the aware UTC time written as ``YYYY-MM-DDTHH:MM:SSZ``.
 
-    Raises ValueError for any other form.
+    Raises ValueError for any other text.
     """
-    # strptime also accepts digits of other scripts.
+    # Checked first, because strptime also accepts digits of other scripts.
     if len(text) != 20 or not text.isascii():
         raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
     moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)

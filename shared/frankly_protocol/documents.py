@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.survey/2`: the document a publisher signs and every device re-verifies (spec 3.3)."""
+"""`frankly.survey/2`: the document that a publisher signs and every device verifies (spec 3.3)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +37,8 @@ class SurveyDocument:
     issued, opens, closes, expires : aware UTC times.
     consent : text shown before answering, or None.
     min_reports : with fewer reports, analysts get no numbers.
-    release_every : how often waiting reports may be released, one of `RELEASE_EVERY` (UTC).
+    release_every : the period, in UTC, at whose end waiting reports may be released; one of
+        `RELEASE_EVERY`.
     release_step : 2 to min_reports; fewer reports of one cell (this document and one answer to
         every public question) are never released on their own.
     strata : public questions, answered in the clear (often none).
@@ -79,8 +80,7 @@ class SurveyDocument:
         if not 2 <= self.release_step <= self.min_reports:
             raise schema.reject("expected 2 to min_reports", "release_step")
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
-        # Answers and public answers are looked up by question id, so ids are unique over all
-        # blocks.
+        # Answers are looked up by question id, so no two questions may share one, public or not.
         questions = [q.id for block in self.blocks for q in block.questions] + [
             q.id for q in self.strata
         ]
@@ -100,13 +100,13 @@ class SurveyDocument:
     def parse(cls, payload: bytes) -> "SurveyDocument":
         """Read exact payload bytes (acceptance steps 1, 4, 5).
 
-        Raises DocumentRejected, reason size, canonical, schema, type, weights or work_limit, naming
-        the field.
+        Raises DocumentRejected with reason size, canonical, schema, type, weights, privacy (a wrong
+        ceiling) or work_limit.
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
-        # Checked before the fields, so that an old app calls a new format unsupported rather than
-        # complaining about unknown fields.
+        # Checked before the fields, so that an old app reports a new format as unsupported, not
+        # its fields as unknown.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.DOCUMENT.record(data, None, _KEYS)
@@ -145,7 +145,7 @@ class SurveyDocument:
         return document
 
     def payload(self) -> bytes:
-        """Return the canonical bytes to sign; `parse` gives the same document back."""
+        """Return the canonical bytes to sign; `parse` returns an equal document."""
         return canonical.dumps(
             {
                 "type": TYPE,
@@ -185,13 +185,13 @@ class SurveyDocument:
         strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
-        # Built from the longest id, choice, token and symbol, so that every report fits.
+        # The longest choice ids, token and symbols, so that every report fits.
         widest = Report(self.digest, "0" * 32, symbols, strata, token)
         return len(widest.to_bytes(0))
 
     @property
     def questions(self) -> Mapping[str, Question]:
-        """Every question to be randomised, by id, in the document's order."""
+        """The questions whose answers are randomised, by id, in the document's order."""
         return {q.id: q for block in self.blocks for q in block.questions}
 
     def require_window(self, now: datetime) -> None:
@@ -216,8 +216,8 @@ class SurveyDocument:
     def require_private(self) -> None:
         """Verify every promise of every block exactly (step 9).
 
-        Raises DocumentRejected, reason privacy or work_limit. Promises that together would take too
-        long to verify are refused before verification starts.
+        Raises DocumentRejected with reason privacy or work_limit. If the promises together would
+        take too long to verify, they are refused before verification starts.
         """
         # First, because the exact check could keep a device busy for a long time.
         require_affordable(self.blocks)
@@ -236,14 +236,14 @@ class SurveyDocument:
 
 
 def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
-    """Return a reader of blocks that raises before expanded priors fill the memory.
+    """Return a reader of blocks that limits the counts in the priors of all blocks together.
 
-    A one-row prior expands to a table with one row per answer: 4 MiB of such priors would become
-    about a billion counts.
+    A prior of one row is written out to one row per answer, so a document of 4 MiB could need
+    memory for several hundred million counts.
     """
     counts = 0
 
-    # Counted while reading: a check after all blocks are read would come too late for memory.
+    # Counted while reading: after the last block, the memory would already be full.
     def read(value: Any, field: str) -> Block:
         nonlocal counts
         block = Block.from_json(value, field, languages)

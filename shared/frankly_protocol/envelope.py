@@ -17,10 +17,11 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 SURVEY_TYPE = "application/vnd.frankly.survey+json"
 KEYS_TYPE = "application/vnd.frankly.keys+json"
 MAX_SIGNATURES = 32
-# Base64 grows a payload by a third; the rest is signatures and field names.
+# Base64 makes a payload a third longer; 16 KiB are for the signatures and field names.
 MAX_ENVELOPE_BYTES = MAX_BYTES // 3 * 4 + 16 * 2**10
-# The prime of Ed25519's field, and the y coordinates of its 8 points of small order. Only (0, 1)
-# and (0, -1) have x = 0, so these also cover the non-canonical encodings with a negative zero.
+# The prime of Ed25519's field, and the y coordinates of its 8 points of small order. x is 0 only
+# for y = 1 and y = -1, so refusing these also refuses the non-canonical encodings of x = 0 that
+# have the sign bit set.
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
@@ -28,7 +29,7 @@ _SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A raw Ed25519 public key of 32 bytes."""
+    """A raw Ed25519 public key of 32 bytes; DocumentRejected("signature") for another length."""
 
     raw: bytes
 
@@ -71,12 +72,12 @@ class SigningKey:
 
     @classmethod
     def generate(cls) -> "SigningKey":
-        """Return a fresh key from the operating system's randomness."""
+        """Return a new key, drawn from the operating system's random source."""
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
     def from_raw(cls, raw: bytes) -> "SigningKey":
-        """Return the key with this 32-byte seed; ValueError for any other length."""
+        """Return the key with this 32-byte seed; raises ValueError for another length."""
         return cls(Ed25519PrivateKey.from_private_bytes(raw))
 
     @property
@@ -139,8 +140,8 @@ class Envelope:
     def from_bytes(cls, data: bytes, payload_type: str) -> "Envelope":
         """Read an envelope of the expected type (acceptance steps 1 and 2).
 
-        Raises DocumentRejected("size"), ("envelope"), ("type"), or ("signature") if two signatures
-        name the same key.
+        Raises DocumentRejected with reason size, envelope or type, or with reason signature if two
+        signatures name the same key.
         """
         if len(data) > MAX_ENVELOPE_BYTES:
             raise DocumentRejected(
@@ -160,7 +161,7 @@ class Envelope:
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
-        # The envelope's limit leaves room for signatures, which a larger payload could use.
+        # The room that the envelope's limit leaves for signatures is not for a larger payload.
         if len(payload) > MAX_BYTES:
             raise DocumentRejected(
                 "size",
@@ -172,13 +173,12 @@ class Envelope:
     def verify(self, keys: Iterable[PublicKey], threshold: int) -> bytes:
         """Return the payload if at least `threshold` *distinct* keys signed it (acceptance step 3).
 
-        Raises DocumentRejected("signature").
+        Raises DocumentRejected("signature") otherwise, or if the threshold is below 1.
         """
         if threshold < 1:
             raise DocumentRejected("signature", "the threshold must be at least 1", "threshold")
         message = pae(self.payload_type, self.payload)
-        # The ids are computed from the trusted keys. An id in the envelope only selects one of
-        # them.
+        # Ids are computed from the trusted keys; an id in the envelope only selects one of them.
         by_id = {key.key_id: key for key in keys}
         # A set of key ids: several signatures of one key count once.
         valid_ids = {

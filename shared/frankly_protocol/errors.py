@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors shared by server and device. No message ever contains an answer, a symbol or a key.
+"""Errors shared by server and device.
+
+No message contains a respondent's answer or symbol, or a private key.
 
 FranklyError
- ├─ InvalidInput          bad input from an admin, an analyst or a reporter; carries a Problem
- ├─ DocumentRejected      a signed document failed a numbered acceptance step; nothing may be sent
+ ├─ InvalidInput          bad input from an admin, an analyst or a device; carries a Problem
+ ├─ DocumentRejected      a signed document failed an acceptance step; nothing may be sent
  │   ├─ UnsupportedDocument   a newer format, or an unknown notion or kind: update the app
  │   ├─ ClockError            outside its time window
- │   ├─ RollbackDetected      a lower version than one already seen
- │   ├─ Equivocation          the same version with other content
- │   ├─ KeyChainError         a keys document that does not follow its predecessor
+ │   ├─ RollbackDetected      a lower version or a smaller log than one seen before
+ │   ├─ Equivocation          the same version with other content, or a forked log
+ │   ├─ KeyChainError         keys that do not follow from the known ones
  │   └─ LogError              an invalid proof or checkpoint of the transparency log
- └─ RandomnessError       the operating system gave no randomness; there is no fallback
+ └─ RandomnessError       the operating system gave no random bits; there is no fallback
 """
 
 from frankly_protocol.problems import Problem
 
 
 class FranklyError(Exception):
-    """Base class of all errors that Frankly raises on purpose.
+    """Base class of the errors that the server and the SDK report to their callers.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at
-    fault.
+    ``code`` is a stable slug; ``detail`` says what is wrong and, if possible, how to fix it;
+    ``field`` names the invalid input, None if there is none.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -54,7 +56,7 @@ class DocumentRejected(FranklyError):
 
 
 class UnsupportedDocument(DocumentRejected):
-    """The document uses a format, notion or kind that this version does not know: update the app."""
+    """The document uses a format, notion or kind that is not supported: update the app."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("type", detail, field)
@@ -68,21 +70,21 @@ class ClockError(DocumentRejected):
 
 
 class RollbackDetected(DocumentRejected):
-    """The version is lower than one this device has already accepted."""
+    """A document, a chain of keys or a log is older than the one this device accepted before."""
 
     def __init__(self, detail: str, field: str | None = "version") -> None:
         super().__init__("version", detail, field)
 
 
 class Equivocation(DocumentRejected):
-    """Two different documents claim the same version; both envelopes should be kept as evidence."""
+    """Two documents of one version differ, or a log has forked; keep both pieces as evidence."""
 
     def __init__(self, detail: str, field: str | None = "version") -> None:
         super().__init__("version", detail, field)
 
 
 class KeyChainError(DocumentRejected):
-    """A keys document is not signed or numbered as its predecessor requires."""
+    """Keys do not follow from the known ones, or their chain is not complete."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("keys", detail, field)
@@ -96,7 +98,7 @@ class LogError(DocumentRejected):
 
 
 class RandomnessError(FranklyError):
-    """The operating system's random source failed; nothing was drawn and nothing may be sent."""
+    """The operating system's random source failed; nothing may be sent."""
 
     def __init__(self) -> None:
         super().__init__(

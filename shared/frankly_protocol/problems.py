@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of problems, sent by the server and read by clients (RFC 9457).
 
-A problem's ``code`` is stable; the ``detail`` sent with it says how to fix the problem and never
-repeats an answer.
+A problem's ``code`` is stable; the ``detail`` sent with it says what is wrong or how to fix it, and
+never repeats an answer.
 """
 
 from enum import Enum
@@ -14,7 +14,7 @@ _URN = "urn:frankly:problem:"
 class Problem(Enum):
     """Every problem that the API or a command reports: (code, HTTP status, title)."""
 
-    # Levels and limits asked for by an admin (bad inputs 1-3).
+    # Levels and limits that an admin requests (bad inputs 1-3).
     EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
     NUMBER_NOT_FINITE = ("number_not_finite", 422, "JSON has no NaN and no Infinity.")
     EPS_OUT_OF_RANGE = (
@@ -122,12 +122,12 @@ class Problem(Enum):
 
     @classmethod
     def from_code(cls, code: str) -> "Problem | None":
-        """Return the problem with this code, or None for a code that this version does not know."""
+        """Return the problem with this code, or None if there is none."""
         return next((p for p in cls if p.code == code), None)
 
     @classmethod
     def from_uri(cls, uri: str) -> "Problem | None":
-        """Return the problem with this type URI, or None."""
+        """Return the problem with this type URI, or None if there is none."""
         return cls.from_code(uri.removeprefix(_URN)) if uri.startswith(_URN) else None
 
 

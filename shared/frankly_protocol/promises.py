@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promises of a document about a block: a claim, with names and sources for people (ADR 0015).
 
-Each object holds one notion; an intersection of notions, or one notion under several priors, is a
-list of several objects.
+Each promise has one notion; an intersection of notions, or one notion under several priors, is a
+list of promises.
 """
 
 from collections.abc import Callable, Mapping
@@ -67,7 +67,11 @@ class Prior:
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":
-        """Read a prior; raises DocumentRejected("schema"), naming the field."""
+        """Read a prior.
+
+        Raises DocumentRejected("work_limit") for too many counts, otherwise
+        DocumentRejected("schema"), naming the field.
+        """
         data = schema.DOCUMENT.record(value, field, {"secret", "secrets", "tables", "source"})
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
@@ -146,8 +150,9 @@ class Promise:
     def claims(self) -> tuple[Claim, ...]:
         """The claims that the mechanism must keep: the claim itself, or one within each stratum.
 
-        A secret without mass in a stratum cannot occur there and is left out. If only one can
-        occur, the stratum alone determines it (docs/maths/whole_report.md).
+        A secret without mass in a stratum cannot occur there and is left out. If only one secret
+        can occur, the stratum determines it without the report, and there is no claim for this
+        stratum, except for dpv if it is the sensitive one (docs/maths/whole_report.md).
         """
         return tuple(claim for _, claim in self.numbered_claims)
 
@@ -165,7 +170,7 @@ class Promise:
         rows, sensitive = tuple(table[s] for s in present), self.claim.sensitive
         if sensitive is None:
             return replace(self.claim, joint=rows) if len(rows) > 1 else None
-        # If only the sensitive secret has mass, it is certain: the verifier refuses that.
+        # If only the sensitive secret has mass, it is certain, and the verifier refuses the claim.
         return (
             replace(self.claim, joint=rows, sensitive=present.index(sensitive))
             if sensitive in present
@@ -186,8 +191,8 @@ class Promise:
         """
         notion = value.get("notion") if isinstance(value, dict) else None
         is_notion = isinstance(notion, str) and notion in NOTIONS
-        # Checked before the fields, so that an old app calls a new notion unsupported rather than
-        # complaining about unknown fields.
+        # Checked before the fields, so that an old app reports a new notion as unsupported, not
+        # its fields as unknown.
         if isinstance(value, dict) and "notion" in value and not is_notion:
             raise UnsupportedDocument("unknown notion: update the app", field)
         names = _FIELDS[str(notion)] if is_notion else ()
@@ -245,7 +250,7 @@ def _rows_per_secret(table: Joint) -> Joint:
 
 
 def counts(value: Any, field: str, most: int = MAX_ANSWERS) -> tuple[int, ...]:
-    """Return a list of 2 to `most` counts, one for each answer."""
+    """Read a list of 2 to `most` counts, one for each answer."""
     return schema.items(value, field, 2, most, schema.integer)
 
 

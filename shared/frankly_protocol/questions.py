@@ -130,7 +130,7 @@ class Question:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A frozen dataclass allows no ordinary assignment.
+        # A frozen dataclass refuses an ordinary assignment.
         object.__setattr__(
             self,
             "_positions",
@@ -140,7 +140,7 @@ class Question:
     def index(self, choice: str) -> int | None:
         """Return the position of a choice id, None if it is not one of the choices.
 
-        A dictionary lookup, so that the time does not depend on which choice it is.
+        The time does not depend on which choice it is, because a dictionary is used.
         """
         return self._positions.get(choice)
 

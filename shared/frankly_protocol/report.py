@@ -35,7 +35,7 @@ class Report:
     strata : public answers by question id.
     token : the token that the document's token rule requires, None if it has no rule.
 
-    Symbols, ids and tokens stay out of reprs.
+    The repr shows `doc` only.
     """
 
     doc: str
@@ -47,7 +47,8 @@ class Report:
     def to_bytes(self, length: int) -> bytes:
         """Return the report as JSON, padded with spaces to `length` bytes to hide its size.
 
-        A `length` of 0 means no padding. Raises ValueError if the report is longer than `length`.
+        With a `length` of 0 there is no padding and no limit. Otherwise raises ValueError if the
+        report is longer than `length`.
         """
         body = {
             "v": 1,
@@ -67,8 +68,8 @@ class Report:
     def from_bytes(cls, data: bytes) -> "Report":
         """Read an untrusted report and check its form; the intake checks it against its document.
 
-        Raises InvalidInput: body_too_large, json_invalid, field_unknown, field_missing, field_type,
-        y_type, token_invalid. The message never repeats a value.
+        Raises InvalidInput: body_too_large, json_invalid, number_not_finite, field_unknown,
+        field_missing, field_type, y_type, token_invalid. The message never repeats an answer.
         """
         return cls.from_json(parse_json(data, max_bytes=MAX_REPORT_BYTES, max_depth=3))
 
@@ -79,8 +80,7 @@ class Report:
             raise InvalidInput(Problem.JSON_INVALID, "a report is a JSON object")
         for key in sorted(set(body) ^ _KEYS):
             is_missing = key in _KEYS
-            # An unknown key is the sender's own text: list the valid fields instead of repeating
-            # it.
+            # An unknown key is the sender's text: it is not repeated, the valid ones are listed.
             raise InvalidInput(
                 Problem.FIELD_MISSING if is_missing else Problem.FIELD_UNKNOWN,
                 "this field is missing"
@@ -88,7 +88,7 @@ class Report:
                 else f"a report has exactly the fields {', '.join(sorted(_KEYS))}",
                 key if is_missing else None,
             )
-        # True equals 1, but is not a version.
+        # A plain comparison would accept true, which equals 1 in Python.
         if type(body["v"]) is not int or body["v"] != 1:
             raise InvalidInput(Problem.FIELD_TYPE, "this server reads reports of version 1", "v")
         for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of parsed JSON: exact keys, checked types, no unknown fields.
 
-The functions raise DocumentRejected("schema"), naming the field; a `Reader` raises its own error.
+The functions raise DocumentRejected("schema"), naming the field; a `Reader` raises the error that
+it was given.
 """
 
 import re
@@ -45,7 +46,7 @@ class Reader:
         if not isinstance(value, Mapping):
             raise self._refuse(Problem.FIELD_TYPE, "expected a JSON object", field)
         known = required | optional
-        # Sorted, so that the same object always gives the same error.
+        # Sorted, so that equal objects always give the same error.
         for key in sorted((set(value) - known) | (required - set(value))):
             path = f"{field}.{key}" if field else key
             if key in value:
@@ -68,8 +69,8 @@ class Reader:
         return value
 
     def number(self, value: Any, field: str) -> Decimal:
-        """Return a finite number, exactly as written."""
-        # repr is the shortest text of a float; Decimal(0.1) would have 55 digits.
+        """Return a finite number exactly; a float stands for its shortest decimal text."""
+        # repr is this shortest text; Decimal(0.1) would have 55 digits.
         decimal = Decimal(repr(value)) if type(value) is float else value
         if type(decimal) not in (int, Decimal) or not Decimal(decimal).is_finite():
             raise self._refuse(Problem.FIELD_TYPE, "expected a finite number", field)
@@ -113,7 +114,7 @@ def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
 def ratio(value: Any, field: str, low: int = 1) -> tuple[int, int]:
     """Return [p, q] with p from `low` and q from 1, both below 2^53.
 
-    No floats, so a level is never rounded.
+    Floats are refused, so a level is never rounded.
     """
     if not isinstance(value, list) or len(value) != 2:
         raise reject("expected a ratio of two whole numbers", field)
@@ -131,10 +132,11 @@ def text(value: Any, field: str, most: int = 4000) -> str:
 
 
 def unsafe_character(value: str) -> str | None:
-    """Return the first control, bidi, zero-width or surrogate character as U+XXXX, or None.
+    """Return the first control, bidi, zero-width, surrogate or private-use character as U+XXXX.
 
-    Line breaks and tabs are unsafe too: a line of its own in a label could pass for text of the
-    app. Joiners are safe between two characters that are not ASCII (emoji, Persian …).
+    Returns None if there is none. Line breaks and tabs are unsafe too: a label with a line of its
+    own could look like text of the app. Joiners are safe between two characters that are not ASCII
+    (emoji, Persian …).
     """
     for i, char in enumerate(value):
         if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):

@@ -17,11 +17,11 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_sdk.answer import Answer, Given
 from frankly_server.analysis import Analysis, encode
 from frankly_server.estimate.margins import METHODS
+from frankly_server.joint_tables import estimable_pairs
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from frankly_server.surveys import Surveys, parse_definition
-from frankly_server.told import told_pairs
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import released, row
@@ -210,7 +210,7 @@ def test_the_wanted_table_is_told_and_no_other(asked: Asked) -> None:
     names = list(asked.document.questions)
     form = asked.document.blocks[0].mechanism
     assert isinstance(form, AgreementMechanism)
-    told = told_pairs(form)
+    told = estimable_pairs(form)
     assert (names.index("smoke"), names.index("drink")) in told
     untold = [pair for pair in combinations(range(len(names)), 2) if pair not in told]
     assert untold

@@ -93,6 +93,36 @@ def test_the_map_is_that_of_the_code(root: Path) -> None:
     )
 
 
+RULES = [(rule, place) for rules in code_map.RULES.values() for rule, place in rules]
+
+
+@pytest.mark.parametrize(("rule", "place"), RULES, ids=[rule for rule, _ in RULES])
+def test_a_rule_of_the_map_is_decided_where_its_object_is_defined(rule: str, place: str) -> None:
+    file, name = code_map.place_of(place)
+    assert code_map.is_defined(file, name), f"{rule}: {file} does not define {name}"
+
+
+def test_a_rule_is_listed_once() -> None:
+    assert len({rule for rule, _ in RULES}) == len(RULES) > 90
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "defined"),
+    [
+        ("server/frankly_server/accounts/service.py", "after_failure", False),  # imported there
+        ("server/frankly_server/accounts/service.py", "Accounts", True),
+        ("server/frankly_server/accounts/passwords.py", "MAX_LENGTH", True),  # MIN_, MAX_ = …
+        ("client_sdk/frankly_sdk/policy.py", "Policy.check", True),
+        ("client_sdk/frankly_sdk/policy.py", "Policy.parse_nats", False),
+        ("client_sdk/browser/src/words.js", "STRINGS", True),
+        ("client_sdk/browser/src/element.js", "inWords", False),
+        ("client_sdk/browser/src/nowhere.js", "", False),
+    ],
+)
+def test_an_import_is_no_definition(file: str, name: str, defined: bool) -> None:
+    assert code_map.is_defined(file, name) is defined
+
+
 def test_every_file_that_the_map_names_is_there(root: Path) -> None:
     text = (root / "docs" / "map.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_/]+(?:\.[a-z]+|/))`", text))

@@ -151,7 +151,7 @@ def test_a_final_survey_is_answered_first_or_not_at_all(tmp_path: Path) -> None:
         client.answer({"affair": "no"})
     with pytest.raises(BudgetExceeded) as caught:
         endless().open(tmp_path / "s.db", policy=final(endless().document))
-    assert "can only be answered first" in caught.value.detail
+    assert "must be answered before any other survey" in caught.value.detail
 
 
 def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> None:

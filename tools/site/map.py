@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/map.md: command, URL and table → file, read off the code; and recipes for common additions.
+"""docs/map.md: the file of every command, URL and table, read from the code; rules; and recipes for common additions.
 
 ``python -m tools.site.map`` writes the page; a test compares it.
 """
@@ -8,9 +8,8 @@ import ast
 import inspect
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +28,8 @@ _TABLE: Final = re.compile(r'^(\w+) = Table\(\s*"(\w+)"', re.MULTILINE)
 
 _HEAD = """# Map
 
-Where is it decided? Commands, URLs and tables lead to files here; the layers are in [Architecture](architecture.md).
-Written by `python -m tools.site.map` from the code: not to be edited by hand.
+Where is it decided? This page leads from commands, URLs, tables and rules to files; the layers are in
+[Architecture](architecture.md). Written by `python -m tools.site.map` from the code: not to be edited by hand.
 """
 
 _TABLES_HEAD = """
@@ -43,52 +42,152 @@ another today. The first file declares the table, reads and writes it; the other
 |---|---|---|
 """
 
-RULES: Final = (
-    ("how long a document may be valid", "frankly_protocol.documents:MAX_VALIDITY"),
-    ("what a notion demands of a mechanism", "frankly_protocol.audit.notions:require_private"),
-    ("the level of a whole report", "frankly_protocol.audit.report:report_level"),
-    ("how much work a device spends on a document", "frankly_protocol.audit.work:MAX_WORK"),
-    ("the HTTP status of an error code", "frankly_protocol.problems:Problem"),
-    ("how many witnesses a log's head needs", "frankly_protocol.trust.proof:require_watched"),
-    ("the app's limits and the ledger's refusal", "frankly_sdk.policy:Policy.check"),
-    ("the random moment at which a report leaves", "frankly_sdk.delivery:Delivery.schedule"),
-    ("whether an address is accepted", "frankly_sdk.link:require_secure"),
-    ("what a report must be to be taken", "frankly_server.intake.admission:Admission"),
-    ("how invites are made", "frankly_server.intake.invites:Invites"),
-    ("how a token is spent", "frankly_server.intake.tokens:spend_all"),
-    ("when reports are released", "frankly_server.intake.releasing:Releasing"),
-    ("how pending reports become a batch", "frankly_server.store.releases:Releases"),
-    ("the minimum below which there is no number", "frankly_server.analysis.result:answer"),
-    ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),
-    ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
-    ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
-    ("the score interval", "frankly_server.estimate.intervals:score"),
-    ("the guaranteed interval", "frankly_server.estimate.chernoff:kl"),
-    ("the projection onto the simplex", "frankly_server.estimate.projection:onto_simplex"),
-    ("the length of passwords", "frankly_server.accounts.passwords:MIN_LENGTH"),
-    ("when an account is locked", "frankly_server.accounts.service:after_failure"),
-    ("which role opens an admin page", "frankly_server.web.security:needs"),
-    ("which role may call an API route", "frankly_server.web.auth:require_role"),
-    ("the Content-Security-Policy of admin pages", "frankly_server.web.security:POLICY"),
-    ("the Content-Security-Policy of the hosted page", "frankly_server.web.hosted:hosted_page"),
-    ("limits of rate", "frankly_server.web.limits:RateLimits"),
-    ("what a design request may say", "frankly_server.requests.design_fields:DesignFields"),
-    ("what a survey file may say", "frankly_server.surveys.definition:SurveyDefinition"),
-    ("how a form is designed", "frankly_server.design.form.engine:design_form"),
-    ("what a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
-    ("how a form's parts are counted", "frankly_server.forms:counted_blocks"),
-    ("what a form tells", "frankly_server.told:told_pairs"),
-    ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
-    ("what a request may say of a form", "frankly_server.requests.form_fields:FormFields"),
-    ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
-    ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
-    ("which solver designs a mechanism", "frankly_server.design.api.engine:design"),
-    ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
-    ("limits of a design's time and size", "frankly_server.requests.design:design_json"),
-    ("the margin of a planned survey", "frankly_server.requests.plan:plan_json"),
-    ("when a webhook is tried again", "frankly_server.surveys.webhooks:WebhookThread"),
-)
-"""Rules that people look for, each with the object that decides it; a missing one fails the page."""
+_RULES_HEAD = """
+## Rules
+
+The object is defined in the file; other files only apply it. More limits are often beside it.
+"""
+
+RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "Documents and promises": (
+        ("the fields of a survey document", "frankly_protocol.documents:SurveyDocument"),
+        ("how long a document may be valid", "frankly_protocol.documents:MAX_VALIDITY"),
+        ("how wrong a device's clock may be", "frankly_protocol.documents:CLOCK_SKEW"),
+        ("the largest size of a document, and of whole numbers", "frankly_protocol.canonical:MAX_BYTES"),
+        ("the canonical form of JSON", "frankly_protocol.canonical:dumps"),
+        ("which characters a text may contain", "frankly_protocol.schema:unsafe_character"),
+        ("how many choices a question may have", "frankly_protocol.questions:Question"),
+        ("the form of ids of questions and choices", "frankly_protocol.schema:identifier"),
+        ("the largest sizes of a mechanism", "frankly_protocol.mechanisms.base:MAX_ANSWERS"),
+        ("the kinds of mechanism in a document", "frankly_protocol.mechanisms.expansion:KINDS"),
+        ("which fields a notion has", "frankly_protocol.promises:Promise"),
+        ("what a notion demands of a mechanism", "frankly_protocol.audit.notions:require_private"),
+        ("which privacy levels may be requested", "frankly_protocol.audit.bounds:parse_epsilon"),
+        ("the level of a whole report", "frankly_protocol.audit.report:report_level"),
+        ("how much work a device spends on a document", "frankly_protocol.audit.work:MAX_WORK"),
+        ("how long signing keys are valid", "frankly_protocol.trust.keys:MAX_VALIDITY"),
+        ("when new signing keys are accepted", "frankly_protocol.trust.chain:prove_chain"),
+        ("how many witnesses a log's head needs", "frankly_protocol.trust.proof:require_watched"),
+        ("the fields and the largest size of a report", "frankly_protocol.report:Report"),
+        ("which tokens are valid", "frankly_protocol.trust.tokens:check_token"),
+        ("the HTTP status and the title of an error code", "frankly_protocol.problems:Problem"),
+    ),
+    "Devices": (
+        ("the order in which a device checks a document", "frankly_sdk._trusted:accept_survey"),
+        ("the app's limits and the ledger's refusal", "frankly_sdk.policy:Policy.check"),
+        ("the default cap of a respondent", "frankly_protocol.audit.report:DEVICE_CAP"),
+        ("whether an address is accepted", "frankly_sdk.link:require_secure"),
+        ("which hosts may collect reports", "frankly_sdk.link:require_collect"),
+        ("time-outs, and limits of a response", "frankly_sdk.transport:HttpTransport"),
+        ("the random moment at which a report leaves", "frankly_sdk.delivery:Delivery.schedule"),
+        ("when a report is sent again, and when it is given up", "frankly_sdk.delivery:Delivery.deliver"),
+        ("what a respondent is told before answering", "frankly_sdk.explain:explain"),
+        ("what a device stores", "frankly_sdk.store:Store"),
+        ("exit statuses of `frankly-sdk`", "frankly_sdk.cli:main"),
+        ("languages and texts of the hosted page and the element", "client_sdk/browser/src/words.js:STRINGS"),
+        ("texts of the browser's errors", "client_sdk/browser/src/texts.js:TEXTS"),
+        ("colours and layout of the element", "client_sdk/browser/src/styles.js"),
+        ("the element's attributes, events and pages", "client_sdk/browser/src/element.js"),
+    ),
+    "Surveys, intake and release": (
+        ("what a survey file may say", "frankly_server.surveys.definition:SurveyDefinition"),
+        ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
+        ("which counts are too small to publish in a prior", "frankly_server.surveys.priors:small_cells"),
+        ("how a draft becomes a document", "frankly_server.surveys.drafting:draft_document"),
+        ("how long the search for a survey's mechanism may take", "frankly_server.surveys.drafting:time_limit"),
+        ("the warnings before a survey is published", "frankly_server.surveys.devices:warnings_of"),
+        ("which states a survey can move to", "frankly_server.surveys.survey_state:MOVES"),
+        ("when a survey accepts no reports", "frankly_server.surveys.published:hindrances"),
+        ("what a report must be to be accepted", "frankly_server.intake.admission:Admission"),
+        ("how invites are made", "frankly_server.intake.invites:Invites"),
+        ("how a token is spent", "frankly_server.intake.tokens:spend_all"),
+        ("when reports are released, and when the stop rule closes a survey",
+         "frankly_server.intake.releasing:Releasing"),
+        ("how pending reports become a batch", "frankly_server.store.releases:Releases"),
+        ("which numbers the intake page shows", "frankly_server.surveys.live:live"),
+        ("when a webhook is tried again", "frankly_server.surveys.webhooks:WAITS_S"),
+        ("how a webhook is signed", "frankly_server.surveys.webhooks:signature"),
+        ("to which addresses a webhook may be sent", "frankly_server.surveys.outbound:allowed"),
+        ("what erasing a survey deletes", "frankly_server.surveys.surveys:Surveys.erase"),
+    ),
+    "Estimates and plans": (
+        ("what a request for estimates may say", "frankly_analyst.request:EstimatesRequest"),
+        ("which fields of a request exclude each other", "frankly_server.analysis.request:Request"),
+        ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
+        ("which warnings (flags) an estimate has", "frankly_server.analysis.rows:table_json"),
+        ("the sentences of the estimates page", "server/frankly_server/web/admin/estimates_sentences.py"),
+        ("the minimum below which there is no number", "frankly_server.analysis.result:answer"),
+        ("the unbiased estimate from counts", "frankly_server.estimate.decoder:decoder"),
+        ("which shares can be estimated at all", "frankly_server.estimate.identifiable:in_words"),
+        ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),
+        ("the kinds of interval, and the default", "frankly_server.estimate.margins:METHODS"),
+        ("the score interval", "frankly_server.estimate.intervals:score"),
+        ("the guaranteed interval", "frankly_server.estimate.chernoff:kl"),
+        ("the interval of a ratio", "frankly_server.estimate.ratios:ratio"),
+        ("the projection onto the simplex", "frankly_server.estimate.projection:onto_simplex"),
+        ("how much fake reports can change an estimate", "frankly_server.estimate.poisoning:poisoning"),
+        ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
+        ("how days become weeks and months", "frankly_server.analysis.periods:Span"),
+        ("what a plan's request may say", "frankly_server.requests.plan_request:PlanRequest"),
+        ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
+    ),
+    "Design": (
+        ("what a design request may say", "frankly_server.requests.design_fields:DesignFields"),
+        ("the limits of a search's time, gap and memory", "frankly_server.requests.design_fields:SearchLimits"),
+        ("the names of mechanisms", "frankly_server.design.api.request:MECHANISMS"),
+        ("the objectives of a design", "frankly_server.design.tables.objectives:OBJECTIVES"),
+        ("which solver designs a mechanism", "frankly_server.design.api.engine:design"),
+        ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
+        ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
+        ("when the warning about a poor mechanism is given", "frankly_server.design.api.regret:LEAST_RATIO"),
+    ),
+    "Forms": (
+        ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
+        ("how a device turns numbers, boxes and skipped questions into choices", "frankly_sdk.answer:Answer.settled"),
+        ("what a request may say about a form", "frankly_server.requests.form_fields:FormFields"),
+        ("how a form is designed", "frankly_server.design.form.engine:design_form"),
+        ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
+        ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
+        ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
+        ("which joint tables a form can estimate", "frankly_server.joint_tables:estimable_pairs"),
+    ),
+    "Accounts and access": (
+        ("the order of roles, and their rights", "frankly_server.accounts.roles:ROLES"),
+        ("which role an admin page needs (stated at each view in `server/frankly_server/web/admin/`)",
+         "frankly_server.web.security:needs"),
+        ("which role may call an API route", "frankly_server.web.auth:require_role"),
+        ("which surveys an API key opens", "frankly_server.keys.access:Principal.opens"),
+        ("the length of passwords", "frankly_server.accounts.passwords:MIN_LENGTH"),
+        ("when an account is locked", "frankly_server.accounts.lockout:after_failure"),
+        ("how long a sign-in lasts", "frankly_server.accounts.sessions:SESSION_S"),
+        ("the second factor, and recovery codes", "frankly_server.accounts.second_factor:SecondFactors"),
+        ("who must have a second factor", "frankly_server.accounts.sessions:must_enrol"),
+        ("the cookies, and the defence against forged forms", "frankly_server.web.security:Door"),
+        ("the Content-Security-Policy of admin pages", "frankly_server.web.security:POLICY"),
+        ("the Content-Security-Policy of the hosted page", "frankly_server.web.hosted:hosted_page"),
+        ("the headers of all other responses", "frankly_server.web.headers:ALWAYS"),
+        ("which routes other pages may call (CORS)", "frankly_server.web.hosted:open_to_pages"),
+    ),
+    "Operation": (
+        ("the settings, their limits and defaults", "frankly_server.settings:Settings"),
+        ("limits of rate", "frankly_server.web.limits:RateLimits"),
+        ("how many requests run at the same time", "frankly_server.web.slots:Slots"),
+        ("what a log line may contain", "frankly_server.web.logs:FIELDS"),
+        ("which metrics there are", "frankly_server.web.metrics:Metrics"),
+        ("what `frankly doctor` checks", "frankly_server.cli.doctor:examine"),
+        ("exit statuses of `frankly`", "frankly_server.cli.exits:exit_code"),
+        ("when keys are reported to expire soon", "frankly_server.keys.status:SOON_DAYS"),
+        ("which settings of a database are safe enough", "frankly_server.store.engines:check_durability"),
+        ("the version of the database's schema", "frankly_server.store.schema:SCHEMA_VERSION"),
+        ("what a backup contains", "frankly_server.store.backup:save"),
+        ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
+    ),
+}  # fmt: skip
+"""Rules that people look for, by group, each with the place that decides it.
+
+A place is ``module:object``, or for other files ``path`` or ``path:object``. The object must be defined in that file,
+not imported there; otherwise the page is not written.
+"""
 
 _RECIPES = """
 ## How to add
@@ -122,7 +221,8 @@ client and OpenAPI follow. Its value is written in `server/frankly_server/analys
 before survives, and its class beside it. Its name never changes (ADR 0022). Backups carry every table that is declared.
 
 **A language of the SDK.** `docs/protocol.md` is what it must do, `docs/conformance.md` how the suite is run against it.
-Texts of surveys are the admin's; texts of the browser element are its `strings`.
+Texts of surveys are the admin's; those of the browser element are in `client_sdk/browser/src/words.js`, and a page can
+add languages by the element's `strings`.
 """
 
 
@@ -131,7 +231,7 @@ def page() -> str:
     sections = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
     sections += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
     sections += [_TABLES_HEAD, *_tables()]
-    sections += ["\n## Rules\n\n| what is decided | object | file |\n|---|---|---|\n", *_rules()]
+    sections += [_RULES_HEAD, *_rules()]
     return "".join(sections) + _RECIPES
 
 
@@ -182,17 +282,58 @@ def _tables() -> Iterator[str]:
 
 
 def _rules() -> Iterator[str]:
-    for rule, place in RULES:
-        module, _, name = place.partition(":")
-        imported = import_module(module)
-        attrgetter(name)(imported)
-        file = str(Path(imported.__file__ or "").resolve().relative_to(ROOT))
-        yield f"| {rule} | `{name}` | {_link(file)} |\n"
+    for group, rules in RULES.items():
+        yield f"\n### {group}\n\n| what is decided | object | file |\n|---|---|---|\n"
+        for rule, place in rules:
+            file, name = place_of(place)
+            if not is_defined(file, name):
+                raise ValueError(f"{rule}: {name} is not defined in {file}")
+            yield f"| {rule} | {f'`{name}`' if name else ''} | {_link(file)} |\n"
+
+
+def place_of(place: str) -> tuple[str, str]:
+    """Return the file of a place in `RULES`, relative to the repository, and its object or ""."""
+    target, _, name = place.partition(":")
+    if "/" in target:
+        return target, name
+    return _file(str(import_module(target).__file__)), name
+
+
+def is_defined(file: str, name: str) -> bool:
+    """Return True if the file exists and defines the object itself; `name` may be `Class.method`."""
+    if not (ROOT / file).is_file():
+        return False
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if not file.endswith(".py"):
+        return not name or bool(re.search(rf"\b(?:const|let|class|function\*?) {name}\b", text))
+    body = ast.parse(text).body
+    for part in filter(None, name.split(".")):
+        # Imports bind names too, so only definitions and assignments are accepted.
+        found = [node for node in body if part in _names(node)]
+        if not found:
+            return False
+        body = getattr(found[0], "body", [])
+    return True
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines or assigns; none for an import."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
+        return set()
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {
+        part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
+    }
 
 
 def _file_of(function: object) -> str:
-    source = inspect.getsourcefile(inspect.unwrap(function))  # type: ignore[arg-type]
-    return str(Path(source or "").resolve().relative_to(ROOT))
+    return _file(inspect.getsourcefile(inspect.unwrap(function)) or "")  # type: ignore[arg-type]
+
+
+def _file(path: str) -> str:
+    return str(Path(path).resolve().relative_to(ROOT))
 
 
 def _link(file: str) -> str:

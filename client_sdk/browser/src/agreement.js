@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agreement kind: many questions under one level (docs/spec/1-mechanisms.md, 1.10). documents.js loads this when a
- * document asks for it, so that other pages do not carry it. Names, limits and their order are those of
+ * The agreement kind: many questions under one level (docs/spec/1-mechanisms.md, 1.10). documents.js loads this module
+ * only if a document needs it, to keep other pages small. Names, limits and the order of checks are those of
  * frankly_protocol/mechanisms/agreement.py.
  */
 
@@ -13,7 +13,7 @@ import { integer } from "./schema.js";
 /** @typedef {import("./mechanisms.js").RandomBits} RandomBits */
 /** @typedef {import("./rational.js").Rational} Rational */
 /**
- * Sets of a part's answers that cover every answer equally often; `inside` is the weight of those with a given answer.
+ * Sets of a part's answers that cover every answer equally often; `inside` is the total weight of the sets with a given answer.
  * @typedef {{answers: number, sets: number, listed: () => {masks: bigint[], weights: bigint[]}, inside: bigint, outside: bigint}} Cover
  * @typedef {{parts: number[], pick: number, score: number, cover: Cover}} Pool
  * @typedef {{chance: number, threshold: number, pools: Pool[], tables: () => {slots: Pool[], tails: bigint[][], totals: bigint[]}}} Component
@@ -27,7 +27,7 @@ const product = (/** @type {number[]} */ values) => values.reduce((all, n) => al
 const total = (/** @type {number[]} */ values) => values.reduce((all, n) => all + n, 0);
 const isRising = (/** @type {number[]} */ values) => values.every((n, i) => !i || n > values[i - 1]);
 
-/** Made when first asked for: a document may describe far more tables than its reader needs. @type {<T>(make: () => T) => () => T} */
+/** Compute a value when it is first needed, because a document may describe far more tables than its reader needs. @type {<T>(make: () => T) => () => T} */
 const later = (make) => {
   /** @type {any} */
   let made;
@@ -48,7 +48,7 @@ function requireFields(/** @type {any} */ value, /** @type {string} */ path, /**
   return value;
 }
 
-/** Read the parameters of a block of this kind; every fault names its field. */
+/** Read the parameters of a block of this kind; errors name the field. */
 export function read(/** @type {any} */ { bits, agree, disagree, choices: givenChoices, parts: givenParts, components: given }, /** @type {string} */ field) {
   const at = (/** @type {string} */ name) => `${field}.${name}`;
   const choices = wholes(givenChoices, at("choices"), MAX_QUESTIONS, 2, 64);
@@ -79,7 +79,7 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
     kind: /** @type {const} */ ("agreement"), bits, agree, disagree, choices, cells, answers: product(choices), reports: 0n, level, shape: "choices",
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
     sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw) => sample({ bits, p, q, choices, parts, components, limits }, truth, draw),
-    /** The fewest and the most numbers of a symbol. */
+    /** The smallest and the largest number of integers in a symbol. */
     get numbers() {
       const sizes = components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)));
       return [Math.min(...sizes), Math.max(...sizes)];
@@ -124,7 +124,7 @@ function readCover(/** @type {any} */ value, /** @type {number} */ answers, /** 
   if (new Set(masks).size < masks.length) throw fault(where, "same_sets");
   if (masks.some((mask) => !mask || mask === full)) throw fault(where, "empty_set");
   if (all > BigInt(Number.MAX_SAFE_INTEGER)) throw fault(where, "set_weights");
-  // Unequal coverage would make the normalisation depend on the truth, and so the level. No sum exceeds that of all weights.
+  // With unequal coverage the normalisation would depend on the truth, and the level would be exceeded. No sum exceeds that of all weights.
   const covered = new Array(4 * digits).fill(0);
   for (const { hex, weight } of entries)
     for (let i = 0; i < digits; i++) {
@@ -136,7 +136,7 @@ function readCover(/** @type {any} */ value, /** @type {number} */ answers, /** 
   return { answers, sets: entries.length, listed: () => ({ masks, weights }), inside, outside: all - inside };
 }
 
-/** All sets of a size, in the lexicographic order of their positions. @returns {Cover} */
+/** Return all sets of a size, in the lexicographic order of their positions. @returns {Cover} */
 function setsOfSize(/** @type {number} */ size, /** @type {number} */ answers, /** @type {string} */ where) {
   const sets = binomial(answers, size);
   if (sets > BigInt(MAX_REPORTS)) throw fault(where, "set_count", MAX_REPORTS);
@@ -171,17 +171,17 @@ function requireComponent(
     if (!isRising(pool.parts)) throw fault(`${place}.parts`, "pool_parts");
     whole(pool.pick, `${place}.pick`, 1, pool.parts.length);
     if (pool.parts[pool.parts.length - 1] >= parts.length) throw fault(`${place}.parts`, "no_such", "part");
-    // Of parts of which only one is drawn, any two may share questions.
+    // The parts of a pool that draws only one may share questions.
     const own = pool.parts.flatMap((part) => parts[part]);
     questions.push(...(pool.pick === 1 ? new Set(own) : own));
     if (pool.parts.some((part) => answersOf(parts[part]) !== pool.cover.answers)) throw fault(`${place}.parts`, "pool_answers");
   }
-  // A question in two parts drawn would make their scores depend on each other.
+  // If a question were in two parts that are drawn together, their scores would be dependent.
   if (new Set(questions).size < questions.length) throw fault(`${where}.pools`, "question_once");
   whole(threshold, `${where}.threshold`, 1, total(pools.map(({ pick, score }) => pick * score)));
 }
 
-/** What the time to explain a component follows: cells of its covers and, eight times as slow, of its scores. */
+/** Return the cells of a component, which bound the time to explain it: those of its covers, and eight times those of its scores. */
 function cellsOf(/** @type {Component} */ { threshold, pools }, /** @type {number[]} */ choices, /** @type {number[][]} */ parts) {
   return total(pools.map(({ parts: pool, pick, cover }) => {
     const joint = pool.map((i) => parts[i]).filter((part) => part.length > 1).flat();
@@ -189,7 +189,7 @@ function cellsOf(/** @type {Component} */ { threshold, pools }, /** @type {numbe
   }));
 }
 
-/** tails[j][s]: weight of the sets from slot j on that bring a score of s to the threshold; totals[j]: of all of them. */
+/** Return tails and totals: tails[j][s] is the total weight of the outcomes of slots j, j+1, … that raise s to the threshold, totals[j] that of all their outcomes. */
 function tablesOf(/** @type {Pool[]} */ pools, /** @type {number} */ threshold) {
   const slots = pools.flatMap((pool) => /** @type {Pool[]} */ (new Array(pool.pick).fill(pool)));
   const tails = [Array.from({ length: threshold + 1 }, (_, s) => BigInt(s === threshold))], totals = [1n];
@@ -212,7 +212,7 @@ function longest(/** @type {Component} */ { pools }, /** @type {number} */ numbe
 
 const answerOf = (/** @type {number[]} */ part, /** @type {number[]} */ choices, /** @type {number[]} */ truth) => part.reduce((row, q) => row * choices[q] + truth[q], 0);
 
-/** Exactly uniform below n: so many random bits, 48 at a time, the highest first; again if the number is too large. */
+/** Return an exactly uniform number below n by rejection sampling: random bits as many as n − 1 has, at most 48 per draw, the highest first. */
 function drawLarge(/** @type {bigint} */ n, /** @type {RandomBits} */ draw) {
   const bits = n > 1n ? (n - 1n).toString(2).length : 0;
   for (;;) {
@@ -232,7 +232,7 @@ function sample(
 ) {
   const { p, q, components } = form, first = draw(form.bits);
   let number = 0;
-  for (const limit of form.limits) number += Number(first >= limit); // all compared, none skipped
+  for (const limit of form.limits) number += Number(first >= limit); // all are compared, so the time does not depend on the draw
   const component = components[number], { threshold } = component, { slots, tails, totals } = component.tables();
   const drawn = component.pools.flatMap(({ parts, pick }) => {
     const order = [...parts];
@@ -243,7 +243,7 @@ function sample(
     return order.slice(0, pick).sort((a, b) => a - b);
   });
   const agreeing = tails[0][0], u = drawLarge(meanWeight(p, q, component), draw), agrees = u < p * agreeing;
-  // Within a class all outcomes are equally likely: u becomes a number among them.
+  // All outcomes of the drawn weight are equally likely, and `rank` selects one of them.
   let rank = (u - [p * agreeing, 0n][Number(agrees)]) % [totals[0] - agreeing, agreeing][Number(agrees)], score = 0;
   const symbol = [number];
   for (const [j, { cover, score: own }] of slots.entries()) {
@@ -259,7 +259,7 @@ function sample(
   return symbol;
 }
 
-/** The number of the set at `place` among those that hold an answer, or do not; every set is looked at. */
+/** Return the number of the set at `place`, by weight, among those with an answer or without. All sets are visited, so the time does not depend on the answer. */
 function setAt(/** @type {Cover} */ { listed }, /** @type {bigint} */ answer, /** @type {bigint} */ place, /** @type {boolean} */ holds) {
   const side = BigInt(holds), { masks, weights } = listed();
   let below = 0n, number = -1;
@@ -271,7 +271,7 @@ function setAt(/** @type {Cover} */ { listed }, /** @type {bigint} */ answer, /*
   return number;
 }
 
-/** The smallest and the largest number of questions that a report is about. */
+/** Return the smallest and the largest number of questions that a report is about. */
 function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]} */ components) {
   const numbers = components.flatMap(({ pools }) => [1, -1].map((way) => pools.reduce((all, pool) => {
     const sizes = pool.parts.map((i) => parts[i].length).sort((a, b) => way * (a - b));
@@ -280,7 +280,7 @@ function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]}
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Of the question of which a report says most: the chances of the best guess, and of a blind one. @returns {[Rational, Rational]} */
+/** Return the chances of the best guess and of a blind guess, at the question about which a report reveals most. @returns {[Rational, Rational]} */
 function bestGuess(
   /** @type {bigint} */ p, /** @type {bigint} */ q, /** @type {number} */ bits, /** @type {number[]} */ choices,
   /** @type {number[][]} */ parts, /** @type {Component[]} */ components,
@@ -292,9 +292,9 @@ function bestGuess(
     let slot = 0, law = Array.from({ length: threshold + 1 }, (_, s) => BigInt(!s));
     for (const { parts: pool, pick, cover, score } of pools) {
       const { inside, outside } = cover, after = tails[slot + 1];
-      // Of the slots but one of the pool: weight of the sets that reach the threshold with its score, less those without.
+      // Of all slots except one of the pool's: the weight of the outcomes that reach the threshold if that slot adds its score, less if it adds nothing.
       const reaching = sum(law.map((n, s) => n * (after[Math.min(s + score, threshold)] - after[s])));
-      // (α − β) = (p − q)·(chance with − chance without) / (mean weight / all).
+      // n/d is (α − β) of claim 3 in docs/maths/forms.md, times the chance that a part is drawn.
       const n = (p - q) * reaching * (inside + outside) * BigInt(chance) * BigInt(pick), d = mean * (BigInt(pool.length) << BigInt(bits));
       /** @type {Map<string, [bigint, bigint]>} */
       const gains = new Map();
@@ -318,13 +318,13 @@ function bestGuess(
   return pairs.reduce((best, pair) => (isMore(pair, best) ? pair : best));
 }
 
-/** True if the first guess gains a larger factor over a blind one. */
+/** Return true if the first guess gains a larger factor over a blind guess than the second. */
 const isMore = (/** @type {[Rational, Rational]} */ [[n, d], [a, b]], /** @type {[Rational, Rational]} */ [[m, e], [f, g]]) => n * b * e * f > m * g * d * a;
 
-/** How much more often than on average the best guess at a question with k choices is in the set, as a ratio. @returns {[bigint, bigint]} */
+/** Return how much a set favours its best choice of a question with k choices over an average choice, as a ratio. @returns {[bigint, bigint]} */
 function gainOf(/** @type {Cover} */ cover, /** @type {number} */ k, /** @type {number} */ after) {
   const { answers, inside, outside, listed } = cover, size = inside + outside, each = BigInt(answers / k);
-  let best = size; // of one question: no set is empty
+  let best = size; // a part of one question: no set is empty
   if (k < answers) {
     const { masks, weights } = listed();
     best = sum(masks.map((mask, i) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The exact verifier (step 9): whole numbers only, in the order of frankly_protocol.audit. */
+/** The exact verifier (acceptance step 9), in whole numbers; its checks have the order of frankly_protocol.audit. */
 
 import { DocumentRejected, part } from "./errors.js";
 import { MAX_REPORTS } from "./mechanisms.js";
@@ -22,28 +22,28 @@ import * as sets from "./sets.js";
  * @property {number} [sensitive]
  */
 
-/** Units that verifying a claim, or a document and its report's level, may take; the figures are those of frankly_protocol/audit/work.py. */
+/** Largest number of units for verifying a claim, or a document and the level of its report; the same figures as in frankly_protocol/audit/work.py. */
 export const MAX_WORK = 1e9;
-/** Units that a page waits for: a few milliseconds; below 50 a delay goes unnoticed. */
+/** Largest number of units that are verified on the page itself, without a worker: a few milliseconds. */
 export const SHORT_WORK = 5e6;
-/** Counts that the priors of a document may hold together, with a row for each secret in each stratum. */
+/** Largest total number of counts in a document's priors, with a row for each secret in each stratum. */
 export const MAX_COUNTS = 2 ** 21;
-/** The notions verified here; rare.js knows the others. */
+/** The notions verified in this module; rare.js verifies the others. */
 const COMMON = ["ldp", "secret-ldp", "lip", "alip"];
 const isRare = (/** @type {Claim} */ { notion }) => !COMMON.includes(notion);
 /** @type {typeof import("./rare.js")} */
 let rare;
 
-/** The error for a claim that does not hold or says nothing definite. */
+/** Return the error for a claim that is not kept or not well-formed. */
 const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ key, /** @type {any[]} */ ...values) =>
   new DocumentRejected("privacy", field, key, notion, ...values);
 
-/** Load what verifying these claims takes beyond this module; without it they cannot pass. */
+/** Load rare.js if these claims need it; without it they cannot be verified, so they cannot pass. */
 export async function prepare(/** @type {Claim[]} */ claims) {
   if (claims.some(isRare)) rare = await part(() => import("./rare.js"));
 }
 
-/** Refuse a claim that says nothing definite about so many answers; its form has been read by the schema. */
+/** Throw unless the claim is well-formed for this number of answers; the schema has already checked its form. */
 export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Claim} */ claim) {
   const { notion, level, low_level, joint } = claim;
   for (const [field, ratio] of /** @type {[string, any][]} */ (Object.entries({ level, low_level })))
@@ -62,13 +62,13 @@ const isSet = (/** @type {Mechanism} */ { kind }) => kind === "unary" || kind ==
 
 const factorsOf = (/** @type {any} */ m) => /** @type {import("./mechanisms.js").Dense[]} */ (m.factors ?? [m]);
 
-/** Quarters of what arithmetic on one word takes that arithmetic on a column's weights takes. */
+/** Return the time of arithmetic on a column's weights, in quarters of the time on one word. */
 export const sizeOf = (/** @type {Mechanism} */ m) => 3 + Math.ceil((m.bits * factorsOf(m).length) / 64);
 
-/** Units of listing the columns. */
+/** Return the units for listing the columns. */
 export const listing = (/** @type {Mechanism} */ m) => Number(m.reports) * m.answers * 40 * (m.kind === "product" ? sizeOf(m) : 1);
 
-/** Units of verifying a claim that follow from sizes; for (ε, δ) of a product, of counting its likelihoods. */
+/** Return the units for verifying a claim that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. */
 function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   if (m.kind === "agreement") return 1e5; // its level follows from two numbers
   const { notion, joint = [], attributes = [] } = claim, a = m.answers;
@@ -89,10 +89,10 @@ function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   return tables + listing(m) + Number(m.reports) * each;
 }
 
-/** Units of convolving the likelihoods of a product's factors, for (ε, δ). */
+/** Return the units for convolving the likelihoods of a product's factors, for (ε, δ). */
 const workOfLikelihoods = (/** @type {Mechanism} */ m, /** @type {Claim} */ { notion }) => (m.kind === "product" && notion === "dp" ? rare.workOfLikelihoods(m) : 0);
 
-/** Units that verifying claims and finding the level of a report on these blocks takes; if more than `most`, it need not be exact. */
+/** Return the units for verifying claims and for computing the level of a report on these blocks; a result above `most` need not be exact. */
 export function work(
   /** @type {{mechanism: Mechanism, claim: Claim}[]} */ pairs, /** @type {{mechanism: Mechanism, promises: {secret: string | null}[]}[]} */ blocks = [], most = MAX_WORK,
 ) {
@@ -104,21 +104,21 @@ export function work(
   return sizes > most ? sizes : sizes + total(pairs.map(({ mechanism, claim }) => workOfLikelihoods(mechanism, claim)));
 }
 
-/** Raise unless the claim is sound and the mechanism keeps it, in exact arithmetic. */
+/** Throw unless the claim is well-formed and the mechanism keeps it, in exact arithmetic. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  requireSound(m, claim); // what is left of a claim within a stratum may say nothing
+  requireSound(m, claim); // again, because a claim within a stratum may have lost rows of its prior
   const { notion, level, low_level } = claim, isDp = notion === "dp";
   if (m.kind === "agreement" && notion !== "ldp") throw refuse(claim, "notion", "form_ldp");
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
   if (work([{ mechanism: m, claim }]) > MAX_WORK) throw new DocumentRejected("work_limit", "notion", "too_long", notion);
   const isTwoSided = notion === "alip", least = isDp || notion === "dpv" ? 0n : 1n;
-  /** The largest ratio, and of two sides the largest P(y) over P(y|s). @type {[bigint, bigint][]} */
+  /** The largest ratio; for two sides also the largest P(y)/P(y|s). @type {[bigint, bigint][]} */
   const found = [[least, 1n], [least, 1n]];
   for (const [n, d, isLow] of candidates(m, claim)) {
     const side = Number(isTwoSided && isLow), [p, q] = found[side];
     if (n * q > p * d) found[side] = [n, d];
   }
-  /** The side that goes furthest beyond its level, and how far. @type {[Rational | null, Error] | undefined} */
+  /** The side that exceeds its level by the largest factor, with this factor. @type {[Rational | null, Error] | undefined} */
   let worst;
   for (const [field, promised] of Object.entries(isDp ? { delta: claim.delta } : isTwoSided ? { level, low_level } : { level })) {
     if (!promised) continue;
@@ -144,7 +144,7 @@ function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   return (notion === "secret-ldp" ? ratios.secretRatios : ratios.averageRatios)(ratios.columnsOf(m), joint);
 }
 
-/** The leakage under every prior as documents state it: rounded up to numbers below 2^53; null if it protects nothing. @returns {Rational | null} */
+/** Return the ceiling as documents state it: rounded up to a ratio of numbers below 2^53; null if it is infinite or larger. @returns {Rational | null} */
 export function statedCeiling(/** @type {Mechanism} */ m) {
   const [n, d] = ratios.largest(candidates(m, { notion: "ldp", level: null }));
   if (!d || n > MAX_INT * d) return null;
@@ -153,5 +153,5 @@ export function statedCeiling(/** @type {Mechanism} */ m) {
   return rational(ceilDiv(n << bits, d), 1n << bits);
 }
 
-/** True if a ceiling is as good as none: infinite, or beyond 2^24. */
+/** Return true if a ceiling is infinite, or above 2^24 and explained as infinite. */
 export const isEndless = (/** @type {Rational | null} */ ratio) => compare(ratio, rational(1 << 24)) > 0;

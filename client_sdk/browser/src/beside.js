@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Verifying a survey in a worker, loaded for surveys that would keep the page busy (docs/browser.md). */
+/** Verification of a survey in a worker, loaded for surveys that would keep the page busy (docs/browser.md). */
 
-const PATIENCE_MS = 30_000; // as long as any part may take to load
+const PATIENCE_MS = 30_000; // the longest time that loading any part may take
 const ADDRESS = new URL("./verifier.js", import.meta.url).href;
-/** The address as pages take it that accept no other script. @type {any} */
+/** The worker's address as a TrustedScriptURL, for pages that accept no plain text. @type {any} */
 let trusted;
 
 /**
- * The verdict of a worker on a survey's bytes: null if every promise is kept, otherwise reason, field and words; undefined
- * where there is no worker: a bundle of another origin, a page from a file, a policy that allows none, an old browser.
+ * Return a worker's result for a survey's bytes: null if every promise is kept, otherwise reason, field and words.
+ * Resolves to undefined if no worker can run: the bundle is from another origin, the page is a local file, the page's
+ * policy forbids workers, or the browser is too old.
  * @returns {Promise<null | [string, string, string, ...any[]] | undefined>}
  */
 export const verifyBeside = (/** @type {Uint8Array} */ payload, /** @type {string} */ digest) => new Promise((resolve) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Preview of the ledger, twin of frankly_sdk/budget.py: loaded when a page asks for it. */
+/** Budget of a respondent before and after a survey, as in frankly_sdk/budget.py; loaded when a page asks for it. */
 
 import { totalCharge } from "./ledger.js";
 import { ONE, ZERO, parseDecimal } from "./rational.js";
@@ -10,7 +10,7 @@ import { chanceUp, lnUp } from "./shown.js";
  * @typedef {import("../frankly.d.ts").Budget} Budget
  */
 
-/** The cost of the survey for a respondent who has spent `spent`, which includes it if it is answered. @returns {Budget} */
+/** Return the survey's cost and the remaining budget; `spent` holds the respondent's charges, including this survey's if it is answered. @returns {Budget} */
 export function budgetOf(
   /** @type {import("./ledger.js").Policy} */ policy, /** @type {import("./documents.js").Survey} */ survey,
   /** @type {import("./ledger.js").ReportLevel} */ level, /** @type {Charge[]} */ spent, /** @type {boolean} */ isAnswered,
@@ -25,7 +25,7 @@ export function budgetOf(
   return { ...budget, toString: () => inWords(budget) };
 }
 
-/** One sentence for the respondent. */
+/** Return one sentence for the respondent. */
 function inWords(/** @type {Budget} */ { cost, delta, cap, left: rest, leftAfter, isAnswered, isFinal, canAnswer }) {
   const left = `${rest} of the ${cap} nats that this app allows you in all are left`;
   if (isAnswered) return `You have answered this already, and it costs nothing more; ${left}.`;
@@ -35,7 +35,7 @@ function inWords(/** @type {Budget} */ { cost, delta, cap, left: rest, leftAfter
   return `Answering costs ${cost} nats${chance}; ${left}, ${leftAfter} after it.`;
 }
 
-/** The nats that are left of a cap, rounded down. */
+/** Return the nats that are left of a cap, rounded down. */
 function natsLeft(/** @type {string} */ cap, /** @type {Charge} */ { cost }) {
   const [n, d] = parseDecimal(cap, "cap"), left = cost ? n * 10_000n / d - BigInt(lnUp(cost).replace(".", "")) : 0n;
   return left > 0n ? `${left / 10_000n}.${String(left % 10_000n).padStart(4, "0")}` : "0.0000";

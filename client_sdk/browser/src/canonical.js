@@ -8,34 +8,34 @@ const MAX_DEPTH = 9;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** UTF-8 bytes of a text. */
+/** Return the UTF-8 bytes of a text. */
 export const bytesOf = (/** @type {string} */ text) => encoder.encode(text);
 
-/** The text of bytes that must be UTF-8; TypeError if they are not. */
+/** Return the text of UTF-8 bytes; throws TypeError if they are not UTF-8. */
 export const textOf = (/** @type {Uint8Array} */ bytes) => utf8.decode(bytes);
 
-/** Lower-case hex. */
+/** Return bytes as lower-case hex. */
 export const hex = (/** @type {Uint8Array} */ bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
-/** Bytes of hex text that has been checked. */
+/** Return the bytes of hex text, which must have been checked. */
 export const unhex = (/** @type {string} */ text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
-/** SHA-256 of bytes. */
+/** Return the SHA-256 of bytes. */
 export const sha256 = async (/** @type {Uint8Array} */ bytes) =>
   new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {BufferSource} */ (bytes)));
 
-/** `sha256:` and the hex SHA-256 of a payload: the name a document goes by. */
+/** Return `sha256:` and the hex SHA-256 of a payload: the identifier of a document. */
 export const digestOf = async (/** @type {Uint8Array} */ payload) => `sha256:${hex(await sha256(payload))}`;
 
-/** True if two byte strings are equal. */
+/** Return true if two byte strings are equal. */
 export const sameBytes = (/** @type {Uint8Array} */ a, /** @type {Uint8Array} */ b) =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);
 
 const bad = (/** @type {string} */ key) => new DocumentRejected("canonical", null, key);
-/** The error for bytes that are too many. */
+/** Return the error for input that is too long. */
 export const tooLarge = (/** @type {string | null} */ field = null) => new DocumentRejected("size", field, "too_large");
 
-/** The canonical text of a value; DocumentRejected("canonical") if it has none. @returns {string} */
+/** Return the canonical text of a value; throws DocumentRejected("canonical") if it has none. @returns {string} */
 export function dumps(/** @type {any} */ value, depth = 1) {
   if (typeof value === "string") {
     const text = JSON.stringify(value);
@@ -59,8 +59,8 @@ export function dumps(/** @type {any} */ value, depth = 1) {
 }
 
 /**
- * Parse bytes that must be canonical (steps 1 and 4). What `JSON.parse` is lenient about (duplicate keys, fractions,
- * exponents, spellings, space) does not survive being written again and compared.
+ * Parse bytes that must be canonical (steps 1 and 4). Whatever else `JSON.parse` accepts (duplicate keys, exponents, other
+ * spellings, white space) is found by writing the value again and comparing; `dumps` refuses fractions.
  */
 export function loads(/** @type {Uint8Array} */ bytes) {
   if (bytes.length > MAX_BYTES) throw tooLarge();
@@ -76,8 +76,8 @@ export function loads(/** @type {Uint8Array} */ bytes) {
 }
 
 /**
- * Parse JSON that need not be canonical; undefined for anything strict parsing refuses. A key named twice leaves fewer
- * quotation marks in the value than there were in the text.
+ * Parse JSON that need not be canonical; returns undefined for anything that strict parsing refuses. If a key is named
+ * twice, the parsed value has fewer quotation marks than the text.
  */
 export function parse(/** @type {Uint8Array} */ bytes, /** @type {number} */ most) {
   if (bytes.length > most) return undefined;
@@ -91,7 +91,7 @@ export function parse(/** @type {Uint8Array} */ bytes, /** @type {number} */ mos
   }
 }
 
-/** Bytes of standard base64, undefined for any other text; after whole groups Python passes over any number of `=`. */
+/** Return the bytes of standard base64, undefined for any other text; as in Python, any number of `=` may follow complete groups. */
 export function unbase64(/** @type {unknown} */ text) {
   if (typeof text !== "string" || !/^[A-Za-z0-9+/]*=*$/.test(text)) return undefined;
   const digits = text.replace(/=+$/, "");

@@ -29,7 +29,7 @@ export class Client {
   #retry = FIRST_RETRY;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
 
-  /** Fetch and verify a survey (steps 1 to 10), then deliver what an earlier visit could not. */
+  /** Send the reports that an earlier visit left, then fetch and verify a survey (steps 1 to 10). */
   static async open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
     const wanted = readLink(link);
     if (!globalThis.isSecureContext || !globalThis.crypto?.subtle)
@@ -62,7 +62,7 @@ export class Client {
   }
 
   async #open(/** @type {import("./link.js").SurveyLink} */ link, /** @type {import("../frankly.d.ts").Options} */ options) {
-    await this.delivery.flush(0); // first: opening may fail, as the survey may be closed or another one
+    await this.delivery.flush(0); // first, because opening may fail, and the reports may belong to another survey
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
@@ -74,8 +74,8 @@ export class Client {
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
     this.level = this.policy.level(survey); // computed once, because sealing holds a lock
-    if (survey.token) await tokens(); // while there is a network
-    if (!(await this.store.answer(this.chain, survey.survey))) // (10); what has been answered is spent already
+    if (survey.token) await tokens(); // now, while the network is available
+    if (!(await this.store.answer(this.chain, survey.survey))) // (10); an answered survey has already been charged
       this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
     this.#announce("opened", survey.survey);
     const { signal } = this.#leaving;
@@ -85,7 +85,7 @@ export class Client {
     if ((await this.store.outbox()).length) this.#inBackground(this.#retry);
   }
 
-  /** Every question to be randomised, in the document's order. */
+  /** The questions whose answers are randomised, in the document's order. */
   get questions() {
     return questionsOf(this.#accepted);
   }
@@ -100,26 +100,26 @@ export class Client {
     return /** @type {import("./ledger.js").ReportLevel} */ (this.level);
   }
 
-  /** The first root of the keys in force. @returns {string} */
+  /** The name of the present keys' chain: the digest of its first root. @returns {string} */
   get #chain() {
     return /** @type {string} */ (this.chain);
   }
 
-  /** The receipt of this respondent's sealed answer to the survey, null if there is none. */
+  /** Return the receipt of this respondent's sealed answer to the survey, null if there is none. */
   async answered(respondent = "") {
     const kept = await this.store.answer(this.#chain, this.#accepted.survey, await this.store.respondentNames(respondent));
     if (!kept) return null;
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
 
-  /** The cost of the survey for a respondent, and the rest before and after; nothing is charged. */
+  /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. */
   async budget(respondent = "") {
     const survey = this.#accepted, names = await this.store.respondentNames(respondent);
     const { budgetOf } = await part(() => import("./budget.js"));
     return budgetOf(this.policy, survey, this.#level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
   }
 
-  /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
+  /** Randomise, seal and send one answer; the true `choices` are not stored anywhere. */
   async answer(/** @type {Choices} */ choices, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
     const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;
     const truth = checked(choices, this.questions), open = checked(strata, survey.strata);
@@ -136,12 +136,12 @@ export class Client {
     return this.#deliver(sealed, patienceMs);
   }
 
-  /** Send what is still sealed, for about so many milliseconds; a receipt for each report. */
+  /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each. */
   flush(timeoutMs = 30_000) {
     return this.delivery.flush(timeoutMs);
   }
 
-  /** Two contradicting pieces prove that a server showed different versions to different people. */
+  /** Return the stored evidence; two pieces that contradict each other prove that different versions were shown. */
   evidence() {
     return this.store.evidence();
   }
@@ -153,14 +153,14 @@ export class Client {
     return () => listeners.delete(listener);
   }
 
-  /** Let go of the page and the store; what is sealed stays, and leaves at the next visit. */
+  /** Remove the page's listeners and close the store; sealed reports stay in it and are sent at the next visit. */
   close() {
     clearTimeout(this.#timer);
     this.#leaving.abort();
     this.store.backend.close();
   }
 
-  /** Within the store's transaction: check, draw every block once, and say what to keep. @returns {Sealed} */
+  /** Check, and draw every block once; returns what to store. To be called within the store's transaction. @returns {Sealed} */
   #draw(/** @type {Choices} */ truth, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent, /** @type {Sealed[]} */ spent) {
     const survey = this.#accepted, { digest, collectUrl } = survey;
     const now = this.now();
@@ -176,7 +176,7 @@ export class Client {
       id = hex(crypto.getRandomValues(new Uint8Array(16)));
       body = reportBytes({ doc: digest, id, y, strata, token }, reportLength(survey));
     } catch {
-      throw new RandomnessError(); // the source's own error is dropped: its frames hold the truth
+      throw new RandomnessError(); // the original error is dropped, because its frames hold the true answers
     }
     return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", ...charge };
   }
@@ -187,7 +187,7 @@ export class Client {
     return receipt;
   }
 
-  /** Try again while the page is open; waits double up to an hour. */
+  /** Try again while the page is open; the waiting time doubles, up to an hour. */
   #inBackground(/** @type {number} */ waitMs) {
     clearTimeout(this.#timer);
     if (this.#leaving.signal.aborted) return;
@@ -212,7 +212,7 @@ export class Client {
 
 const tokens = () => part(() => import("./tokens.js"));
 
-/** The choices, copied, if exactly `questions` are answered by their choices. @returns {Choices} */
+/** Return a copy of the choices; throws UnknownChoice unless exactly `questions` are answered, each with one of its choices. @returns {Choices} */
 function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) {
   const names = questions.map((q) => q.id);
   if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "no_answers");
@@ -227,11 +227,11 @@ function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) 
   return copy;
 }
 
-/** The row of the joint answer, the last question fastest. */
+/** Return the position of the true choice of every question. */
 const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
   questions.map(({ id, choices }) => choices.findIndex((choice) => choice.id === truth[id]));
 
-/** The true answer as the mechanism takes it: of a form the positions of the choices, else the number of the joint answer. */
+/** Return the true answer as the mechanism takes it: for a form, the positions of the choices; otherwise the row of the joint answer, with the last question fastest. */
 const truthOf = (/** @type {import("./documents.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
   const positions = positionsOf(questions, truth);
   return mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0);

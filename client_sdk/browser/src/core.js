@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The client without its words: for pages that have to be small. What few surveys need (log proofs, SRLIP and RLDP,
- * tokens, a store in memory) is loaded when one does. `explain` of explain.js says what to show before asking.
+ * The client without its texts, for pages that have to be small. Parts that few surveys need (log proofs, rare notions,
+ * tokens, a store in memory) are loaded on demand. `explain` in explain.js returns the explanation to show before asking.
  */
 
 export { Client } from "./client.js";

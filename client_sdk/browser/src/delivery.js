@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Delivery of sealed bytes until acknowledged; every attempt sends the same bytes (docs/protocol.md §7). */
+/** Delivery of sealed reports; every attempt sends the same bytes (docs/protocol.md §7). */
 
 import { parse } from "./canonical.js";
 import { FranklyError, LinkError, NetworkError, StoreError, describe, unless } from "./errors.js";
@@ -19,13 +19,13 @@ export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {st
   ({ status, code, detail: describe(...said) });
 const queued = (/** @type {string} */ code, key = code) => receiptOf("queued", code, key);
 
-/** The receipt of a report that is stored as closed, or will be. */
+/** Return the receipt of a stored answer that is sent or refused. */
 export const closed = (/** @type {Sealed | undefined} */ kept) =>
   kept?.state === "refused" ? receiptOf("refused", kept.code, "first_refused") : receiptOf("sent", kept?.code || "accepted", "first_stored");
 
 export class Delivery {
   /** @type {Map<string, number>} */ #notBefore = new Map();
-  /** Sealed by this page and not acknowledged; what a page that goes away pushes out. @type {Map<string, Sealed>} */ #mine = new Map();
+  /** Reports that this page has sealed and that are not acknowledged; `pushAll` sends them when the page goes away. @type {Map<string, Sealed>} */ #mine = new Map();
   /** @type {Set<string>} */ #flying = new Set();
 
   constructor(
@@ -39,18 +39,18 @@ export class Delivery {
     this.spreadMs = spreadMs;
   }
 
-  /** Draw when a report just sealed leaves, from nothing that it says. */
+  /** Draw the time at which a newly sealed report is sent, independently of its content. */
   schedule(/** @type {Sealed} */ sealed) {
     this.#mine.set(sealed.id, sealed);
     this.#notBefore.set(sealed.id, this.time.timer() + this.spreadMs * uniform());
   }
 
-  /** The page goes away: send what has not left, the same bytes, and wait for nothing. */
+  /** Send the page's unsent reports, the same bytes, without waiting: the page goes away. */
   pushAll() {
     for (const { id, url, body } of this.#mine.values()) if (body && !this.#flying.has(id)) this.transport.push(url, body);
   }
 
-  /** Try every sealed report, each at least once unless its server fails to take another one. */
+  /** Try every sealed report; if a server fails to accept one, the other reports to it are skipped. */
   async flush(/** @type {number} */ timeoutMs) {
     const deadline = this.time.timer() + timeoutMs;
     /** @type {Receipt[]} */
@@ -69,7 +69,7 @@ export class Delivery {
     return receipts;
   }
 
-  /** Send until acknowledged or finally refused, for about `patienceMs`; one tab at a time. */
+  /** Send until acknowledged or finally refused, for about `patienceMs`, in one tab at a time. */
   async deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
     const receipt = await this.#alone(patienceMs, async () => {
       const kept = await this.store.kept(sealed);
@@ -83,7 +83,7 @@ export class Delivery {
     return receipt;
   }
 
-  /** Hold the lock that all tabs share; without Web Locks two tabs may send the same bytes, which is harmless. */
+  /** Run `work` under the lock that all tabs share; without Web Locks, two tabs may send the same bytes, which is harmless. */
   async #alone(/** @type {number} */ patienceMs, /** @type {() => Promise<Receipt>} */ work) {
     const locks = globalThis.navigator?.locks;
     if (!locks) return work();
@@ -108,7 +108,7 @@ export class Delivery {
       const [result, retryMs] = await this.#once(sealed);
       receipt = result;
       if (receipt.status === "sent" || receipt.status === "refused") {
-        // If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
+        // If erasing fails now, the report is sent again at the next start, which is harmless, and erased then.
         await unless(this.store.closeAnswer(sealed, receipt.status, receipt.code), StoreError, () => undefined);
         break;
       }
@@ -138,7 +138,7 @@ export class Delivery {
   }
 }
 
-/** Say what an answer means: only what our own server says can make us erase anything. @returns {Receipt} */
+/** Return the receipt for a reply; only a reply in the form of the survey's server leads to an erasure. @returns {Receipt} */
 function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
   const said = Object(parse(body, RECEIPT_BYTES)), { code } = said;
   if ((status === 200 || status === 201) && said.id === id && (said.status === "accepted" || said.status === "duplicate"))
@@ -150,7 +150,7 @@ function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /
   return receiptOf("refused", code, code === "closed" ? "report_late" : "report_refused");
 }
 
-/** Evenly from [0, 1); no noise comes from here: what is sent was drawn and sealed before. */
+/** Return a uniform number in [0, 1), for timing only: the noise was drawn and sealed before. */
 function uniform() {
   try {
     return crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** (ε, δ) for rare.js: the δ that a level needs, of tables and of products. */
+/** (ε, δ) for rare.js: the δ that a level needs, for tables and for products. */
 
 import { order, sum } from "./rational.js";
 
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 
-/** Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs x ≠ z: the δ for a level ln p/q. @returns {Generator<Candidate>} */
+/** Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)), the δ for a level ln p/q, for all pairs x ≠ z. @returns {Generator<Candidate>} */
 export function* excesses(/** @type {import("./mechanisms.js").Dense} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
   const ours = m.weights.map((row) => row.map((w) => q * BigInt(w))), theirs = m.weights.map((row) => row.map((w) => p * BigInt(w)));
   for (const [x, own] of ours.entries())
@@ -19,7 +19,7 @@ export function* excesses(/** @type {import("./mechanisms.js").Dense} */ m, /** 
 
 /** @typedef {[bigint, bigint][]} Likelihoods masses under two answers, those of one ratio added up */
 
-/** The different likelihoods over pairs of a factor's answers. @returns {Likelihoods[]} */
+/** Return the distinct likelihoods over pairs of a factor's answers. @returns {Likelihoods[]} */
 export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ factor) {
   const found = new Map(), rows = factor.weights.map((row) => row.map(BigInt));
   for (const [i, ours] of rows.entries())
@@ -27,7 +27,7 @@ export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ facto
   return [...found.values()];
 }
 
-/** The same for a product: likelihoods convolve, and pairs that agree in a part show no more. @returns {Generator<Candidate>} */
+/** Yield the same for a product: likelihoods are convolved, and pairs that agree in a part are left out, because they need no larger δ. @returns {Generator<Candidate>} */
 export function* productExcesses(/** @type {import("./mechanisms.js").Product} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
   /** @type {Likelihoods[]} */
   let found = [[[1n, 1n]]];
@@ -40,7 +40,7 @@ export function* productExcesses(/** @type {import("./mechanisms.js").Product} *
   for (const masses of found) yield [sum(masses.map(([a, b]) => (q * a > p * b ? q * a - p * b : 0n))), D, false];
 }
 
-/** Add masses of the same ratio up, and keep the likelihoods unless they are known. */
+/** Add up the masses of equal ratio, and store the result in `found` unless it is there. */
 function keep(/** @type {Map<string, Likelihoods>} */ found, /** @type {[bigint, bigint][]} */ masses) {
   const sorted = masses.filter(([a, b]) => a || b).sort(([a, b], [c, d]) => order(a * d, c * b));
   /** @type {Likelihoods} */

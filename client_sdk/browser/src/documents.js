@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `frankly.survey/2`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
+/** `frankly.survey/2`: readers of its parts, in the order of the Python package (docs/protocol.md §3.2). */
 
 import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
@@ -39,7 +39,7 @@ const question = object({
   text: words,
 });
 
-/** Tables of one prior, at most: the strata of a document whose public questions have so many answers together. */
+/** Largest number of tables in one prior, one for each stratum. */
 const MAX_STRATA = 4096;
 const isDiagonal = (/** @type {Table} */ table) => table.length === table[0].length && table.every((row, s) => row.every((n, x) => s === x || !n));
 
@@ -64,19 +64,19 @@ const priorParts = object({
 /** @returns {Prior & {joint: number[][]}} */
 function prior(/** @type {any} */ value, /** @type {string} */ path) {
   const read = priorParts(value, path), joint = together(read.tables.map(rowsOf));
-  // A sum beyond 2^53 is never rounded to a number below it.
+  // The check is safe: a sum of 2^53 or more is never rounded to a number below 2^53.
   if (!joint.flat().every(Number.isSafeInteger)) throw reject(under(path, "tables"), "counts_too_large");
   return { ...read, joint };
 }
 
-/** A table with one row per secret. @returns {number[][]} */
+/** Return a table with one row per secret. @returns {number[][]} */
 const rowsOf = (/** @type {Table} */ table) => (table.length > 1 ? table : table[0].map((n, s) => table[0].map((_, x) => (s === x ? n : 0))));
 
-/** The counts of all strata. @returns {number[][]} */
+/** Return the sum of the tables of all strata. @returns {number[][]} */
 const together = (/** @type {number[][][]} */ [first, ...others]) =>
   others.reduce((all, table) => all.map((row, s) => row.map((n, x) => n + table[s][x])), first);
 
-/** Fields of a claim beside its notion. @type {Record<string, Read>} */
+/** Readers of a claim's fields, apart from its notion. @type {Record<string, Read>} */
 const PARTS = {
   level,
   low_level: level,
@@ -90,7 +90,7 @@ const PARTS = {
   sensitive: identifier,
 };
 
-/** Fields of each notion, in reading order. @type {Record<string, string>} */
+/** Fields of each notion, in the order in which they are read. @type {Record<string, string>} */
 const NOTIONS = {
   ldp: "level",
   dp: "level delta",
@@ -138,7 +138,7 @@ const block = (value, path, root) => {
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
   const answers = countedAnswers(mechanism, questions, path, id);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
-  // What a prior of one row stands for is written out, and covers as well: 4 MiB of them would fill the memory.
+  // Priors of one row are written out to a row per answer, and the covers of a form to all their sets: 4 MiB of them would fill the memory.
   root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
     all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), (root.counts ?? 0) + (mechanism.cells ?? 0));
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
@@ -190,7 +190,7 @@ const survey = object({
   type: any,
 });
 
-/** Read exact payload bytes whose digest is known (steps 1, 4, 5). @returns {Promise<Survey>} */
+/** Read exact payload bytes, whose digest is `name` (steps 1, 4, 5). @returns {Promise<Survey>} */
 export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
   const data = loads(payload);
   if (data?.type !== "frankly.survey/2") throw new UnsupportedDocument("type", "no_survey");
@@ -210,25 +210,25 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
   return { ...found, digest: name, collectUrl: found.collect_url };
 }
 
-/** Every question to be randomised, in the document's order. */
+/** Return the questions whose answers are randomised, in the document's order. */
 export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => blocks.flatMap((entry) => entry.questions);
 
-/** Step 6: may it be answered at `now`, give or take 10 minutes? */
+/** Throw ClockError unless the survey is open at `now`, give or take 10 minutes (step 6). */
 export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {
   if (now < opens - CLOCK_SKEW || now > Math.min(closes, expires) + CLOCK_SKEW)
     throw new ClockError(now < opens ? "opens" : "closes", "window", opens, closes, now);
 }
 
-/** Every promise with its mechanism and its path. */
+/** Return every promise with its mechanism and its path. */
 const promisesOf = (/** @type {{blocks: Block[]}} */ { blocks }) =>
   blocks.flatMap(({ mechanism, promises }, i) => promises.map((one, c) => ({ ...one, mechanism, path: `blocks[${i}].claims[${c}]` })));
 
-/** True if the claim is made within every stratum, given the public answers. */
+/** Return true if the claim is made within every stratum, given the public answers. */
 export const isStratified = (/** @type {Promised} */ { prior: known }) => known !== null && known.tables.length > 1;
 
 /**
- * The claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that
- * cannot occur there. Where only one can occur, the stratum alone determines it. @returns {Generator<Claim>}
+ * Yield the claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that
+ * cannot occur there. If only one secret can occur in a stratum, the stratum alone determines it. @returns {Generator<Claim>}
  */
 function* claimsOf(/** @type {Promised} */ promise) {
   const { claim, prior: known } = promise, { sensitive } = claim;
@@ -237,13 +237,13 @@ function* claimsOf(/** @type {Promised} */ promise) {
     const rows = rowsOf(table), present = [...rows.keys()].filter((s) => rows[s].some(Boolean)), joint = present.map((s) => rows[s]);
     if (sensitive === undefined) {
       if (present.length > 1) yield { ...claim, joint };
-    } else if (present.includes(sensitive)) yield { ...claim, joint, sensitive: present.indexOf(sensitive) }; // one row: a certainty, which is refused
+    } else if (present.includes(sensitive)) yield { ...claim, joint, sensitive: present.indexOf(sensitive) }; // a single row makes the secret certain: refused by the verifier
   }
 }
 
 /**
- * Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. Given the
- * bytes that the survey was read from, a worker verifies them if that takes long.
+ * Verify every promise of every block exactly (step 9); promises that would take too long are refused first. If the bytes
+ * of the survey are given, a worker verifies them if that takes long.
  * @returns {Promise<void>}
  */
 export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type {Uint8Array | null} */ payload = null) {
@@ -274,17 +274,17 @@ export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type 
 
 /**
  * A report as JSON. @typedef {{doc: string, id: string, y: any[], strata: Record<string, string>, token: string | null}} Report
- * Ids that are whole numbers come first in a JavaScript object: the server reads no order.
+ * JavaScript puts keys that are whole numbers first, which is harmless: the server ignores the order.
  */
 export function textOfReport(/** @type {Report} */ { doc, id, y, strata, token }) {
   const sorted = Object.fromEntries(Object.entries(strata).sort(([a], [b]) => (a < b ? -1 : 1)));
   return JSON.stringify({ v: 1, doc, id, y, strata: sorted, token });
 }
 
-/** A report's bytes, padded with spaces to `length` so that its size says nothing. */
+/** Return a report's bytes, padded with spaces to `length` to hide its size. */
 export const reportBytes = (/** @type {Report} */ report, length = 0) => bytesOf(textOfReport(report).padEnd(length));
 
-/** The one length in bytes that every report on this document is padded to. */
+/** Return the length in bytes to which every report on this document is padded. */
 export function reportLength(/** @type {Survey} */ survey) {
   const longest = (/** @type {Question} */ { choices }) => "0".repeat(Math.max(...choices.map(({ id }) => id.length)));
   return reportBytes({

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** DSSE envelopes with Ed25519: verify the exact bytes first, then parse those same bytes (docs/protocol.md §2). */
+/** DSSE envelopes with Ed25519: verify the exact bytes, then parse them (docs/protocol.md §2). */
 
 import { MAX_BYTES, bytesOf, hex, parse, sha256, tooLarge, unbase64 } from "./canonical.js";
 import { DocumentRejected, FranklyError } from "./errors.js";
@@ -15,7 +15,7 @@ const MAX_SIGNATURES = 32;
  * @typedef {(key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>} Verify
  */
 
-/** Ed25519 by WebCrypto. @type {Verify} */
+/** Verify an Ed25519 signature with WebCrypto. @type {Verify} */
 export async function webcryptoVerify(key, signature, message) {
   let imported;
   try {
@@ -27,10 +27,10 @@ export async function webcryptoVerify(key, signature, message) {
   return crypto.subtle.verify("Ed25519", imported, /** @type {BufferSource} */ (signature), /** @type {BufferSource} */ (message));
 }
 
-/** SHA-256 over scheme and raw key: computed here, never trusted from the wire. */
+/** Return the hex SHA-256 of the scheme and the raw key; always computed, never taken from a message. */
 export const keyId = async (/** @type {Uint8Array} */ key) => hex(await sha256(Uint8Array.of(...bytesOf("ed25519\0"), ...key)));
 
-/** True for an object with exactly these keys. */
+/** Return true for an object with exactly these keys. */
 const has = (/** @type {any} */ value, /** @type {string[]} */ keys) =>
   value !== null && typeof value === "object" && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key));
 
@@ -55,7 +55,7 @@ export function readEnvelope(/** @type {Uint8Array} */ data, /** @type {string} 
   return { payloadType: type, payload, signatures };
 }
 
-/** The ids of the role's keys that signed; DocumentRejected("signature") below the threshold (step 3). */
+/** Return the ids of the role's keys that signed; throws DocumentRejected("signature") if they are fewer than the threshold (step 3). */
 export async function requireSigned(/** @type {Envelope} */ envelope, /** @type {Role} */ { keys, threshold }, /** @type {Verify} */ verify) {
   const message = pae(envelope);
   /** @type {string[]} */
@@ -70,7 +70,7 @@ export async function requireSigned(/** @type {Envelope} */ envelope, /** @type 
   return good;
 }
 
-/** DSSE's pre-authentication encoding: what is really signed. */
+/** Return DSSE's pre-authentication encoding, the bytes that are signed. */
 function pae(/** @type {Envelope} */ { payloadType, payload }) {
   const head = bytesOf(`DSSEv1 ${bytesOf(payloadType).length} ${payloadType} ${payload.length} `);
   const message = new Uint8Array(head.length + payload.length);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
- * confirms. Attributes: link, lang, cap, final-surveys, store, token, served (says that the collector served this page). Properties:
+ * `<frankly-survey link="https://host/s/ID#sha256=…">`: shows and explains a survey, randomises, sends and confirms the
+ * answer. Attributes: link, lang, cap, final-surveys, store, token, served (the survey's server served this page). Properties:
  * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-sealed`, `-sent`,
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
@@ -16,7 +16,7 @@ import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
 
 /** @typedef {import("./documents.js").Question} Question */
 
-/** An element with attributes and children; text is always text. */
+/** Return an element with attributes and children; strings become text nodes, never HTML. */
 function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== false) made.setAttribute(name, value === true ? "" : value);
@@ -24,11 +24,11 @@ function make(/** @type {string} */ tag, /** @type {Record<string, string | bool
   return made;
 }
 
-speak(inWords); // brought along: what is to be said of a lost network cannot be fetched then
+speak(inWords); // loaded at once, because without a network its texts could not be loaded
 
 export class FranklySurvey extends HTMLElement {
   static observedAttributes = ["link", "lang", "token"];
-  // What a page set before this module arrived is the element's own already.
+  // A page may have set these properties before this module was loaded.
   /** @type {import("../frankly.d.ts").Options} */ options = Object(this).options ?? {};
   /** @type {Record<string, import("./words.js").Strings>} */ strings = Object(this).strings ?? {};
   /** @type {Client | undefined} */ #client;
@@ -47,7 +47,7 @@ export class FranklySurvey extends HTMLElement {
 
   connectedCallback() {
     if (Object.hasOwn(this, "token")) {
-      const { token } = this; // set before the module arrived, it hides the property of that name
+      const { token } = this; // set before the module was loaded, it hides the accessor of that name
       delete (/** @type {{token?: unknown}} */ (this).token);
       this.token = token;
     }
@@ -67,7 +67,7 @@ export class FranklySurvey extends HTMLElement {
     else if (this.#client) this.#ask();
   }
 
-  /** The person's token, for surveys with a token rule; without it the form asks for one. @returns {string | null} */
+  /** The respondent's token, for surveys with a token rule; if it is null, the form asks for one. @returns {string | null} */
   get token() {
     return this.getAttribute("token");
   }
@@ -82,7 +82,7 @@ export class FranklySurvey extends HTMLElement {
   }
 
   get #wanted() {
-    // A host page speaks one language to its visitors; the hosted page speaks whichever they read.
+    // An embedding page has one language; the hosted page uses the languages that the visitor prefers.
     const page = this.hasAttribute("served") ? [] : [document.documentElement.lang];
     return [this.#language, this.lang, ...page, ...navigator.languages].filter(Boolean);
   }
@@ -92,7 +92,7 @@ export class FranklySurvey extends HTMLElement {
     this.#client?.close();
     this.#client = undefined;
     const link = this.getAttribute("link"), first = this.#wanted[0] ?? "en";
-    if (link === null) return this.#root.replaceChildren(); // a page may set its options first, and then the link
+    if (link === null) return this.#root.replaceChildren(); // a page may set the options first and the link later
     await learn(first);
     if (attempt !== this.#attempt) return;
     const strings = stringsFor(first, this.strings);
@@ -109,7 +109,7 @@ export class FranklySurvey extends HTMLElement {
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
       const before = await client.answered();
-      // A device that has lost the network since reads what the form costs without what is left.
+      // If the network is lost by now, the explanation shows the cost without the remaining budget.
       this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
       if (attempt !== this.#attempt) return;
       if (before) this.#finish(before, true);
@@ -164,7 +164,7 @@ export class FranklySurvey extends HTMLElement {
     });
   }
 
-  /** The field for a token; its ids cannot be a question's. */
+  /** Return the field for a token; its ids cannot be those of a question. */
   #invited(/** @type {import("./words.js").Strings} */ strings) {
     return make("div", { class: "invitation", part: "question", hidden: this.token !== null },
       make("label", { for: "invitation", part: "legend" }, strings.invitation),
@@ -174,13 +174,13 @@ export class FranklySurvey extends HTMLElement {
       make("p", { class: "error", id: "invitation-error", part: "error" }));
   }
 
-  /** Say at the field that the token opens nothing; without words, that it may. */
+  /** Show an error at the token's field; an empty text removes it. */
   #uninvited(/** @type {string} */ said) {
     const field = this.#root.getElementById("invitation");
     this.#root.getElementById("invitation-error")?.replaceChildren(said);
     field?.setAttribute("aria-invalid", String(Boolean(said)));
     if (!said) return;
-    this.#invitation?.removeAttribute("hidden"); // the page's own token was no good
+    this.#invitation?.removeAttribute("hidden"); // the token that the page set was refused
     field?.focus();
   }
 
@@ -255,7 +255,7 @@ export class FranklySurvey extends HTMLElement {
     });
   }
 
-  /** Say what went wrong, unless something else is shown by then. */
+  /** Show an error, unless the element shows another attempt by now. */
   #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
     if (attempt !== this.#attempt) return;
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
@@ -273,7 +273,7 @@ export class FranklySurvey extends HTMLElement {
   }
 }
 
-/** The explanation, the survey's own words in it kept together: among English ones, Arabic ones would change places. */
+/** Return the explanation with the survey's own words isolated: in English sentences, Arabic words would change places. */
 function isolated(/** @type {string} */ words, /** @type {import("./documents.js").Survey} */ survey, /** @type {string} */ language) {
   const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)];
   const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices }) => [text, ...choices.map((choice) => choice.label)])];

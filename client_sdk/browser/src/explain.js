@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Plain words about a survey (step 11), word for word those of the Python SDK. */
+/** Explanation of a survey (step 11), in exactly the words of the Python SDK. */
 
 import { reportLength, textOfReport } from "./documents.js";
 import { guess as guessOf, isUnchanged } from "./guesses.js";
@@ -18,7 +18,7 @@ const LIMITS =
   "system that someone else controls sees everything; nobody can stop someone from forcing you to answer, and nobody can check that an answer is " +
   "true. Once sent, an answer cannot be withdrawn. If this app's memory is erased, it no longer knows that you have answered; answering again would then reveal more about you.";
 
-/** Explain a verified survey in one of its languages, the first by default; `level` is that of its whole report, by the app's own cap on δ. */
+/** Explain a verified survey in one of its languages, by default the first; `level` is the level of its whole report under the app's own cap on δ. */
 export function explain(
   /** @type {Survey} */ survey, /** @type {import("./ledger.js").ReportLevel} */ level, /** @type {string[]} */ signedBy,
   /** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined,
@@ -57,7 +57,7 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
   return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
 }
 
-/** The range of the diagonal's chances if every symbol y speaks for answer y more than for any other. @returns {[Rational, Rational] | null} */
+/** Return the smallest and the largest chance on the diagonal; null unless the diagonal is the strict maximum of every column. @returns {[Rational, Rational] | null} */
 function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
   if (isUnchanged(m)) return [ONE, ONE];
   if (m.kind !== "dense" || m.weights.length !== m.weights[0].length) return null;
@@ -94,20 +94,20 @@ function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[R
   return ["The random result is one of these symbols:", ...labels.map((label, x) => {
     const chances = row(m, x), isRare = (/** @type {Rational} */ [n, d]) => n << 24n <= d;
     const likely = chances.filter(([, chance]) => !isRare(chance)).map(([y, chance]) => `${y} with a chance of ${percent(chance)}`);
-    // Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a thousandth of 1%.
+    // Rounding turns zeros of an optimum into a few units of 2^-48; a row has at most 64 chances, and 64 · 2^-24 is below 0.001%.
     const rest = chances.some(([, chance]) => chance[0] && isRare(chance)) ? ", any other with a chance below 0.001%" : "";
     return `  if your answer is ${label}: ${likely.join(", ")}${rest}.`;
   })];
 }
 
-/** Every symbol with its chance, given answer x. @returns {[string, Rational][]} */
+/** Return every symbol with its chance, given answer x. @returns {[string, Rational][]} */
 function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} */ m, /** @type {number} */ x) {
   if (m.kind === "dense") return m.weights[x].map((w, y) => [String(y), rational(w, 1n << BigInt(m.bits))]);
   return m.parts(x).map((part, j) => row(m.factors[j], part)).reduce((all, own) =>
     all.flatMap(([y, p]) => own.map(([z, q]) => /** @type {[string, Rational]} */ ([`${y} and ${z}`, rational(p[0] * q[0], p[1] * q[1])]))));
 }
 
-/** The report as it will look, with placeholders where random things stand. */
+/** Return the report as it will look, with placeholders for its random values. */
 function leaves(/** @type {Survey} */ survey) {
   const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "your public answer"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "your token" });

@@ -8,7 +8,7 @@ import { rational } from "./rational.js";
 
 const columnsOf = (/** @type {number[][]} */ weights) => weights[0].map((_, y) => weights.map((row) => row[y]));
 
-/** True if every report has a single possible truth. @returns {boolean} */
+/** Return true if every report has a single possible truth. @returns {boolean} */
 export function isUnchanged(/** @type {Mechanism} */ m) {
   if (m.kind === "agreement") return false;
   if (m.kind === "dense") return columnsOf(m.weights).every((column) => column.filter(Boolean).length === 1);
@@ -17,7 +17,7 @@ export function isUnchanged(/** @type {Mechanism} */ m) {
   return (m.size === 1 && m.inside === 2 ** m.bits) || (m.size === m.answers - 1 && m.inside === 0);
 }
 
-/** The chance that the best guess from a report is right, answers being equally likely. @returns {Rational} */
+/** Return the chance that the best guess from a report is right, if all answers are equally likely. @returns {Rational} */
 export function guess(/** @type {import("./mechanisms.js").Numbered} */ m) {
   const D = 1n << BigInt(m.bits), a = BigInt(m.answers);
   if (m.kind === "dense") return rational(columnsOf(m.weights).reduce((all, column) => all + BigInt(Math.max(...column)), 0n), D * a);
@@ -29,7 +29,7 @@ export function guess(/** @type {import("./mechanisms.js").Numbered} */ m) {
   }
   const k = BigInt(Math.max(m.keep, m.flip)), f = BigInt(Math.min(m.keep, m.flip));
   const [on, off] = m.keep > m.flip ? [k, f] : [D - f, D - k];
-  // Σ over sets that are not empty, over the common denominator f·a·D^a (f left out if it is 0), and the empty set.
+  // The sums for the nonempty sets and for the empty set have the denominator f·a·D^a (without f if that is 0).
   const some = off ? on * (D ** a - (D - off) ** a) : on * a * D ** (a - 1n);
   const none = (D - on) * (D - off) ** (a - 1n);
   return rational(some + none * (off || 1n), (off || 1n) * a * D ** a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The hosted page: the survey of this very address, its pin included. */
+/** The hosted page: it opens the survey of its own address, including the pin. */
 
 import { FranklySurvey } from "./element.js";
 
@@ -7,7 +7,7 @@ const survey = new FranklySurvey();
 survey.setAttribute("served", "");
 const open = () => survey.setAttribute("link", location.href);
 open();
-globalThis.addEventListener("hashchange", open); // a link with another pin
+globalThis.addEventListener("hashchange", open); // the visitor followed a link with another pin
 survey.addEventListener("frankly-language", (event) => {
   document.documentElement.lang = /** @type {CustomEvent} */ (event).detail.language;
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Frankly in a web page: verify what is asked, randomise exactly, seal, then send one noisy report. */
+/** Frankly in a web page: verify a survey, randomise the answers exactly, seal and send one report. */
 
 import { Client as Core } from "./client.js";
 import { speak } from "./errors.js";
@@ -13,11 +13,11 @@ export class Client extends Core {
     return /** @type {Promise<Client>} */ (super.open(link, options));
   }
 
-  /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
+  /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). */
   explain(/** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined) {
     const survey = /** @type {import("./documents.js").Survey} */ (this.survey), level = /** @type {import("./ledger.js").ReportLevel} */ (this.level);
     return explain(survey, level, this.signedBy ?? [], language, budget);
   }
 }
-export * from "./core.js"; // but for its Client
+export * from "./core.js"; // except its Client
 export { explain } from "./explain.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `frankly.keys/2`, and the whole chain of keys, proven from version 1 to the newest (docs/protocol.md §3.1). */
+/** `frankly.keys/2`, and the chain of keys, proven from version 1 to the newest (docs/protocol.md §3.1). */
 
 import { MAX_BYTES, digestOf, loads, parse, sameBytes, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW, LONGEST_VALID } from "./documents.js";
@@ -19,19 +19,19 @@ import { any, hex256, integer, list, moment, object, optional, reject, under } f
 
 const MAX_VERSIONS = 1024;
 
-/** True if no two values are equal. */
+/** Return true if no two values are equal. */
 const isDistinct = (/** @type {any[]} */ values) => new Set(values.map(String)).size === values.length;
 
-const P = 2n ** 255n - 19n; // Ed25519's field
-const SMALL_ORDER = [0n, 1n, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n]; // y of every such point, or P - y
+const P = 2n ** 255n - 19n; // the prime of Ed25519's field
+const SMALL_ORDER = [0n, 1n, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n]; // y or P - y of each point of small order
 
-/** True for an Ed25519 key whose signatures can be forged (a point of small order) or that is not in canonical form. */
+/** Return true for an Ed25519 key that is a point of small order, whose signatures can be forged, or is not in canonical form. */
 function isWeak(/** @type {string} */ key) {
-  const y = BigInt.asUintN(255, BigInt(`0x${key.match(/../g)?.reverse().join("")}`)); // the bit above is the sign of x
+  const y = BigInt.asUintN(255, BigInt(`0x${key.match(/../g)?.reverse().join("")}`)); // the highest bit is the sign of x
   return y >= P || SMALL_ORDER.some((one) => y === one || y === P - one);
 }
 
-/** A public key, and what stands beside it. */
+/** Readers of the fields of a public key. */
 const KEY = {
   scheme: (/** @type {any} */ value, /** @type {string} */ path) => {
     if (value !== "ed25519") throw new UnsupportedDocument(path, "unknown_scheme");
@@ -85,14 +85,14 @@ export function readKeys(/** @type {Uint8Array} */ payload) {
 
 const payloadOf = (/** @type {Uint8Array} */ data) => readEnvelope(data, KEYS_TYPE).payload;
 
-/** A version that satisfies its own root, (K1) and (K2), and its payload. */
+/** Read a version of the keys; throws DocumentRejected unless its own root signed it (K1) (K2). */
 async function readVersion(/** @type {Uint8Array} */ data, /** @type {Verify} */ verify) {
   const envelope = readEnvelope(data, KEYS_TYPE), keys = readKeys(envelope.payload); // (K1)
   await requireSigned(envelope, keys.root, verify); // (K2)
   return { envelope, keys };
 }
 
-/** (K3), (K4): a version follows from the one before; of the same root it is signed by it already. */
+/** Throw KeyChainError unless a version is the next one (K3) and the previous root signed it (K4); a root that is unchanged has been checked by (K2). */
 async function requireFollows(
   /** @type {Awaited<ReturnType<typeof readVersion>>} */ { envelope, keys }, /** @type {Keys} */ old, /** @type {Verify} */ verify,
 ) {
@@ -103,25 +103,25 @@ async function requireFollows(
   });
 }
 
-/** The keys may be used now. */
+/** Throw ClockError unless the keys are valid now. */
 function requireUsable(/** @type {Keys} */ { issued, expires }, /** @type {number} */ now) {
   if (now < issued - CLOCK_SKEW || now > expires + CLOCK_SKEW) throw new ClockError("expires", "keys_window", issued, expires, now);
 }
 
-/** The keys in `data` if they satisfy their own root and may be used at `now`. */
+/** Return the keys in `data` if their own root signed them and they are valid at `now`. */
 export async function acceptKeys(/** @type {Uint8Array} */ data, /** @type {number} */ now, /** @type {Verify} */ verify) {
   const { keys } = await readVersion(data, verify);
   requireUsable(keys, now);
   return keys;
 }
 
-/** The keys an app ships: version 1 names its chain itself, a later one must be found in the server's. @returns {Promise<KnownKeys>} */
+/** Return the keys that an app ships with: version 1 determines its chain; for a later version, the server's chain must contain it. @returns {Promise<KnownKeys>} */
 export async function shippedKeys(/** @type {Uint8Array} */ envelope, /** @type {Verify} */ verify) {
   const { keys } = await readVersion(envelope, verify);
   return { envelope, chain: keys.version === 1 ? await digestOf(payloadOf(envelope)) : null };
 }
 
-/** (K6): the keys known are one of the versions. */
+/** Throw unless the known keys are one of the versions of the chain (K6). */
 export function requireContains(/** @type {Proven} */ { chain, keys, payloads }, /** @type {KnownKeys} */ known) {
   const payload = payloadOf(known.envelope), { version } = readKeys(payload);
   if (known.chain && known.chain !== chain) throw new KeyChainError("chain", "other_chain");
@@ -130,8 +130,8 @@ export function requireContains(/** @type {Proven} */ { chain, keys, payloads },
 }
 
 /**
- * The newest keys of a whole chain, and its first root: the digest of version 1, which is the chain's name. It cannot be
- * claimed, as (K1) to (K4) hold for every step from version 1 on; the keys known, if any, must be among them.
+ * Return the newest keys of a whole chain, and the chain's name, the digest of version 1. The name cannot be forged,
+ * because (K1) to (K4) are checked for every version; the known keys, if any, must be one of the versions.
  * @returns {Promise<Proven>}
  */
 export async function proveChain(
@@ -145,11 +145,11 @@ export async function proveChain(
   const payloads = versions.map((one) => one.envelope.payload), { keys } = versions[versions.length - 1];
   const proven = { chain: await digestOf(payloads[0]), envelope: whole[whole.length - 1], keys, payloads };
   if (known) requireContains(proven, known);
-  requireUsable(keys, now); // (K7): one before it may have expired
+  requireUsable(keys, now); // (K7): earlier versions may have expired
   return proven;
 }
 
-/** The envelopes of a chain as served. @returns {Uint8Array[]} */
+/** Return the envelopes in a chain as the server sends it. @returns {Uint8Array[]} */
 export function readChain(/** @type {Uint8Array} */ data) {
   const body = parse(data, MAX_BYTES), chain = body && Object.keys(body).length === 1 && body.chain;
   if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "no_chain");

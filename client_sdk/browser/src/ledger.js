@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The level of a whole report, twin of frankly_protocol/audit/report.py, and the limits of an app (step 10). */
+/** The level of a whole report, as in frankly_protocol/audit/report.py, and the limits of an app (step 10). */
 
 import { isStratified } from "./documents.js";
 import { BudgetExceeded, InvalidInput, PolicyRefused } from "./errors.js";
@@ -40,7 +40,7 @@ const least = (/** @type {Rational[]} */ bounds) => bounds.reduce((a, b) => (com
 const reduced = (/** @type {Rational | null} */ ratio) => ratio && rational(...ratio);
 const deltaOf = (/** @type {{delta: Rational}[]} */ charged) => rational(...charged.map((one) => one.delta).reduce(plus, ZERO));
 
-/** The level of the whole report on a document whose promises hold; (ε, δ) promises count as stated while `deltaCap` lasts. @returns {ReportLevel} */
+/** Return the level of the whole report on a document whose promises hold; (ε, δ) promises are used as long as their total δ is at most `deltaCap`. @returns {ReportLevel} */
 export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { blocks, strata }, deltaCap = ZERO) {
   const lines = charges(blocks, deltaCap), ceilings = blocks.map((block) => block.ceiling);
   const cost = { odds: reduced(product(lines.map((line) => line.odds))), delta: deltaOf(lines) };
@@ -60,12 +60,12 @@ export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { b
   };
 }
 
-/** E with P(y|s) / P(y) within [1/E, E] under the claim; null if it promises no such thing. @returns {Rational | null} */
+/** Return E with P(y|s) / P(y) within [1/E, E] under the claim, for dp up to δ; null if there is none. @returns {Rational | null} */
 function liftBound(/** @type {Claim} */ { notion, level, low_level: low = [1, 1] }) {
   return notion === "dpv" || !level || !low ? null : largest([rational(...level), rational(...low)]);
 }
 
-/** E with P(y|s) / P(y|t) ≤ E under the claim; null if it promises no such thing. @returns {Rational | null} */
+/** Return E with P(y|s) / P(y|t) ≤ E under the claim, for dp up to δ; null if there is none. @returns {Rational | null} */
 function oddsBound(/** @type {Claim} */ claim) {
   const { notion, level, low_level: low } = claim, bound = liftBound(claim);
   if (!bound || !level || ODDS.includes(notion)) return bound;
@@ -86,7 +86,7 @@ function charges(/** @type {Block[]} */ blocks, /** @type {Rational} */ cap) {
   return lines;
 }
 
-/** The (ε, δ) promises below their block's ceiling: those of infinite ceilings first, then by δ, place and ε. */
+/** Return the (ε, δ) promises below their block's ceiling: first those of infinite ceilings, each by δ, position and ε. */
 function approximate(/** @type {Block[]} */ blocks) {
   const found = blocks.flatMap(({ promises, ceiling }, i) => promises.flatMap(({ claim: { level, delta } }) => {
     const odds = delta && level && rational(...level);
@@ -95,11 +95,11 @@ function approximate(/** @type {Block[]} */ blocks) {
   return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.odds, b.odds));
 }
 
-/** A function for the level of a secret by the promises about it, by their block's place. */
+/** Return a function that computes the level of a secret from the promises about it, which are given by their block's position. */
 function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ cost, /** @type {boolean} */ hasStrata) {
   const costWith = productWith(lines.map((line) => line.odds));
   const endless = lines.flatMap(({ odds }, i) => (odds ? [] : [i]));
-  /** The least sound product with its δ, and the place of the block that counts its promise for it; one small ratio is compared for each. */
+  /** Return the least valid product, its δ, and the block that uses its promise; promises are compared by the ratio to the bound that they replace. */
   const counting = (/** @type {Map<number, Rational>} */ bounds) => {
     /** @type {{i: number, gain: Rational} | undefined} */
     let best;
@@ -126,8 +126,8 @@ function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ c
 }
 
 /**
- * The bound each block promises about a secret: the least under each of its priors, the largest of those; no bound under
- * one of them is none. Blocks that name different values mean two secrets by one name: none of their promises counts.
+ * Return each block's bound for a secret: for each of its priors the least promised bound, and of these the largest; a
+ * block without a bound under one prior is left out. Blocks that list different values mean two secrets: no promise is used.
  */
 function boundsOf(/** @type {Map<number, Promised[]>} */ about, /** @type {(claim: Claim) => Rational | null} */ boundOf, /** @type {boolean} */ hasStrata) {
   /** @type {Map<number, Rational>} */
@@ -148,7 +148,7 @@ function boundsOf(/** @type {Map<number, Promised[]>} */ about, /** @type {(clai
   return found;
 }
 
-/** The largest lift and the largest change of odds by the public answers alone; null if infinite or not known. @returns {(Rational | null)[]} */
+/** Return the largest lift and the largest change of odds due to the public answers; null if infinite or unknown. @returns {(Rational | null)[]} */
 function toldByStrata(/** @type {Promised[]} */ promises) {
   if (!promises.every(isStratified)) return [null, null];
   const told = promises.map(({ prior }) => toldBy(/** @type {import("./documents.js").Prior} */ (prior).tables
@@ -156,7 +156,7 @@ function toldByStrata(/** @type {Promised[]} */ promises) {
   return [0, 1].map((k) => largest(told.map((both) => both[k])));
 }
 
-/** max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)), from counts [z][s]. @returns {(Rational | null)[]} */
+/** Return max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)), from counts [z][s]. @returns {(Rational | null)[]} */
 function toldBy(/** @type {bigint[][]} */ masses) {
   if (masses.some((row) => row.includes(0n))) return [null, null];
   const everybody = masses[0].map((_, s) => sum(masses.map((row) => row[s]))), secrets = [...everybody.keys()];
@@ -176,11 +176,11 @@ function posteriorsOf(/** @type {Block[]} */ blocks, /** @type {(Rational | null
   }));
 }
 
-/** The total cost of several answered surveys. @returns {Charge} */
+/** Return the total cost of several answered surveys. @returns {Charge} */
 export const totalCharge = (/** @type {Charge[]} */ charged) =>
   ({ cost: product(charged.map((one) => one.cost)), delta: deltaOf(charged) });
 
-/** Limits of one app; InvalidInput for limits that are no plain decimals, and for ids that are none. */
+/** Limits of one app; throws InvalidInput for limits that are not plain decimals in range, and for invalid ids. */
 export class Policy {
   constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ {
     cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", finalSurveys = [], collectHosts = [],
@@ -196,19 +196,19 @@ export class Policy {
     this.collectHosts = collectHosts;
   }
 
-  /** True if a survey with this pin (null: without) must be in a log. */
+  /** Return true if a survey with this pin (null for none) must be in a log. */
   wantsLog(/** @type {string | null} */ pin) {
     return this.requireLog || (pin === null && !this.allowUnpinned);
   }
 
-  /** The level of a document's whole report, with as much δ as the app allows. */
+  /** Return the level of a document's whole report, with δ up to the app's cap. */
   level(/** @type {Survey} */ survey) {
     return reportLevel(survey, this.allowed);
   }
 
   /**
-   * Step 10: what the ledger charges for the survey, by `level` as this policy gives it, on top of what was spent;
-   * PolicyRefused or BudgetExceeded unless it may be answered. It only compares.
+   * Return the ledger's charge for the survey, in addition to `spent` (step 10); `level` is the result of the method.
+   * Throws PolicyRefused or BudgetExceeded unless the survey may be answered.
    */
   check(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {{pinned: boolean, logged: boolean, spent: Charge[]}} */ { pinned, logged, spent }) {
     const { most } = this;
@@ -222,13 +222,13 @@ export class Policy {
     return charge;
   }
 
-  /** The ledger's charge after earlier charges: the cost, or the ceilings where too little δ remains. @returns {Charge} */
+  /** Return the ledger's charge after earlier charges: the cost, or the ceilings if too little δ remains. @returns {Charge} */
   charge(/** @type {ReportLevel} */ { cost, ceiling }, /** @type {Charge} */ { delta: [n, d] }) {
     const left = plus(this.allowed, [-n, d]);
     return compare(cost.delta, left[0] > 0n ? left : ZERO) <= 0 ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
   }
 
-  /** True if a charge fits on top of what was charged before, or may use up the budget for ever. */
+  /** Return true if a charge fits in addition to the earlier ones, or may use up the whole budget for good. */
   hasRoom(/** @type {Survey} */ { survey }, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
     if (this.exceeds(charge.cost)) return this.finalSurveys.includes(survey) && !compare(before.cost, ONE) && !before.delta[0];
     const { cost, delta } = totalCharge([before, charge]);
@@ -239,7 +239,7 @@ export class Policy {
     return compare(odds, this.limit) > 0;
   }
 
-  /** Refuse a report whose odds about a secret, or the answers if none is declared, or whose cost exceed the cap. */
+  /** Refuse a report if its cost exceeds the cap, or the change of odds of a secret (of the answers, if no secret is declared). */
   #requireLevel(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { secrets, answers, cost }) {
     /** @type {[string | null, {odds: Rational | null}][]} */
     const bounds = secrets.size ? [...secrets] : [[null, answers]];
@@ -257,7 +257,7 @@ export class Policy {
     return new BudgetExceeded("budget", ...this.#said(survey, totalCharge([before, charge]).cost));
   }
 
-  /** The figures of a refusal: the level, the cap, and the δ that the promises need and the app allows. */
+  /** Return the figures of a refusal: the level, the cap, the δ that the promises need, and the δ that the app allows. */
   #said(/** @type {Survey} */ { blocks }, /** @type {Rational | null} */ odds) {
     const deltas = blocks.flatMap(({ promises }) => {
       const own = promises.flatMap(({ claim: { delta } }) => (delta ? [rational(...delta)] : []));
@@ -269,13 +269,13 @@ export class Policy {
 
 /** @returns {string[]} */
 function idsOf(/** @type {unknown} */ surveys) {
-  if (!Array.isArray(surveys)) throw new InvalidInput("field_type", "final_surveys", "no_survey_ids"); // a text would hold parts of ids
+  if (!Array.isArray(surveys)) throw new InvalidInput("field_type", "final_surveys", "no_survey_ids"); // a single string would be read as one id per letter
   const wrong = surveys.findIndex((id) => typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id));
   if (wrong >= 0) throw new InvalidInput("field_type", `final_surveys[${wrong}]`, "no_survey_id");
   return [...surveys];
 }
 
-/** The key of why a promise about a secret does not count as stated; null if all that could count do. */
+/** Return the key of the reason why a promise about a secret cannot be used, or null. */
 function notCounted(/** @type {Survey} */ { blocks, strata }, /** @type {string | null} */ secret) {
   const about = blocks.flatMap(({ promises }) => promises.filter((promise) => promise.secret === secret));
   if (secret !== null && strata.length && !about.every(isStratified)) return "prior_without_strata";

@@ -5,7 +5,7 @@ import { DocumentRejected, InsecureTransport, LinkError } from "./errors.js";
 
 /** @typedef {{origin: string, survey: string, digest: string | null}} SurveyLink */
 
-/** Read a link; LinkError, or InsecureTransport for http:// to anything but this machine. @returns {SurveyLink} */
+/** Read a link; throws LinkError, or InsecureTransport for an http:// address of another machine. @returns {SurveyLink} */
 export function readLink(/** @type {string} */ text) {
   const url = requireSecure(text);
   const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})$/.exec(url.hash);
@@ -16,8 +16,8 @@ export function readLink(/** @type {string} */ text) {
 const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(hostname);
 
 /**
- * Refuse an address for reports on any host but the link's, or one that the app names: a document could send them to
- * any service that the device reaches. This machine accepts them only for a link to itself, by any of its names.
+ * Throw unless reports go to the host of the link or to one that the app allows. Without this check, a document could
+ * make devices post to any service that they can reach. A loopback address is accepted only if the link is loopback too.
  */
 export function requireCollector(/** @type {string} */ address, /** @type {string} */ origin, /** @type {string[]} */ allowed = []) {
   const url = requireSecure(address, "collect_url"), own = new URL(origin);
@@ -27,9 +27,9 @@ export function requireCollector(/** @type {string} */ address, /** @type {strin
     throw new DocumentRejected("host", "collect_url", "other_host", url.hostname, own.hostname);
 }
 
-/** The address, if it is https, or http to this machine itself. */
+/** Return the parsed address; throws unless it is https, or http to this machine itself. */
 export function requireSecure(/** @type {string} */ text, field = "link") {
-  const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL reads more into a text than is there: https:host, https:\\host
+  const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL would also accept https:host and https:\\host
   let url;
   try {
     url = new URL(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The transparency log (step 8; docs/protocol.md §9): proofs, witnessed checkpoints, and growth, without naming ourselves. */
+/** The transparency log (step 8; docs/protocol.md §9): proofs, witnessed checkpoints and growth, checked without requests that identify the device. */
 
 import { bytesOf, digestOf, sameBytes, sha256, textOf, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW } from "./documents.js";
@@ -15,7 +15,7 @@ const LOG = 1, WITNESS = 4;
 const join = (/** @type {(Uint8Array | number[])[]} */ ...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const node = (/** @type {Uint8Array} */ left, /** @type {Uint8Array} */ right) => sha256(join([1], left, right));
 
-/** Base64 in its one canonical spelling. */
+/** Read base64 in its one canonical spelling; throws LogError. */
 function exact(/** @type {string} */ text, /** @type {string} */ field) {
   const bytes = unbase64(text);
   if (!bytes || btoa(String.fromCharCode(...bytes)) !== text) throw new LogError(field, "no_base64");
@@ -67,7 +67,7 @@ export function readProof(/** @type {Uint8Array} */ data) {
   return { index, path, note, head: readNote(note) };
 }
 
-/** The signatures of a known key; one that does not verify spoils the note. */
+/** Return the times of the signatures that name this key; throws LogError if one of them is invalid. */
 async function valid(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").NamedKey} */ key, /** @type {number} */ kind, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
@@ -87,7 +87,7 @@ async function valid(
   return times;
 }
 
-/** (8.1) (8.2): the log signed, and enough witnesses saw it lately. */
+/** Throw LogError unless the log signed the head (8.1) and enough witnesses cosigned it recently (8.2). */
 export async function requireWatched(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
@@ -106,10 +106,10 @@ export async function requireWatched(
   }
 }
 
-/** The leaf of a document: its entry is the 32 raw bytes of the digest. */
+/** Return the leaf hash of a document; its entry is the 32 raw bytes of the digest. */
 export const documentLeaf = (/** @type {string} */ digest) => sha256(join([0], unhex(digest.slice(7))));
 
-/** (8.3): the path leads from the document's leaf to the root; RFC 9162 §2.1.3.2. */
+/** Throw LogError unless the path leads from the document's leaf to the root (8.3); RFC 9162 §2.1.3.2. */
 export async function requireInclusion(
   /** @type {Uint8Array} */ leaf, /** @type {number} */ index, /** @type {{size: number, root: Uint8Array}} */ { size, root }, /** @type {Uint8Array[]} */ path,
 ) {
@@ -130,7 +130,7 @@ export async function requireInclusion(
   if (!sameBytes(found, root)) throw new LogError("proof", "the path does not lead to the checkpoint's root: the document is not in this log");
 }
 
-/** The root of the first `size` leaf hashes: pairs are hashed level by level, a last one without a partner moves up. */
+/** Return the root over leaf hashes: pairs are hashed level by level, and a last one without a partner moves up. */
 export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
   let level = leaves;
   while (level.length > 1)
@@ -147,7 +147,7 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
  * @property {(path: string, most: number, type: string) => Promise<Uint8Array>} fetch
  */
 
-/** Step 8 by the log: the document is in a log that witnesses watch and that only grows. */
+/** Throw unless the document is in a witnessed log that has only grown (step 8). */
 export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, /** @type {Rule} */ rule) {
   const { chain = "", role, store, now, verify, fetch, announce } = rule;
   const prove = async (/** @type {Uint8Array} */ data) => {
@@ -167,7 +167,7 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   const { head, note } = await prove(data);
   const before = await lastHead(rule);
   if (before) await requireGrowth(head, note, before, rule); // (8.4)
-  // The first head of this log, and others there are already: these keys named a log otherwise before.
+  // The first head under this name, although the chain has other heads: the log has been renamed.
   const others = before ? [] : (await store.all("checkpoints")).filter((one) => one.chain === chain);
   if (others.length) await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
   await store.change("checkpoints", [chain, role.log.name], (now) => (!now || head.size >= now.size) && { chain, size: head.size, note });
@@ -175,14 +175,14 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   if (others.length) announce("log_renamed");
 }
 
-/** The head remembered last of this log; one from before chains were known counts if this log's key signed it. */
+/** Return the last remembered head of this log; a head that was stored without a chain is used if the log's key signed it. */
 async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verify }) {
   const own = await store.get("checkpoints", [chain, log.name]), old = await store.get("checkpoints", ["", log.name]);
   const isOurs = !own && old && (await unless(valid(readNote(old.note), log, LOG, verify), LogError, () => [])).length;
   return (isOurs ? old : own)?.note;
 }
 
-/** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
+/** Throw unless the log has only grown since the last remembered head (8.4). All leaves are fetched, because a request for a proof would name that head. */
 async function requireGrowth(
   /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch },
 ) {

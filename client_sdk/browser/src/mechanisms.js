@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The kinds of mechanism: whole numbers, sampled exactly (docs/protocol.md §§1, 7). agreement.js reads the last one. */
+/** The kinds of mechanism, in whole numbers and sampled exactly (docs/protocol.md §§1, 7); agreement.js holds the kind of forms. */
 
 import { DocumentRejected, RandomnessError } from "./errors.js";
 import { integer } from "./schema.js";
@@ -26,7 +26,7 @@ import { integer } from "./schema.js";
 export const MAX_REPORTS = 4096;
 const MAX_ANSWERS = 256, MAX_SET_ANSWERS = 1000;
 
-/** Random bits of the operating system. There is no fallback. @type {RandomBits} */
+/** Return random bits of the operating system. There is no fallback. @type {RandomBits} */
 export function systemBits(bits) {
   const words = new Uint32Array(2);
   try {
@@ -37,7 +37,7 @@ export function systemBits(bits) {
   return Math.floor((words[0] * 2 ** 16 + (words[1] & 0xffff)) / 2 ** (48 - bits)); // below 2^48: exact
 }
 
-/** Exactly uniform on 0 … n − 1 by rejection sampling; the number of draws does not depend on the truth. */
+/** Return an exactly uniform number on 0 … n − 1 by rejection sampling; the number of draws does not depend on the truth. */
 export function drawBelow(/** @type {number} */ n, /** @type {RandomBits} */ draw) {
   const bits = n > 1 ? (n - 1).toString(2).length : 0;
   for (;;) {
@@ -48,7 +48,7 @@ export function drawBelow(/** @type {number} */ n, /** @type {RandomBits} */ dra
 
 const fault = (/** @type {string} */ field, /** @type {import("./errors.js").Said} */ ...said) => new DocumentRejected("weights", field, ...said);
 
-/** Refuse parameters that are no whole numbers from 0 (or what `lows` says) to `highs`, in their order. */
+/** Throw unless the parameters, in the order of `highs`, are whole numbers from 0 (or their entry in `lows`) to their entry in `highs`. */
 function requireWhole(/** @type {any} */ params, /** @type {string} */ at, /** @type {Record<string, number>} */ highs, /** @type {Record<string, number>} */ lows = {}) {
   for (const [name, high] of Object.entries(highs)) integer(lows[name], high, "weights")(params[name], `${at}.${name}`);
 }
@@ -68,7 +68,7 @@ function dense(/** @type {any} */ { bits, weights }, /** @type {string} */ field
   weights.forEach((/** @type {number[]} */ row, /** @type {number} */ x) => {
     if (row.length !== width) throw fault(`${at}[${x}]`, "row_width", width);
     if (!row.every((w) => Number.isSafeInteger(w) && w >= 0)) throw fault(`${at}[${x}]`, "no_weights");
-    // Sums that leave the exact range can only grow: they never come back to 2^bits.
+    // A sum that leaves the exact range only grows, so it cannot return to 2^bits.
     if (row.reduce((a, b) => a + b) !== 2 ** bits) throw fault(`${at}[${x}]`, "row_sum", bits);
   });
   if (!weights[0].every((/** @type {number} */ _, /** @type {number} */ y) => weights.some((/** @type {number[]} */ row) => row[y]))) throw fault(at, "never_sent");
@@ -77,14 +77,14 @@ function dense(/** @type {any} */ { bits, weights }, /** @type {string} */ field
   return {
     kind: "dense", bits, weights, answers: weights.length, reports: BigInt(width), longest: width - 1, shape: "weights",
     sample(truth, draw) {
-      // Of every row at once: a row of its own would be a trace of who was asked.
+      // All rows at once: a cache of single rows would reveal which answers have been given.
       thresholds ??= weights.map((/** @type {number[]} */ row) => {
         let total = 0;
         return row.map((w) => (total += w));
       });
       const u = draw(bits);
       let y = 0;
-      for (const threshold of /** @type {number[][]} */ (thresholds)[truth]) y += Number(u >= threshold); // all compared, none skipped
+      for (const threshold of /** @type {number[][]} */ (thresholds)[truth]) y += Number(u >= threshold); // all are compared, so the time does not depend on the draw
       return y;
     },
   };
@@ -104,7 +104,7 @@ function unary(/** @type {any} */ params, /** @type {string} */ field) {
   };
 }
 
-/** With chance inside/2^bits a uniform set of `size` answers with the truth in it, otherwise one without. @returns {Subset} */
+/** A uniform set of `size` answers; the truth is in it with chance inside/2^bits. @returns {Subset} */
 function subset(/** @type {any} */ params, /** @type {string} */ field) {
   const { bits, answers, size, inside } = params;
   requireWhole(params, field, { bits: 48, answers: MAX_SET_ANSWERS, size: answers - 1, inside: 2 ** bits }, LOWS);
@@ -126,7 +126,7 @@ function subset(/** @type {any} */ params, /** @type {string} */ field) {
   };
 }
 
-/** The parts of an answer, each through a table of its own; the last part is counted fastest. @returns {Product} */
+/** Independent parts of an answer, each with its own table; the last part is fastest. @returns {Product} */
 function productOf(/** @type {any} */ { bits, factors }, /** @type {string} */ field) {
   const at = `${field}.factors`;
   if (!Array.isArray(factors) || !factors.every(isTable)) throw fault(at, "no_table");
@@ -150,14 +150,14 @@ function productOf(/** @type {any} */ { bits, factors }, /** @type {string} */ f
   };
 }
 
-/** A set of answers as hex, ⌈answers/4⌉ digits: bit x stands for answer x. */
+/** Return a set of answers as ⌈answers/4⌉ hex digits; bit x stands for answer x. */
 function mask(/** @type {boolean[]} */ bits, /** @type {number} */ answers) {
   const digits = Array.from({ length: Math.ceil(answers / 4) }, (_, i) =>
     [0, 1, 2, 3].reduce((all, k) => all + Number(bits[4 * i + k] ?? false) * 2 ** k, 0).toString(16));
   return digits.reverse().join("");
 }
 
-/** The kinds by name: their parameters in a document, and how they are read (reason "weights" if they are none). */
+/** The kinds by name: the parameters in a document, and their reader, which refuses invalid ones with reason "weights". */
 export const KINDS = {
   dense: { params: ["bits", "weights"], read: dense },
   unary: { params: ["bits", "answers", "keep", "flip"], read: unary },

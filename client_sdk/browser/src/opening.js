@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Getting a survey: from memory if this install has it, otherwise from the server, always through every check. */
+/** Retrieval of a survey from the store or the server; either way it passes every check. */
 
 import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
@@ -27,8 +27,8 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
 }
 
 /**
- * The survey that the link names; `shipped` is the keys document that came with the app. A chain of keys is known under the
- * server's origin, or that and the keys shipped; all else is remembered by its first root.
+ * Return the survey of the link; `shipped` is the keys document that the app ships with. A chain of keys is found by its
+ * alias, the server's origin with the digest of any shipped keys; all else is stored by the chain's first root.
  * @returns {Promise<Opened>}
  */
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
@@ -43,20 +43,20 @@ export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint
   return withKeys({ ...opening, chain }, keys);
 }
 
-/** The newest keys known of the alias' chain, otherwise the ones shipped. @returns {Promise<KnownKeys | null>} */
+/** Return the newest known keys of the alias's chain, otherwise the shipped ones. @returns {Promise<KnownKeys | null>} */
 async function knownKeys(/** @type {Opening} */ { store, verify }, /** @type {string} */ alias, /** @type {Uint8Array | null} */ shipped) {
   const kept = await store.aliasKeys(alias), own = !kept && shipped && (await shippedKeys(shipped, verify));
   return kept || (own && ((own.chain && (await store.get("keys", own.chain))) || own)) || null;
 }
 
 /**
- * The newest keys, of a chain that holds those known: of this alias, and of the chain by any alias. All versions are fetched,
- * always: a request for some would reveal which ones this device has.
+ * Return the newest keys of the server's chain, which must contain the known keys of this alias and of the chain. All
+ * versions are always fetched: a request for only some would reveal which ones this device has.
  */
 async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ alias, /** @type {KnownKeys | null} */ known) {
   const { store, now, verify } = opening, root = known && known.chain;
   const served = await unless(fetchBytes(opening, "/v1/keys/chain", MAX_BYTES), NetworkError, (error) => {
-    if (!root) throw error; // otherwise those at hand count as long as they last
+    if (!root) throw error; // otherwise the stored keys are used until they expire
   });
   if (!served) return { chain: /** @type {string} */ (root), keys: await acceptKeys(/** @type {KnownKeys} */ (known).envelope, now, verify) };
   const proven = await proveChain(readChain(served), known, now, verify), { chain, envelope } = proven;
@@ -65,13 +65,13 @@ async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ 
   return proven;
 }
 
-/** The stored document of the survey; one without a chain, from before chains, only if the publisher's present keys signed it. */
+/** Return the stored document of the survey; one that was stored without a chain only if enough of the publisher's present keys signed it. */
 async function recall(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
   const { chain, store, link } = opening, old = await store.get("surveys", ["", link.survey]);
   return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
-/** True if the publisher's present keys signed the stored document. @returns {Promise<boolean>} */
+/** Return true if enough of the publisher's present keys signed the stored document. @returns {Promise<boolean>} */
 const stands = async (/** @type {Opening} */ { verify }, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ { publisher }) =>
   remembered !== undefined &&
   unless((async () => requireSigned(readEnvelope(remembered.envelope, SURVEY_TYPE), publisher, verify))().then(Boolean), DocumentRejected, () => false);
@@ -103,7 +103,7 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Keys} */ keys
   return { survey, chain, signedBy, trust: { pinned: link.digest !== null, logged } };
 }
 
-/** Steps (1) to (9) for the bytes of an envelope. */
+/** Check the bytes of an envelope by steps (1) to (9). */
 export async function accept(
   /** @type {Opening} */ opening, /** @type {Uint8Array} */ data, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ keys,
 ) {
@@ -124,10 +124,10 @@ export async function accept(
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 
-/** True if a witnessed log holds the document, false if none is consulted; throws if it does not. */
+/** Return true if a witnessed log contains the document, false if no log is consulted; throws otherwise. */
 async function isLogged(/** @type {Opening} */ opening, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
   if (!opening.wantsLog || !log?.witnesses.length) return false;
-  const { requireLogged } = await part(() => import("./log.js")); // most pages pin, and never load it
+  const { requireLogged } = await part(() => import("./log.js")); // most links are pinned, so most pages never load it
   await requireLogged(digest, digest === opening.link.digest, {
     ...opening, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
   });

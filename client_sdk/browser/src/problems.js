@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Problems with which the survey's server may refuse a report, by status: the codes of frankly_protocol/problems.py. What becomes of a report must not wait for a file. */
+/** Problems with which the survey's server may refuse a report, by status, with the codes of frankly_protocol/problems.py. Always loaded, so that a reply can be judged without another request. */
 
 /** @type {Record<number, string>} */
 export const PROBLEMS = {
@@ -13,6 +13,6 @@ export const PROBLEMS = {
   429: "too_many", 500: "internal", 503: "unavailable",
 };
 
-/** True if a reply is a refusal of the survey's own server. */
+/** Return true if a reply has the form of a refusal by the survey's server. */
 export const isKnown = (/** @type {number} */ status, /** @type {unknown} */ code) =>
   (PROBLEMS[status] ?? "").split(" ").includes(/** @type {string} */ (code));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Sentences about what is promised, of one block alone and of the whole report, the same as in frankly_sdk/_promised.py. */
+/** Sentences about the promises of one block alone and of the whole report, the same as in frankly_sdk/_promised.py. */
 
 import { isEndless } from "./audit.js";
 import { isStratified } from "./documents.js";
@@ -21,7 +21,7 @@ const levelOf = (/** @type {[number, number] | null | undefined} */ level) => ti
 const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @type {[number | bigint, number | bigint]} */ delta, average = "") =>
   `no result is more than ×${odds} as likely with one ${noun} as with another${average}, plus a chance of at most ${percentUp(delta)}`;
 
-/** The promises of a block by itself, and the bound that holds if a table is not true. @returns {string[]} */
+/** Return a block's own promises, and the bound that holds even if a published table is wrong. @returns {string[]} */
 export function blockPromises(/** @type {Block} */ { mechanism, promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
   if (mechanism.kind === "agreement")
     return [`From this alone, odds between any two ways of answering all of these questions change by at most ×${levelOf(promises[0].claim.level)}, whatever else is known.`];
@@ -32,7 +32,7 @@ export function blockPromises(/** @type {Block} */ { mechanism, promises, restsO
   return [...said, `If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some answers.${answer}`];
 }
 
-/** The bounds of the whole report: for each secret, then for the answers themselves. @returns {string[]} */
+/** Return the bounds of the whole report: for each secret, then for the answers themselves. @returns {string[]} */
 export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type {ReportLevel} */ level) {
   const hasStrata = strata.length > 0;
   const everything = hasStrata ? "Given your public answers, from everything else in the report" : "From the whole report";
@@ -47,7 +47,7 @@ export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type 
   ];
 }
 
-/** The ledger's charge, the bound that each block counts by, and the remaining budget. */
+/** Return a sentence with the ledger's charge, each block's part of it, and the remaining budget. */
 export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, ceiling }, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget) {
   const counted = lines.map((line) => `${line.block} by its ${COUNTED[line.countedBy]}, ${lnUp(line.odds)}`).join(", ");
   const words = odds
@@ -79,13 +79,13 @@ function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {stri
 function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secret, /** @type {ReportLevel} */ { answers, lines }) {
   const { level, odds, counted } = secret;
   if (!odds || !level) return `no limit is promised on what can be learnt about your “${name}”.`;
-  // Where no promise counts, these are the very ratios of the answers; comparing them by value takes longer than all else.
+  // If no promise is used, these are the same objects as for the answers; comparing values would take most of the time.
   const provided = level === answers.level && odds === answers.odds ? "whatever else is known" : IF_TRUE;
   const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” is counted by its promise and every other block by its limit)` : "";
   return `${boundOf(name, secret)}, ${provided}${which}.`;
 }
 
-/** The bound of a secret in its own unit and in odds. */
+/** Return the bound of a secret, in its own unit and in odds. */
 function boundOf(/** @type {string} */ name, /** @type {SecretLevel} */ { level, odds, unit, delta }) {
   const isLift = unit === "lift", lift = times(level), by = times(odds);
   if (delta[0]) return withDelta(by, `value of your “${name}”`, delta, isLift ? ` or more than ×${lift} as likely as on average` : "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The notions that few surveys promise: SRLIP, RLDP, (ε, δ) and bounds on posteriors, for listed reports and for sets.
- * audit.js loads this when a document asks for it, so that other pages do not carry it. The formulas are those of
+ * audit.js loads this module only if a document needs it, to keep other pages small. The formulas are those of
  * frankly_protocol/audit.
  */
 
@@ -21,7 +21,7 @@ const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * 
 
 const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ words) => new DocumentRejected("privacy", field, `${notion}: ${words}`);
 
-/** Refuse what these notions may not say beyond what audit.js has looked at. */
+/** Throw unless the claim is well-formed in the fields that only these notions have; audit.js checks the others. */
 export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
   const { attributes, delta, lower_bounds: bounds } = claim;
   if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
@@ -33,7 +33,7 @@ export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ a
   }
 }
 
-/** Units of verifying (ε, δ) or RLDP that follow from sizes; of a product's (ε, δ), of counting likelihoods. @returns {number} */
+/** Return the units for verifying (ε, δ) or RLDP that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. @returns {number} */
 export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [] }) {
   const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
   const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);
@@ -47,11 +47,11 @@ export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { n
   return factors.reduce((all, f) => all + f.answers ** 2 * (5000 + each * Number(f.reports)), 0);
 }
 
-/** Units of convolving the likelihoods of a product's factors. */
+/** Return the units for convolving the likelihoods of a product's factors. */
 export const workOfLikelihoods = (/** @type {import("./mechanisms.js").Product} */ m) =>
   650 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
 
-/** The ratios to compare with what is claimed. @returns {Iterable<Candidate>} */
+/** Return the ratios to compare with the claimed level. @returns {Iterable<Candidate>} */
 export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) {
   const { notion, attributes = [], lower_bounds: bounds = [], diagonal = false, sensitive = 0 } = claim;
   const [p, q] = (claim.level ?? [1, 1]).map(BigInt);
@@ -69,7 +69,7 @@ export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ clai
   return posteriors(columns, joint, sensitive);
 }
 
-/** A common denominator of the bounds, and their numerators over it. @returns {[bigint, bigint[][]]} */
+/** Return a common denominator of the bounds, and their numerators over it. @returns {[bigint, bigint[][]]} */
 function scaledBounds(/** @type {[number, number][][]} */ bounds) {
   const scale = bounds.flat().reduce((all, [, d]) => (all / gcd(all, BigInt(d))) * BigInt(d), 1n);
   return [scale, bounds.map((row) => row.map(([n, d]) => BigInt(n) * (scale / BigInt(d))))];
@@ -102,7 +102,7 @@ function* robustRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {[nu
   }
 }
 
-/** A row-major table with a last entry added along every axis: the sum over that attribute. */
+/** Return a row-major table with an extra last entry along every axis, the sum over that axis. */
 function margins(/** @type {bigint[]} */ cells, /** @type {number[]} */ attributes) {
   let inner = 1;
   for (const size of [...attributes].reverse()) {
@@ -121,7 +121,7 @@ function margins(/** @type {bigint[]} */ cells, /** @type {number[]} */ attribut
   return cells;
 }
 
-/** P(S = sensitive | y). @returns {Generator<Candidate>} */
+/** Yield P(S = sensitive | y). @returns {Generator<Candidate>} */
 function* posteriors(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint, /** @type {number} */ sensitive) {
   const everybody = joint[0].map((_, x) => sum(joint.map((row) => row[x])));
   for (const column of columns) yield [dot(column, joint[sensitive]), dot(column, everybody), false];
@@ -131,7 +131,7 @@ function* posteriors(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigin
 function* sideChannelRatiosOfSets(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
   const searches = joint.length * product(attributes.map((size) => size + 1));
   const upper = new Search(sets, searches), lower = new Search(sets, searches);
-  // The answers beside every condition: of each attribute one value, or all of them.
+  // The answers that meet each condition, which fixes one value of an attribute or leaves all of them.
   const conditions = attributes.reduce((/** @type {number[][]} */ known, size) => {
     const values = [...Array(size).keys()];
     return known.flatMap((found) => [...values.map((k) => [k]), values].map((some) => found.flatMap((x) => some.map((k) => x * size + k))));
@@ -150,7 +150,7 @@ function* robustRatiosOfSets(/** @type {Shape} */ sets, /** @type {[number, numb
   const h = sets.size ?? width;
   const j = Math.min(h, width), l = Math.max(0, h - (sets.answers - width));
   const rising = fixed.map((row) => [...row].sort(order));
-  // As for listed reports: the two largest and the two least hold the largest ratio of two different secrets.
+  // As for listed reports, the two largest suprema and the two least infima give the largest ratio of two different secrets.
   const ends = rising.map((row) => [sum(row.slice(width - j)) + scale - sum(row), sum(row.slice(0, l))]);
   const ranked = (/** @type {number} */ end) => [...ends.keys()].sort((s, t) => order(ends[s][end], ends[t][end]));
   for (const s of ranked(0).slice(-2)) for (const t of ranked(1).slice(0, 2)) if (s !== t) yield [low + g * ends[s][0], low + g * ends[t][1], false];

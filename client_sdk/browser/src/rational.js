@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Exact ratios of whole numbers, and provable bounds of e^r. No float decides anything here. */
+/** Exact ratios of whole numbers, and a lower bound of e^r. No decision depends on a float. */
 
 import { InvalidInput } from "./errors.js";
 
@@ -13,7 +13,7 @@ export function gcd(/** @type {bigint} */ a, /** @type {bigint} */ b) {
   return abs(a);
 }
 
-/** n/d in lowest terms. @returns {Rational} */
+/** Return n/d in lowest terms. @returns {Rational} */
 export function rational(/** @type {bigint | number} */ n, /** @type {bigint | number} */ d = 1n) {
   const [a, b] = [BigInt(n), BigInt(d)];
   const common = gcd(a, b);
@@ -23,17 +23,17 @@ export function rational(/** @type {bigint | number} */ n, /** @type {bigint | n
 export const ZERO = rational(0);
 export const ONE = rational(1);
 
-/** Negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
+/** Compare two ratios: negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
 export function compare(/** @type {Rational | null} */ a, /** @type {Rational | null} */ b) {
   if (!a || !b) return Number(!a) - Number(!b);
   const difference = a[0] * b[1] - b[0] * a[1];
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/** The product; null if any factor is infinite. @returns {Rational | null} */
+/** Return the product; null if a factor is infinite. @returns {Rational | null} */
 export const product = (/** @type {(Rational | null)[]} */ factors) => productWith(factors)();
 
-/** The product as a function of one factor's place and of what stands there instead; null if any other is infinite. */
+/** Return a function (position, ratio) that computes the product with that factor replaced; null if another factor is infinite. */
 export function productWith(/** @type {(Rational | null)[]} */ factors) {
   const infinite = factors.flatMap((factor, i) => (factor ? [] : [i]));
   const all = factors.reduce((/** @type {Rational} */ [n, d], factor) => (factor ? [n * factor[0], d * factor[1]] : [n, d]), ONE);
@@ -49,18 +49,18 @@ export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < 
 
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
 
-/** n/d rounded up. */
+/** Return n/d rounded up. */
 export const ceilDiv = (/** @type {bigint} */ n, /** @type {bigint} */ d) => -(-n / d) + BigInt(n > 0n && n % d !== 0n);
 
-/** The sum. @returns {Rational} */
+/** Return the sum. @returns {Rational} */
 export const plus = (/** @type {Rational} */ a, /** @type {Rational} */ b) => [a[0] * b[1] + b[0] * a[1], a[1] * b[1]];
 
-/** A number from `low` to `high` hundredths, read exactly from a plain decimal string. @returns {Rational} */
+/** Return a number from `low` to `high` hundredths, read exactly from a plain decimal string. @returns {Rational} */
 export function parseDecimal(/** @type {any} */ value, /** @type {string} */ field, low = 1, high = 6400) {
   const isText = typeof value === "string", found = isText && /^(\d{1,6})(?:\.(\d{1,30}))?$/.exec(value);
   const outside = () => new InvalidInput("eps_out_of_range", field, low ? "no_level" : "no_chance");
   if (!found) {
-    // The float only selects one of two refusals; no acceptance depends on it.
+    // The float only chooses between two refusals; acceptance does not depend on it.
     if (isText && /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value) && (100 * +value < low || 100 * +value > high)) throw outside();
     throw new InvalidInput(isText && /^[+-]?(nan|inf|infinity)$/i.test(value) ? "eps_not_finite" : "eps_format", field, "no_decimal");
   }
@@ -70,16 +70,16 @@ export function parseDecimal(/** @type {any} */ value, /** @type {string} */ fie
   return number;
 }
 
-/** A chance from 0 on and below 1. @returns {Rational} */
+/** Return a chance, at least 0 and less than 1. @returns {Rational} */
 export function parseChance(/** @type {unknown} */ value, /** @type {string} */ field) {
   const chance = parseDecimal(value, field, 0, 100);
   if (!compare(chance, ONE)) throw new InvalidInput("eps_out_of_range", field, "no_chance");
   return chance;
 }
 
-const UNIT = 1n << 192n; // 128 bits, and 64 more for the errors of rounding and squaring
+const UNIT = 1n << 192n; // 128 bits, and 64 guard bits for the errors of rounding and squaring
 
-/** A rational at most e^r and within a relative 2^-128 of it, for r in [0, 64]: the Python package's own bound. @returns {Rational} */
+/** Return a rational ≤ e^r within a relative error of 2^-128, for r in [0, 64]; the same bound as in the Python package. @returns {Rational} */
 export function expLower(/** @type {Rational} */ [n, d]) {
   const halvings = BigInt(n / d ? (n / d).toString(2).length : 0);
   let total = UNIT, term = UNIT;

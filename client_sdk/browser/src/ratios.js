@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The extreme ratios of every report's column, for tables and products that are listed: LDP, and the notions on
- * averages over secrets; the formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is no ratio:
- * comparisons by cross products skip it.
+ * The extreme ratios of every report's column for LDP and the notions on averages over secrets, for tables and for
+ * products whose reports are listed. The formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is
+ * not a ratio; comparisons by cross products skip it.
  */
 
 import { rational, sum } from "./rational.js";
@@ -10,10 +10,10 @@ import { rational, sum } from "./rational.js";
 /** @typedef {[bigint, bigint, boolean]} Candidate n, d (0: infinite), and whether it is P(y) over P(y|s) */
 /** @typedef {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} Listed */
 
-/** The columns of tables: every claim on a table looks at the same ones. @type {WeakMap<number[][], bigint[][]>} */
+/** The columns of tables, cached because every claim on a table needs them. @type {WeakMap<number[][], bigint[][]>} */
 const known = new WeakMap();
 
-/** The columns of a table, or of a product with the last part fastest. @returns {Iterable<bigint[]>} */
+/** Return the columns of a table, or of a product, the last part fastest. @returns {Iterable<bigint[]>} */
 export function columnsOf(/** @type {Listed} */ m) {
   if (m.kind === "product") return productColumns(m.factors, [1n]);
   const columns = known.get(m.weights) ?? m.weights[0].map((_, y) => m.weights.map((row) => BigInt(row[y])));
@@ -33,7 +33,7 @@ export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row)
   return total;
 };
 
-/** Of a product, the worst reports of all factors together. @returns {Generator<Candidate>} */
+/** Yield max_x w_x / min_x w_x of each column; of a product only the worst report, which is worst in every factor. @returns {Generator<Candidate>} */
 export function* answerRatios(/** @type {Listed} */ m) {
   if (m.kind === "product") {
     const worst = m.factors.map((factor) => largest(answerRatios(factor)));
@@ -49,7 +49,7 @@ export function* answerRatios(/** @type {Listed} */ m) {
   }
 }
 
-/** The largest ratio from 1 on, d = 0 if infinite. @returns {[bigint, bigint]} */
+/** Return the largest ratio, at least 1; d = 0 if it is infinite. @returns {[bigint, bigint]} */
 export function largest(/** @type {Iterable<Candidate>} */ candidates) {
   /** @type {[bigint, bigint]} */
   let best = [1n, 1n];
@@ -57,7 +57,7 @@ export function largest(/** @type {Iterable<Candidate>} */ candidates) {
   return lowest(best);
 }
 
-/** A ratio in lowest terms, unless it is infinite. @returns {[bigint, bigint]} */
+/** Return a ratio in lowest terms; an infinite one unchanged. @returns {[bigint, bigint]} */
 export const lowest = (/** @type {[bigint, bigint]} */ [n, d]) => (d ? rational(n, d) : [n, d]);
 
 /** @returns {Generator<Candidate>} */
@@ -84,7 +84,7 @@ export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]
   yield [total * sizes[low], sums[low] * everyone, true];
 }
 
-/** The secrets with the largest and the least sums[s] / sizes[s]. */
+/** Return the secrets with the largest and the least sums[s] / sizes[s]. */
 function extremes(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets) {
   let high = secrets[0], low = high;
   for (let i = 1; i < secrets.length; i++) {

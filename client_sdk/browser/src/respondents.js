@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Several people on one device, for apps that name them: loaded when one does. */
+/** Several respondents on one device, for apps that pass their keys; loaded on demand. */
 
 import { bytesOf, hex } from "./canonical.js";
 import { InvalidInput, RandomnessError } from "./errors.js";
 
 /**
- * The names a respondent's ledger is kept under, each a hash keyed with this store's own salt: of the key in NFC without
- * space around it, and, for what was kept before keys were normalised, of the key as it is.
+ * Return the names of a respondent's ledger, each a hash keyed with this store's salt: of the key in NFC without spaces
+ * around it, and, for answers stored before keys were normalised, of the key as given.
  */
 export async function namesOf(/** @type {string} */ key, /** @type {import("./store.js").Store} */ store) {
   if (typeof key !== "string") throw new InvalidInput("field_type", "respondent", "no_respondent");

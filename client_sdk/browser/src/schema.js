@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reading parsed JSON by what it must look like (step 4): a reader takes a value and the path to it and gives what was
- * read, or refuses; readers of objects and lists are made of readers of their parts. Every key is named, every type
- * checked, nothing unknown is let through. The order in which things are read decides which fault is reported.
+ * Readers of parsed JSON (step 4). A reader is called with a value and its path, and returns the result or throws; readers
+ * of objects and lists are composed of readers of their parts. Types are checked, and unknown keys are refused. If there
+ * are several faults, the first in reading order is reported.
  */
 
 import { DocumentRejected, UnsupportedDocument } from "./errors.js";
 
 /**
- * Beside value and path, a reader is given what has been read of the outermost object, for rules such as "a text per
- * language of the document", and the object that holds the value, with its path.
+ * A reader is also passed the parts of the outermost object that have been read, for rules such as "a text per language of
+ * the document", and the object that holds the value, with its path.
  * @template T @typedef {(value: any, path: string, root?: any, holder?: any, at?: string) => T} Read
  */
 
-/** The error for a field that does not fit the schema. */
+/** Return the error for a field that does not fit the schema. */
 export const reject = (/** @type {string | null} */ field, /** @type {import("./errors.js").Said} */ ...said) => new DocumentRejected("schema", field, ...said);
 
-/** The path to a part. */
+/** Return the path of a part. */
 export const under = (/** @type {string} */ path, /** @type {string} */ name) => (path ? `${path}.${name}` : name);
 
 const isObject = (/** @type {any} */ value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** Refuse anything but an object with exactly these keys. */
+/** Throw unless the value is an object with exactly these keys. */
 export function requireKeys(/** @type {any} */ value, /** @type {string} */ path, /** @type {string[]} */ keys) {
   if (!isObject(value)) throw reject(path, "no_object");
   const found = Object.keys(value);
@@ -29,7 +29,7 @@ export function requireKeys(/** @type {any} */ value, /** @type {string} */ path
   if (wrong !== undefined) throw reject(under(path, wrong), found.includes(wrong) ? "unknown_field" : "missing_field");
 }
 
-/** An object with these parts, read in this order; `more` names keys that a reader of another part takes care of. @returns {Read<any>} */
+/** Return a reader of an object with these parts, read in this order; `more` names keys that other readers read. @returns {Read<any>} */
 export const object = (/** @type {Record<string, Read<any>>} */ parts, /** @type {string[]} */ more = []) => (value, path, root) => {
   requireKeys(value, path, [...Object.keys(parts), ...more]);
   /** @type {Record<string, any>} */
@@ -38,14 +38,14 @@ export const object = (/** @type {Record<string, Read<any>>} */ parts, /** @type
   return read;
 };
 
-/** The table entry named by `key` of an object; undefined if there is none, which its reader reports. */
+/** Return the entry of `table` that an object's field `key` names; undefined if the field is missing, which the object's reader reports. */
 export function chosen(/** @type {any} */ value, /** @type {string} */ path, /** @type {string} */ key, /** @type {Record<string, any>} */ table) {
   if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
   if (typeof value[key] !== "string" || !Object.hasOwn(table, value[key])) throw new UnsupportedDocument(path, "unknown_name", key);
   return table[value[key]];
 }
 
-/** A list of entries; if `nameOf` is given, no two may have the same name. @template T @returns {Read<T[]>} */
+/** Return a reader of a list; if `nameOf` is given, no two entries may have the same name. @template T @returns {Read<T[]>} */
 export const list = (
   /** @type {number} */ low, /** @type {number} */ high, /** @type {Read<T>} */ read, /** @type {((entry: T) => any) | undefined} */ nameOf = undefined,
 ) => (value, path, root) => {
@@ -55,18 +55,18 @@ export const list = (
   return entries;
 };
 
-/** Refuse names of which two are the same. */
+/** Throw if two names are equal. */
 export function requireDistinct(/** @type {any[]} */ names, /** @type {string} */ path) {
   if (new Set(names).size !== names.length) throw reject(path, "same_id");
 }
 
-/** A whole number. @returns {Read<number>} */
+/** Return a reader of a whole number from `low` to `high`. @returns {Read<number>} */
 export const integer = (low = 0, high = Number.MAX_SAFE_INTEGER, reason = "schema") => (value, path) => {
   if (!Number.isSafeInteger(value) || value < low || value > high) throw new DocumentRejected(reason, path, "no_integer", low, high);
   return value;
 };
 
-/** [p, q] as given: a level is never rounded. @returns {Read<[number, number]>} */
+/** Return a reader of [p, q], two whole numbers, so that a level is never rounded. @returns {Read<[number, number]>} */
 export const ratio = (low = 1) => (value, path) => {
   if (!Array.isArray(value) || value.length !== 2) throw reject(path, "no_ratio");
   return [integer(low)(value[0], `${path}[0]`), integer(1)(value[1], `${path}[1]`)];
@@ -81,7 +81,7 @@ export const flag = (value, path) => {
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
 const ASCII = /^[\0-\x7f]$/;
 
-/** A text of 1 to `most` characters that is safe to show. Joiners are fine between two characters not in ASCII. @returns {Read<string>} */
+/** Return a reader of a text of 1 to `most` characters that is safe to show. Joiners are safe between two characters that are not ASCII. @returns {Read<string>} */
 export const text = (most = 4000) => (value, path) => {
   const characters = typeof value === "string" && value.length <= 2 * most ? [...value] : [];
   if (!characters.length || characters.length > most) throw reject(path, "no_text", most);
@@ -91,14 +91,14 @@ export const text = (most = 4000) => (value, path) => {
   return value;
 };
 
-/** A text per language, for exactly the document's languages. @type {Read<Record<string, string>>} */
+/** Read a text per language, for exactly the document's languages. @type {Read<Record<string, string>>} */
 export const words = (value, path, root) => {
   requireKeys(value, path, root.languages);
   for (const [language, said] of Object.entries(value)) text()(said, under(path, language));
   return value;
 };
 
-/** A text of a form. @returns {Read<string>} */
+/** Return a reader of a text that matches the pattern. @returns {Read<string>} */
 const matching = (/** @type {RegExp} */ pattern, /** @type {string} */ key) => (value, path) => {
   if (typeof value !== "string" || !pattern.test(value)) throw reject(path, key);
   return value;
@@ -110,18 +110,18 @@ export const hex256 = matching(/^[0-9a-f]{64}$/, "no_hex64");
 export const language = matching(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, "no_language");
 export const base64url = matching(/^[A-Za-z0-9_-]{64,2000}$/, "no_key");
 
-/** Milliseconds since 1970 of a time written YYYY-MM-DDTHH:MM:SSZ. @type {Read<number>} */
+/** Read a time written YYYY-MM-DDTHH:MM:SSZ, as milliseconds since 1970. @type {Read<number>} */
 export const moment = (value, path) => {
   const at = typeof value === "string" && /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) ? Date.parse(value) : NaN;
   if (Number.isNaN(at) || time(at) !== value) throw reject(path, "no_time");
   return at;
 };
 
-/** The only form of time in our documents. */
+/** Return a time as YYYY-MM-DDTHH:MM:SSZ, the only time format in documents. */
 export const time = (/** @type {number} */ at) => new Date(at).toISOString().replace(/\.\d+/, "");
 
-/** A reader that also accepts null. @template T @returns {Read<T | null>} */
+/** Return a reader that also accepts null. @template T @returns {Read<T | null>} */
 export const optional = (/** @type {Read<T>} */ read) => (value, path, root) => (value === null ? null : read(value, path, root));
 
-/** The value as it is, which another reader looks at. @type {Read<any>} */
+/** Return the value unchanged; another reader checks it. @type {Read<any>} */
 export const any = (value) => value;

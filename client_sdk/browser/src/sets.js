@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The notions on unary and subset mechanisms, without listing their reports: every report's column is `high` on a set H
- * of answers and `low` off it. The argument, and why the search ends at the maximum, is in frankly_protocol/audit/sets.py.
+ * Privacy notions on unary and subset mechanisms, without listing their reports: every report's column is `high` on a set
+ * H of answers and `low` elsewhere. frankly_protocol/audit/sets.py explains this, and why the search finds the maximum.
  */
 
 import { DocumentRejected } from "./errors.js";
@@ -30,7 +30,7 @@ export function shapeOf(/** @type {import("./mechanisms.js").Unary | import("./m
   return { answers: a, high: off, low: on, size: size === null ? null : a - size, scale };
 }
 
-/** Steps that so many searches may take together: to find the first ratio, and for each search. */
+/** Return the step limit of this many searches together: a fixed part, and a part for each search. */
 export const searchSteps = (/** @type {number} */ searches) => 64 + 2 * searches;
 
 /** The largest ratio so far, from which every further search begins (Dinkelbach). */
@@ -44,7 +44,7 @@ export class Search {
     this.steps = searchSteps(searches);
   }
 
-  /** The largest ratio of averages if it exceeds all before; A and C are the totals of the counts. @returns {Candidate | null} */
+  /** Return the largest ratio of averages, null unless it exceeds the largest so far; A and C are the totals of the counts. @returns {Candidate | null} */
   better(/** @type {Cell[]} */ cells, /** @type {bigint} */ A, /** @type {bigint} */ C, low = false) {
     let found = false;
     const { low: off, high } = this.sets, g = high - off;
@@ -59,7 +59,7 @@ export class Search {
     return found ? [this.n, this.d, low] : null;
   }
 
-  /** The counts on the set H that gains most over the ratio so far. @returns {[bigint, bigint]} */
+  /** Return the counts on the set H that exceeds the ratio so far by most. @returns {[bigint, bigint]} */
   #best(/** @type {Cell[]} */ cells, /** @type {bigint} */ A, /** @type {bigint} */ C) {
     const p = C * this.d, q = A * this.n, { size } = this.sets;
     let inside = cells;
@@ -95,7 +95,7 @@ export function* aroundAverageOfSets(/** @type {Search} */ upper, /** @type {Sea
   const total = sum(everybody);
   for (const row of joint) {
     const own = inside.map((x) => row[x]), mass = sum(own);
-    if (mass === 0n || mass === total) continue; // a secret that cannot be, or is certain, beside x_J
+    if (mass === 0n || mass === total) continue; // a secret that is impossible or certain given x_J
     const up = upper.better(inside.map((x, i) => [x, own[i], everybody[i]]), mass, total);
     if (up) yield up;
     const down = lower.better(inside.map((x, i) => [x, everybody[i], own[i]]), total, mass, true);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Exact numbers as people read them: a promise is never shown smaller than it is. */
+/** Exact numbers as text; bounds are rounded up, so that none is understated. */
 
 import { ceilDiv, compare, expLower, rational } from "./rational.js";
 
 /** @typedef {import("./rational.js").Rational} Rational */
 
-/** ln(level) in nats with four decimals, never shown smaller than it is; null is "inf". */
+/** Return ln(level) in nats with four decimals, rounded up; "inf" for null. */
 export function lnUp(/** @type {Rational | null} */ level) {
   if (!level) return "inf";
   let nats = BigInt(Math.max(0, Math.ceil((log(level[0]) - log(level[1])) * 1e4 - 2)));
@@ -20,7 +20,7 @@ function log(/** @type {bigint} */ n) {
   return Math.log(Number(n >> BigInt(4 * extra))) + extra * Math.log(16);
 }
 
-/** A share in per cent, to the nearest tenth, half to even; only what is certain reads as 0 or 100. */
+/** Return a share in per cent, to the nearest tenth, half to even; 0.0% and 100.0% are always exact. */
 export function percent(/** @type {Rational} */ [n, d]) {
   let tenths = (n * 1000n) / d;
   const twice = 2n * (n * 1000n - tenths * d);
@@ -29,20 +29,20 @@ export function percent(/** @type {Rational} */ [n, d]) {
   return `${tenths / 10n}.${tenths % 10n}%`;
 }
 
-/** A bound on a share in per cent, rounded up to a thousandth. */
+/** Return a bound on a share in per cent, rounded up to a thousandth. */
 export function percentUp(/** @type {[number | bigint, number | bigint]} */ [n, d]) {
   const up = ceilDiv(BigInt(n) * 100_000n, BigInt(d));
   return `${up / 1000n}.${String(up % 1000n).padStart(3, "0")}%`;
 }
 
-/** A ratio with two decimals, rounded up: a promise is never shown smaller than it is. */
+/** Return a ratio with two decimals, rounded up; "∞" for null. */
 export function times(/** @type {Rational | null} */ ratio) {
   if (!ratio) return "∞";
   const up = ceilDiv(ratio[0] * 100n, ratio[1]);
   return `${up / 100n}.${String(up % 100n).padStart(2, "0")}`;
 }
 
-/** A chance as a decimal of three digits, rounded up. */
+/** Return a chance with at most three significant digits, rounded up. */
 export function chanceUp(/** @type {Rational} */ [n, d]) {
   if (!n) return "0";
   let places = 0n;

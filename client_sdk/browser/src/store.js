@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The store of one install, in IndexedDB with strict durability. The truth is never written. Transactions that write
- * exclude each other across tabs: a second caller finds the first one's report, and no second value is drawn.
+ * The store of one install, in IndexedDB with strict durability. True answers to protected questions are never written.
+ * Only one tab writes at a time: a second caller finds the first one's report, and no second value is drawn.
  */
 
 import { FranklyError, StoreError, part } from "./errors.js";
@@ -9,7 +9,7 @@ import { ZERO } from "./rational.js";
 
 /**
  * @typedef {{chain: string, survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
- *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed chain: the first root of the keys it was answered under
+ *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed chain: the first root of the survey's keys
  * @typedef {{get: (store: string, key: any) => Promise<any>, all: (store: string) => Promise<any[]>,
  *   put: (store: string, value: any, key: any) => Promise<any>}} Door
  * @typedef {{run: <T>(stores: string[], write: boolean, work: (door: Door) => Promise<T>) => Promise<T>,
@@ -20,8 +20,8 @@ const STORES = ["aliases", "keys", "surveys", "answers", "checkpoints", "proofs"
 const MAX_EVIDENCE = 16, OWNER = [""];
 
 /**
- * Migration of version 1, by store: its new name and key. It knew no chains of keys: all its rows get the empty chain ''.
- * Its keys are of `frankly.keys/1`, which nothing reads any more.
+ * Migration of version 1, by store: the new value and key of a row. Version 1 had no chains of keys: its rows get the empty
+ * chain ''. Its keys are dropped: their format, `frankly.keys/1`, is no longer supported.
  * @type {Record<string, (value: any, key: any) => [any, any]>}
  */
 const FROM_1 = {
@@ -33,7 +33,7 @@ const FROM_1 = {
   evidence: (piece, digest) => [{ ...piece, chain: "" }, ["", digest]],
 };
 
-/** Make what there is not yet, and bring what version 1 kept up to date. */
+/** Create the missing stores, and migrate those of version 1. */
 function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @type {number} */ from) {
   if (!from) return STORES.forEach((store) => result.createObjectStore(store));
   result.createObjectStore("aliases");
@@ -47,7 +47,7 @@ function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @t
   }
 }
 
-/** The result of a request; StoreError if it fails. */
+/** Return the result of a request; throws StoreError if it fails. */
 const answered = (/** @type {IDBRequest} */ request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = /** @type {IDBOpenDBRequest} */ (request).onblocked = () => reject(new StoreError());
@@ -62,7 +62,7 @@ async function indexedDatabase(/** @type {string} */ name) {
     request.onupgradeneeded = ({ oldVersion }) => upgrade(request, oldVersion);
     db = await answered(request);
   } catch {
-    throw new StoreError(); // indexedDB is missing, or looking at it is forbidden
+    throw new StoreError(); // indexedDB is missing, or access to it is forbidden
   }
   const close = () => db.close();
   db.onversionchange = close;
@@ -107,7 +107,7 @@ export class Store {
     this.name = name;
   }
 
-  /** StoreError if the browser keeps nothing, unless `allowMemory`. */
+  /** Open a store; throws StoreError if the browser stores nothing, unless `allowMemory`. */
   static async open(/** @type {string} */ name, allowMemory = false) {
     try {
       return new Store(await indexedDatabase(name), name);
@@ -126,7 +126,7 @@ export class Store {
     return this.backend.run([store], false, (door) => door.all(store));
   }
 
-  /** Put what `next` makes of what is kept, unless that is nothing; what is kept then. */
+  /** Replace a value by `next(value)`, unless that is falsy; returns the stored value. */
   change(/** @type {string} */ store, /** @type {any} */ key, /** @type {(kept: any) => any} */ next) {
     return this.backend.run([store], true, async (door) => {
       const kept = await door.get(store, key), changed = next(kept);
@@ -135,7 +135,7 @@ export class Store {
     });
   }
 
-  /** The newest keys of the chain accepted under an alias: an origin, or that and the keys the app ships. @returns {Promise<{chain: string, envelope: Uint8Array} | undefined>} */
+  /** Return the newest keys of an alias's chain; an alias is an origin, with the digest of any shipped keys. @returns {Promise<{chain: string, envelope: Uint8Array} | undefined>} */
   aliasKeys(/** @type {string} */ alias) {
     return this.backend.run(["aliases", "keys"], false, async (door) => {
       const chain = await door.get("aliases", alias);
@@ -143,7 +143,7 @@ export class Store {
     });
   }
 
-  /** Keep accepted keys as the newest of their chain; `check` throws unless they follow those kept. */
+  /** Store accepted keys as the newest of their chain; `check` throws unless they follow the stored ones. */
   rememberKeys(
     /** @type {string} */ alias, /** @type {{chain: string, envelope: Uint8Array}} */ keys,
     /** @type {(kept: {chain: string, envelope: Uint8Array}) => void} */ check,
@@ -156,7 +156,7 @@ export class Store {
     });
   }
 
-  /** Keep an accepted document; a version never gives way to a lower one, except to replace `insteadOf`. */
+  /** Store an accepted document; a version is never replaced by a lower one, unless its digest is `insteadOf`. */
   remember(
     /** @type {string} */ chain, /** @type {string} */ survey, /** @type {{version: number, digest: string, envelope: Uint8Array}} */ document,
     /** @type {string | null} */ insteadOf,
@@ -164,12 +164,12 @@ export class Store {
     return this.change("surveys", [chain, survey], (now) => (!now || document.version > now.version || now.digest === insteadOf) && document);
   }
 
-  /** Keep what contradicts each other, by digest; the first pieces of a chain, if there are very many. */
+  /** Store pieces that show a contradiction, by digest; beyond a limit per chain, further ones are ignored. */
   keepEvidence(/** @type {string} */ chain, /** @type {[string, Uint8Array][]} */ pieces) {
     return this.backend.run(["evidence"], true, async (door) => {
       const kept = new Set((await door.all("evidence")).filter((one) => one.chain === chain).map((one) => one.digest));
       const added = pieces.filter(([digest]) => !kept.has(digest));
-      if (kept.size + added.length > MAX_EVIDENCE) return; // half a contradiction proves nothing
+      if (kept.size + added.length > MAX_EVIDENCE) return; // all pieces or none: one half of a contradiction proves nothing
       for (const [digest, data] of added) await door.put("evidence", { chain, digest, data }, [chain, digest]);
     });
   }
@@ -178,35 +178,35 @@ export class Store {
     return this.all("evidence");
   }
 
-  /** The names a respondent's ledger is kept under, the one for what is new first; '' is the install's owner. @returns {Promise<string[]>} */
+  /** Return the names of a respondent's ledger, first the one for new answers; '' is the owner of the install. @returns {Promise<string[]>} */
   async respondentNames(/** @type {string} */ key) {
     return key ? (await part(() => import("./respondents.js"))).namesOf(key, this) : OWNER;
   }
 
-  /** The sealed answer to a survey. @returns {Promise<Sealed | undefined>} */
+  /** Return the sealed answer to a survey. @returns {Promise<Sealed | undefined>} */
   answer(/** @type {string} */ chain, /** @type {string} */ survey, names = OWNER) {
     return this.backend.run(["answers"], false, (door) => answerOf(door, chain, survey, names));
   }
 
-  /** The stored state of a sealed answer. @returns {Promise<Sealed | undefined>} */
+  /** Return the stored state of a sealed answer. @returns {Promise<Sealed | undefined>} */
   kept(/** @type {Sealed} */ sealed) {
     return this.get("answers", placeOf(sealed));
   }
 
-  /** Every sealed report that is not acknowledged yet, in an order independent of the answers. @returns {Promise<Sealed[]>} */
+  /** Return every sealed report that is not acknowledged yet, in an order independent of the answers. @returns {Promise<Sealed[]>} */
   async outbox() {
     const sealed = (await this.all("answers")).filter((one) => one.state === "sealed");
     return sealed.sort((a, b) => (a.survey + a.id < b.survey + b.id ? -1 : 1));
   }
 
-  /** The cost of every survey this respondent answered here, over all chains; it never shrinks. @returns {Promise<Sealed[]>} */
+  /** Return the cost of every survey that this respondent answered here, over all chains; the total never decreases. @returns {Promise<Sealed[]>} */
   async spent(names = OWNER) {
     return spentBy(await this.all("answers"), names);
   }
 
   /**
-   * Draw and keep in one transaction: `make` gets what was spent, and draws; undefined if there is an answer already.
-   * The browser is asked once, at the first seal, not to evict the store; the seal stands even if it refuses.
+   * Draw and store in one transaction: `make` is called with the earlier charges, and draws. Returns undefined if there is
+   * an answer already. At the first seal, the browser is asked not to evict the store; the report stays sealed if it refuses.
    * @returns {Promise<Sealed | undefined>}
    */
   async seal(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {(spent: Sealed[]) => Sealed} */ make) {
@@ -222,7 +222,7 @@ export class Store {
     return sealed;
   }
 
-  /** Erase bytes and id of an acknowledged or finally refused report; its cost stays, and that there was one. */
+  /** Erase bytes and id of an acknowledged or finally refused report; the row and its cost stay. */
   closeAnswer(/** @type {Sealed} */ sealed, /** @type {string} */ state, /** @type {string} */ code) {
     return this.change("answers", placeOf(sealed), (kept) => kept?.state === "sealed" && { ...kept, state, code, body: null, id: "" });
   }
@@ -231,7 +231,7 @@ export class Store {
 const placeOf = (/** @type {Sealed} */ { respondent, chain, survey }) => [respondent, chain, survey];
 const spentBy = (/** @type {Sealed[]} */ all, /** @type {string[]} */ names) => all.filter((one) => names.includes(one.respondent));
 
-/** An answer of this chain; or without one, from before chains were stored: its chain is unknown, so it counts for all. */
+/** Return an answer of this chain, or one that was stored without a chain: such an answer applies to every chain. */
 async function answerOf(/** @type {Door} */ door, /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names) {
   for (const name of names)
     for (const root of [chain, ""]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The element's own looks, as a constructed style sheet: no inline style, so a strict CSP holds. Themable by parts and variables. */
+/** The element's style, as a constructed style sheet, so that a strict CSP without inline styles suffices. Pages can change it by parts and variables. */
 
 export const CSS = `
 :host { --accent: var(--frankly-accent, light-dark(#0b5c6b, #7fd3e2)); --on-accent: var(--frankly-on-accent, light-dark(#fff, #06232a));

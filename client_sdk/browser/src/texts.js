@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Messages of errors and receipts, by the keys they are thrown with. index.js and element.js bring it along, so that they
- * have words when the network is gone; who uses core.js loads it when there is something to show. No text repeats an answer.
+ * Texts of errors and receipts, by key. index.js and element.js load this module at once, so that the texts are there when
+ * the network is not; a page with core.js loads it when there is something to show. No text repeats an answer.
  */
 
 import { compare, parseChance } from "./rational.js";
@@ -12,11 +12,11 @@ const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "the reply did not come from the survey's server";
 
-/** A level, the cap, and the δ that the promises need and the app allows. */
+/** Return a level, the cap, and the δ that the promises need if the app allows less. */
 const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
   const but = isSure ? "" : ` (its promises need a δ of ${chanceUp(delta)}, and this app allows ${allowed})`;
-  return `${lnUp(level)} nats${but}, this app allows ${cap}`;
+  return `${lnUp(level)} nats${but}, but this app allows ${cap}`;
 };
 const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
   `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
@@ -171,8 +171,8 @@ const TEXTS = {
   final: (...given) => `it costs ${nats(given)}: nothing else could ever be answered here afterwards; ` +
     "publish it with lower ceilings, or let the app name this survey in finalSurveys",
   budget: (...given) => `with earlier answers it would cost ${nats(given)}`,
-  budget_final: "it uses up the whole budget, so it can only be answered first, but something was answered before",
-  budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
+  budget_final: "it uses up the whole budget, so it must be answered before any other survey, but another one has been answered",
+  budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, but this app allows ${allowed}`,
   // Answering.
   no_respondent: "a respondent's key is a non-blank string; without one, the answer is that of this install's owner",
   no_answers: choices("answers are given as an object of question id to choice id"),
@@ -207,16 +207,16 @@ const TEXTS = {
   report_refused: "the server refused the report for good",
 };
 
-/** The words for what happened. */
+/** Return the text for a key and its values. */
 export function inWords(/** @type {import("./errors.js").Said} */ [key, ...values]) {
-  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // parts that are loaded later bring words of their own
+  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // modules that are loaded later pass the text itself
   return typeof text === "function" ? text(...values) : text;
 }
 
 /** @typedef {{detail: string, said?: import("./errors.js").Said, field?: string | null}} Told an error, a receipt or an event */
 
-/** The message of an error, a receipt or an event, for pages that load core.js and so have none. */
+/** Return the message of an error, a receipt or an event, for pages with core.js, where these hold only keys. */
 export function describe(/** @type {Told} */ { detail, said = [detail], field = null }) {
-  const words = inWords(said); // of receipts and events the key is all there is
+  const words = inWords(said); // receipts and events have only the key
   return field ? `${field}: ${words}` : words;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Tokens that open a survey (docs/protocol.md §10): loaded when a survey asks for one. */
+/** Tokens of surveys (docs/protocol.md §10); loaded when a survey requires one. */
 
 import { bytesOf, unbase64, unhex } from "./canonical.js";
 import { InvalidInput } from "./errors.js";
 
-/** Refuse a token that the server would refuse (docs/protocol.md §10), before anything is drawn. */
+/** Throw if the survey's rule refuses the token; called before anything is drawn. */
 export async function checkToken(/** @type {import("./documents.js").Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
   const refuse = (/** @type {string} */ key) => new InvalidInput("token_invalid", "token", key);
   if (!rule) throw refuse("this survey takes no token");
@@ -28,7 +28,7 @@ async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ r
   }
 }
 
-/** Bytes of base64url without padding, in its one canonical spelling: the server takes no other. */
+/** Read base64url without padding, in its one canonical spelling: the server accepts no other. */
 function fromUrl(/** @type {unknown} */ text) {
   if (typeof text !== "string" || !/^[A-Za-z0-9_-]*$/.test(text)) return undefined;
   const given = text.replaceAll("-", "+").replaceAll("_", "/"), bytes = unbase64(given + "=".repeat((4 - (given.length % 4)) % 4));

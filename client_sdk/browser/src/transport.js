@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The only door to the network: no cookies, no referrer, no redirects, every answer bounded in size and time. */
+/** HTTP transport without cookies, referrer or redirects; every response is bounded in size and time. */
 
 import { NetworkError } from "./errors.js";
 import { requireSecure } from "./link.js";
@@ -9,19 +9,19 @@ import { requireSecure } from "./link.js";
 const OVERALL_MS = 30_000;
 
 export class Transport {
-  /** relay: address of a reverse proxy that everything goes through. */
+  /** relay: address of a reverse proxy through which all requests go. */
   constructor(/** @type {typeof fetch} */ fetcher = (...request) => fetch(...request), /** @type {string | null} */ relay = null) {
     this.fetcher = fetcher;
     this.relay = relay && requireSecure(relay, "relay").href.replace(/\/+$/, "");
   }
 
-  /** The options of every request. @returns {RequestInit} */
+  /** Return the options of a request. @returns {RequestInit} */
   #options(/** @type {Uint8Array | null} */ body) {
     /** @type {RequestInit} */
     const common = { credentials: "omit", referrerPolicy: "no-referrer", redirect: "manual", cache: "no-store", mode: "cors" };
     if (!body) return common;
     const headers = { "Content-Type": "application/json" };
-    // A report on its way outlives its page; browsers carry at most 64 KiB like this.
+    // With `keepalive`, a report is sent even if the page closes; browsers allow it for at most 64 KiB in all.
     return { ...common, method: "POST", headers, body: /** @type {BufferSource} */ (body), keepalive: body.length < 2 ** 15 };
   }
 
@@ -30,12 +30,12 @@ export class Transport {
     return this.relay ? this.relay + pathname + search : href;
   }
 
-  /** Send and do not wait: for a page that is going away. */
+  /** Send without waiting, for a page that goes away. */
   push(/** @type {string} */ url, /** @type {Uint8Array} */ body) {
     this.fetcher(this.#address(url), this.#options(body)).catch(() => undefined);
   }
 
-  /** Exchange one request; NetworkError for anything that goes wrong on the way. @returns {Promise<Reply>} */
+  /** Send one request and return the reply; throws NetworkError if there is no usable reply. @returns {Promise<Reply>} */
   async exchange(/** @type {string} */ url, /** @type {Uint8Array | null} */ body, /** @type {number} */ most) {
     const address = this.#address(url), giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), OVERALL_MS);

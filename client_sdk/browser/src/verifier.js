@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The worker that verifies a survey beside the page (step 9): it answers null, or what the document is refused with. */
+/** Worker that verifies a survey (step 9): it replies null, or the reason of the refusal. */
 
 import { readSurvey, requireAllPrivate } from "./documents.js";
 import { DocumentRejected } from "./errors.js";
@@ -7,7 +7,7 @@ import { DocumentRejected } from "./errors.js";
 globalThis.onmessage = async (/** @type {MessageEvent<{payload: Uint8Array, digest: string}>} */ { data: { payload, digest } }) => {
   const verdict = await readSurvey(payload, digest).then((survey) => requireAllPrivate(survey)).then(() => null, (error) => {
     if (error instanceof DocumentRejected) return [/** @type {any} */ (error).reason, error.field, ...error.said];
-    return undefined; // a part could not be loaded: the page will say so itself
+    return undefined; // a part could not be loaded: the page verifies by itself and reports that
   });
   globalThis.postMessage(verdict);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Texts of the element, by language; those of the survey come from the signed document. */
+/** Texts of the element by language; the survey's texts come from the signed document. */
 
 import { part } from "./errors.js";
 
@@ -7,7 +7,7 @@ import { part } from "./errors.js";
 
 const PATIENCE = 3000;
 
-/** The languages known so far. @type {Record<string, Strings>} */
+/** Texts of the languages that are loaded. @type {Record<string, Strings>} */
 export const STRINGS = {
   en: {
     loading: "Checking the survey…",
@@ -37,10 +37,10 @@ export const STRINGS = {
   },
 };
 
-/** Languages that are loaded when somebody reads them. @type {Record<string, () => Promise<{strings: Strings}>>} */
+/** Languages that are loaded when needed. @type {Record<string, () => Promise<{strings: Strings}>>} */
 const MORE = { ar: () => import("./words.ar.js") };
 
-/** Load the strings of a language if there are some; without the network, or a quick one, it stays English. */
+/** Load the texts of a language, if there are any; if the network fails or is slow, the element stays English. */
 export async function learn(/** @type {string} */ language) {
   const tag = language.split("-")[0];
   if (Object.hasOwn(MORE, tag) && !STRINGS[tag]) await part(MORE[tag], PATIENCE).then(({ strings }) => (STRINGS[tag] = strings), () => undefined);
@@ -48,19 +48,19 @@ export async function learn(/** @type {string} */ language) {
 
 const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "syr", "ug", "ur", "yi"];
 
-/** The direction in which a language is written. */
+/** Return the direction in which a language is written. */
 export const directionOf = (/** @type {string} */ language) => (RIGHT_TO_LEFT.includes(language.split("-")[0]) ? "rtl" : "ltr");
 
-/** The strings nearest to a language, English if there are none. */
+/** Return the texts in a language, English where there are none. */
 export const stringsFor = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) => ({
   ...STRINGS.en, ...(STRINGS[language.split("-")[0]] ?? {}), ...(more[language] ?? more[language.split("-")[0]] ?? {}),
 });
 
-/** True if the element has its own texts in a language. */
+/** Return true if the element has texts in a language. */
 export const speaks = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) =>
   Boolean(STRINGS[language.split("-")[0]] ?? more[language] ?? more[language.split("-")[0]]);
 
-/** The first of the wanted languages that the survey has, or the survey's first. */
+/** Return the first of the wanted languages that the survey has, otherwise the survey's first. */
 export function choose(/** @type {readonly string[]} */ wanted, /** @type {string[]} */ offered) {
   for (const tag of wanted) {
     const found = offered.find((one) => one === tag) ?? offered.find((one) => one.split("-")[0] === tag.split("-")[0]);

@@ -16,7 +16,7 @@ Step = Callable[[Server], Reply]
 
 
 def pass_on() -> Step:
-    """Pass a request on to the server, and its response back."""
+    """Deliver a request to the server and return its response."""
     return lambda server: server()
 
 
@@ -36,7 +36,7 @@ def lose_receipt() -> Step:
 
 
 def status(code: int, problem: str | None = None, retry_after: object = None) -> Step:
-    """Respond with a status instead of the server.
+    """Respond with a status; the request does not reach the server.
 
     problem : one of the codes of docs/errors.md; without it the response is an empty HTML page, as
         a gateway might send.
@@ -76,10 +76,10 @@ def log_in_page() -> Step:
 
 
 class Network:
-    """A queue of steps, one for each request.
+    """A queue of steps, one for each request; once it is empty, requests reach the server.
 
-    Once the queue is empty, requests pass while `online` is true. With `reports_only`, only reports
-    use up steps, and other requests pass.
+    With `reports_only`, steps apply only to reports, and other requests reach the server. While
+    `online` is false, every request is lost.
     """
 
     def __init__(self, steps: Iterable[Step] = (), *, reports_only: bool = True) -> None:

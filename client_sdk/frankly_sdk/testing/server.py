@@ -110,7 +110,7 @@ class FakeServer:
         refused = self._refusal(url, report)
         if refused is not None:
             return refused
-        # As the database does: the first report with an id stays, regardless of who sends the second.
+        # As in the database, the first report with an id stays.
         first_report = self.reports.setdefault(report.id, report)
         if first_report != report:
             return _problem(Problem.ID_CONFLICT)
@@ -120,7 +120,7 @@ class FakeServer:
 
     def _refusal(self, url: str, report: Report) -> Reply | None:
         document, now = self.document, self.clock.now()
-        # The order of the checks is that of the real server, so that codes agree.
+        # The checks are in the order of the real server, so that codes agree.
         if url != document.collect_url:
             return _problem(Problem.SURVEY_UNKNOWN)
         if report.doc != document.digest:

@@ -18,7 +18,7 @@ from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_sdk.testing.time import FakeClock
 
 ORIGIN = "https://collect.example"
-# The bits of published documents, so that tests have realistic weights.
+# As many bits as in published documents, so that weights are realistic.
 _BITS = 48
 Questions = Mapping[str, Sequence[str]]
 

@@ -213,7 +213,7 @@ def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
 
 
 def _received(source: Received, keys: Sequence[Key]) -> int:
-    """Return the number of reports in the cells' strata and periods, whatever they show of a form."""
+    """Return the number of all reports in the cells' strata and periods, whichever questions they show."""
     # Every report counts in the document's first block.
     return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 

@@ -18,7 +18,7 @@ from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.forms import PartTable, counted_blocks
-from frankly_server.told import tells_every_cell
+from frankly_server.joint_tables import is_estimable
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
@@ -115,7 +115,7 @@ def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks
 
 
 def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
-    """Return the counted blocks that estimates are made of; of a form these are its parts."""
+    """Return (position, block) of the counted blocks that can be estimated; of a form, its parts."""
     return [
         (position, block)
         for position, block in enumerate(counted_blocks(document))
@@ -123,8 +123,8 @@ def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
     ]
 
 
-def _is_untold(document: SurveyDocument, questions: Sequence[Question]) -> bool:
-    """Return True if these questions are parts of one form that does not tell their joint table."""
+def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) -> bool:
+    """Return True if a form holds several of these questions and cannot estimate their joint table."""
     if len(questions) == 1:
         return False
     blocks = counted_blocks(document)
@@ -133,7 +133,7 @@ def _is_untold(document: SurveyDocument, questions: Sequence[Question]) -> bool:
     forms = {id(part.form): part.form for part in parts}
     return any(
         form is not None
-        and not tells_every_cell(
+        and not is_estimable(
             form, tuple(i for part in parts if part.form is form for i in part.parts)
         )
         for form in forms.values()
@@ -191,14 +191,14 @@ def _joint_table(
     sources = tuple(
         source for source in documents if blocks_of(source.document, questions) is not None
     )
-    untold = [source for source in sources if _is_untold(source.document, questions)]
-    if sources and len(untold) == len(sources):
+    without_table = [source for source in sources if _lacks_joint_table(source.document, questions)]
+    if sources and len(without_table) == len(sources):
         detail = (
             "this form does not tell the joint table of these questions: "
             "cross_tables of the survey file must name them"
         )
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, field)
-    sources = tuple(source for source in sources if source not in untold)
+    sources = tuple(source for source in sources if source not in without_table)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
     # Each percentage has its own denominator, so the work grows with the square of the number of

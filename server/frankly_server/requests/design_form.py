@@ -7,9 +7,9 @@ from frankly_server.design.form import FormDesign, FormRequest, design_form
 from frankly_server.design.form.comparisons import one_question, separate_blocks
 from frankly_server.design.tables.limits import Limits
 from frankly_server.forms import chance_shown
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.requests.form_fields import FormFields
 from frankly_server.requests.measure import finite
-from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
 
 
 def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
@@ -19,16 +19,16 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
     mean, distribution, contrast), scores or contrast, and importance; epsilon, nats for all answers
     together; cross_tables, pairs of positions.
     Keys of the response: kind, bits, params, level [p, q]; value and bound of the objective at
-    n = 1, and excess, how far the value is above the best possible at most; questions and
-    cross_tables, each with its variance at n = 1 and the share of reports that show it;
-    joint_tables, the pairs that can be estimated; separate_blocks and one_question, what the same
-    questions cost without a form; notes, sentences.
+    n = 1, and excess, an upper bound on how far the value is above the best possible, as a fraction;
+    questions and cross_tables, each with its variance at n = 1 and the share of reports that show
+    it; joint_tables, the pairs that can be estimated; separate_blocks and one_question, the value of
+    the same questions without a form; notes, sentences.
 
     Raises InvalidInput, naming the field.
     """
     request = form.request(form.epsilon, limits)
     designed = design_form(request)
-    mechanism, told = designed.mechanism, told_pairs(designed.mechanism)
+    mechanism, pairs = designed.mechanism, estimable_pairs(designed.mechanism)
     blocks, one = separate_blocks(request), one_question(request)
     has_bound = designed.bound > 0
     body = {
@@ -48,10 +48,10 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
             | finite({"variance": variance, "shown": shown_share(designed, pair)})
             for pair, variance in zip(request.cross_tables, designed.pair_variances, strict=True)
         ],
-        "joint_tables": [list(pair) for pair in told],
+        "joint_tables": [list(pair) for pair in pairs],
         "separate_blocks": {"value": blocks.value, "levels": list(blocks.levels)},
         "one_question": {"value": one.value, "chances": list(one.chances)},
-        "notes": _notes(designed, request, told),
+        "notes": _notes(designed, request, pairs),
     }
     return finite(body)
 
@@ -62,9 +62,9 @@ def shown_share(designed: FormDesign, questions: tuple[int, ...]) -> float:
 
 
 def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the parts from which questions are estimated, as `analysis` chooses them.
+    """Return the parts from which questions are estimated; `analysis` chooses the same ones.
 
-    One part with all of them is preferred, the smallest; else one for each.
+    That is the smallest part that holds all of them or, if there is none, the smallest part for each.
     """
     parts = designed.mechanism.parts
     by_size = sorted(range(len(parts)), key=lambda part: len(parts[part]))
@@ -76,12 +76,12 @@ def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, 
     )
 
 
-def _notes(designed: FormDesign, request: FormRequest, told: list[tuple[int, int]]) -> list[str]:
+def _notes(designed: FormDesign, request: FormRequest, pairs: list[tuple[int, int]]) -> list[str]:
     names = [str(i) for i in range(len(request.questions))]
-    notes = [joint_tables_in_words(told, names)] if len(names) > 1 else []
+    notes = [joint_tables_in_words(pairs, names)] if len(names) > 1 else []
     if designed.bound > 0:
         notes.append(excess_in_words(designed.value, designed.bound))
-    # The comparisons come last, so they are the first to suffer from a limit.
+    # The comparisons are computed last, so a time limit affects them first.
     if request.limits.out_of_time():
         notes.append("The time ran out: a longer search may lower each value, also without a form.")
     return notes

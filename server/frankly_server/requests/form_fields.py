@@ -36,7 +36,7 @@ def _choices(value: Any) -> int | tuple[int, ...]:
 
 
 def within_a_form(questions: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the questions; raises field_type for none, or for more than a form has."""
+    """Return the questions; raises field_type if there are none, or too many for a form."""
     if not 1 <= len(questions) <= MAX_QUESTIONS:
         message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
         raise custom(Problem.FIELD_TYPE, message)

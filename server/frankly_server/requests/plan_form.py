@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of forms: any two of the form's ε, the reports and the margin of each question give the third.
+"""Plans of forms: any two of ε, the number of reports and the margins of the questions give the third.
 
-A question is estimated from the reports that show it, n times their share. They are a random sample
-of all reports, so a part's plan at that number is the question's.
+A question is estimated from the reports that show it, which are a random sample of all reports. Its
+plan is therefore the plan of its part's table, at n times the share of reports that show it.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ def plan_form(
     """Plan a survey with a form.
 
     In: form (see `design_form_json`), without epsilon if that is solved for, and each question
-    perhaps with a margin of its own, else `margin`. A margin is that of what is wanted: the widest
-    of a question's shares, its mean, and so on. The other fields are those of any plan.
+    perhaps with a margin of its own instead of `margin`. A margin is that of what is wanted: the
+    widest of a question's shares, its mean, and so on. The other fields are those of any plan.
     Out: as `plan_json`, with a margin for each question; shown, the share of reports that show each
     question; and cross_tables, each with the widest margin of its cells.
 
@@ -86,7 +86,8 @@ def _require_two(request: PlanRequest, form: PlannedForm) -> None:
     if field is not None:
         detail = "leave out the quantity to solve for"
         raise InvalidInput(Problem.UNSUPPORTED, detail, field)
-    # The design asks for the level. Margins of all questions leave none for the others.
+    # A missing level is reported by `FormFields.request`. `margin` is needed only for questions
+    # without a margin of their own.
     if solve_for != "n":
         require_the_others(request, "n")
     if solve_for != "margin" and len(own) < len(form.questions):
@@ -99,7 +100,7 @@ class _FormPlan:
     def __init__(self, request: FormRequest, setting: Setting) -> None:
         self._request, self._setting = request, setting
         self._designed = design_form(request)
-        # Equal questions have equal plans, and a plan solves a decoder.
+        # Equal questions share a plan, because each plan solves for a decoder.
         self._plans: dict[tuple[Any, ...], Plan] = {}
         questions = range(len(request.questions))
         self.shown = [shown_share(self._designed, (i,)) for i in questions]
@@ -129,10 +130,10 @@ class _FormPlan:
     def reports(self, goals: list[float]) -> int:
         """Return the least n at which every question has its margin.
 
-        Raises InvalidInput(unsupported) if the reports of all people do not reach them.
+        Raises InvalidInput(unsupported) if not even the largest possible number gives these margins.
         """
         most = self._setting.population or MOST
-        # Any monotone property of whole numbers is found so, not only of levels.
+        # `least_level` searches whole numbers for any monotone property, not only levels.
         n = least_level(lambda reports: self.reaches(goals, reports), 1, most)
         if n is None:
             detail = f"even {most} reports do not give these margins: use a larger epsilon or wider margins"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans of mechanisms, of design inputs and of forms have in common."""
+"""Common parts of the plans of mechanisms, of design inputs and of forms."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wanted of a question of a form, in survey files and requests."""
+"""Fields for what is wanted of a question of a form, in survey files and requests."""
 
 from collections.abc import Sized
 from decimal import Decimal
@@ -24,7 +24,7 @@ class Wanted(ClosedModel):
     """
 
     wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
-    # Defaults are validated, so that a number that is needed is missed at its own path.
+    # Defaults are validated, so that the error for missing numbers names their own field.
     scores: tuple[Number, ...] | None = Field(None, validate_default=True)
     contrast: tuple[Number, ...] | None = Field(None, validate_default=True)
     importance: Positive = "1"

@@ -72,7 +72,7 @@ class AccountsTable:
     def get(self, account_id: str, *, for_change: bool = False) -> AccountRow | None:
         """Return the account with this id, or None.
 
-        for_change : nobody else changes it until the transaction ends.
+        for_change : lock the row, so that no other transaction changes it until this one ends.
         """
         # The text may come from a form, and one that is not an id cannot be bound to the column.
         if not is_id(account_id):

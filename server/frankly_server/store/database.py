@@ -285,8 +285,8 @@ class Database:
         self._write_fault = ""
 
     def _try_again(self) -> None:
-        # Nothing else might write: a server that is not ready is sent no reports. At intervals,
-        # because anybody may ask for /health/ready.
+        # A server that is not ready is sent no reports, so perhaps nothing else would write. At
+        # intervals, because anyone may request /health/ready.
         if (now := time.monotonic()) < self._next_try:
             raise StoreUnavailable("write")
         self._next_try = now + _TRY_S
@@ -295,7 +295,8 @@ class Database:
         except StoreUnavailable as error:
             if error.is_not_writable:
                 raise
-            # Such as a user who may make no temporary tables: the next report tells.
+            # For example, the database user may create no temporary tables. The next report shows
+            # whether writing works.
             self._write_fault = ""
 
     def forget_deleted(self) -> None:

@@ -30,7 +30,7 @@ from frankly_protocol.mechanisms import (
     UnaryMechanism,
 )
 
-from frankly_server.forms import PartTable, are_told_together, counted_blocks, counted_symbols
+from frankly_server.forms import PartTable, are_shown_together, counted_blocks, counted_symbols
 
 NO_NUMBER: Final = -1
 """Symbol of the one count of a block whose symbols have no numbers: all its symbols together."""
@@ -93,7 +93,7 @@ class Layout:
         # Sorted by the later block, so that blocks appended to a survey do not change which pairs
         # of the earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
-        pairs = [(i, j) for i, j in pairs if _is_told(mechanisms[i], mechanisms[j])]
+        pairs = [(i, j) for i, j in pairs if _is_pair_counted(mechanisms[i], mechanisms[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
         return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
 
@@ -155,13 +155,13 @@ def is_masked(mechanism: AnyMechanism) -> bool:
     return is_set(mechanism) and mechanism.answers <= MOST_MASKED
 
 
-def _is_told(first: AnyMechanism, second: AnyMechanism) -> bool:
+def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
     """Return True if reports can show both; two parts of a form may never come together."""
     if not isinstance(first, PartTable) or not isinstance(second, PartTable):
         return True
     if first.form is not second.form or first.form is None:
         return True
-    return are_told_together(first.form, (*first.parts, *second.parts))
+    return are_shown_together(first.form, (*first.parts, *second.parts))
 
 
 def members(symbol: str) -> list[int]:

@@ -2,8 +2,8 @@
 """Questions of a survey file: choices, boxes, ranges, roles and skip rules (spec 3.5).
 
 A file may say how a question is asked (`type`, `ranges`, `no_answer`, `not_applicable`) instead of
-listing all choices; the choices are written out when the file is read. Nothing is stored of the
-short form.
+listing all choices; the choices are written out when the file is read. The short form is not
+stored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ from frankly_server.surveys.usual_words import known_words
 
 
 def _short_form(schema: dict[str, Any]) -> None:
-    """Add to the schema of a question what only files hold."""
+    """Add to the schema of a question the fields that only files have."""
     label = {"anyOf": [{"enum": [True, "true"]}, schema["properties"]["text"]]}
     whole = {"type": ["integer", "string"]}
     schema["properties"] |= {
@@ -91,7 +91,7 @@ def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, .
 
 
 def require_different(named: Iterable[ChoiceDefinition | BoxDefinition]) -> None:
-    """Raise choices_collide if two of these have one id, or labels that look the same."""
+    """Raise choices_collide if two of these have the same id, or labels that look the same."""
     choices = list(named)
     _no_collision([("id", choice.id, choice.id) for choice in choices])
     # SurveyDefinition checks that every text has every language.
@@ -155,8 +155,8 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
 
     boxes : of a question of type multi; each is randomised as a question of its own, with the
     choices no and yes. expected : expected counts of the choices, in their order; the design is best
-    for these shares, and estimates are unbiased whatever the true ones are. See `Wanted` for the
-    other fields.
+    for these shares, and estimates are unbiased for any true shares. See `Wanted` for the other
+    fields.
     """
 
     boxes: Annotated[tuple[BoxDefinition, ...], Field(max_length=MAX_QUESTIONS)] = ()
@@ -180,7 +180,7 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
 
     @property
     def items(self) -> tuple["FormItem", ...]:
-        """What is randomised: the question, or each of its boxes."""
+        """The items that are randomised: the question, or each of its boxes."""
         if not self.boxes:
             return (FormItem(self),)
         return tuple(FormItem(self, box) for box in self.boxes)
@@ -258,7 +258,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     listed = "boxes" if kind == "multi" else "choices"
     for role in ROLES:
         given = question.pop(role, None)
-        # A number is not applied to a list that is none: its own fault is reported.
+        # Anything but a list is left alone, because its own fault is reported later.
         if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
             label = given if isinstance(given, Mapping) else _label(role, languages)
             question[listed] = [
@@ -331,7 +331,7 @@ def require_asked(
     public: Iterable[tuple[str, QuestionDefinition]],
     languages: tuple[str, ...],
 ) -> None:
-    """Raise InvalidInput, naming the path, for what devices would refuse of ranges, boxes and rules.
+    """Raise InvalidInput, naming the path, if devices would refuse the ranges, boxes or skip rules.
 
     drawn, public : path and question of everything that is randomised or public, in order.
     """

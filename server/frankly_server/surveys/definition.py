@@ -163,7 +163,7 @@ def _form_questions(
 
 
 class FormDefinition(ClosedModel):
-    """Questions with one level together, whatever their number; the design is chosen for what is wanted.
+    """Questions that share one level; the design is chosen for what is wanted of them.
 
     epsilon : the level of all answers together, in nats; by default the survey's budget, in a
     survey without blocks. cross_tables : pairs of questions whose joint table is wanted; another

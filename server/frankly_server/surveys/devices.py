@@ -4,7 +4,7 @@
 Devices with the default cap would refuse the survey, or respondents could confuse two choices.
 These are not errors, because an app may allow a higher cap, a survey may be the only one that its
 respondents ever answer, and labels may be meant as they are. A promise that public answers void is
-an error, unless a ceiling within the cap remains, and so are labels that no reader could tell apart.
+an error, unless a ceiling within the cap remains, and so are labels that no reader could distinguish.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
 
 
 def require_distinct(definition: SurveyDefinition) -> None:
-    """Raise InvalidInput(choices_collide) if no reader could tell two choices apart (ADR 0025)."""
+    """Raise InvalidInput(choices_collide) if no reader could distinguish two choices (ADR 0025)."""
     strata = ((f"strata[{k}]", question) for k, question in enumerate(definition.strata))
     for place, question in (*strata, *definition.places):
         for pair in lookalikes(question):

@@ -4,7 +4,7 @@
 from frankly_protocol.blocks import Block
 from frankly_protocol.mechanisms import AgreementMechanism
 
-from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 
 
 def form_notes(block: Block) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def form_notes(block: Block) -> tuple[str, ...]:
     ]
     if len(form.choices) > 1:
         names = [question.id for question in block.questions]
-        notes.append(joint_tables_in_words(told_pairs(form), names))
+        notes.append(joint_tables_in_words(estimable_pairs(form), names))
     certificate = block.certificate
     if certificate is not None and certificate.bound is not None and float(certificate.bound) > 0:
         notes.append(excess_in_words(float(certificate.value), float(certificate.bound)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Confusable choices of one question: labels with equal skeletons [UTS 39, section 4] (ADR 0025).
 
-A pair is **refused** if no reader could tell it apart: the labels differ in invisible characters
+A pair is **refused** if no reader could distinguish the two: the labels differ in invisible characters
 or repeated marks only, or in characters of different scripts (Latin Y, Cyrillic У). It is
 **doubtful**, which is a warning, if the characters belong to one writing system ("O" and "0",
 "modern" and "modem"): such labels may be meant, and often a font or the other words separate them.
@@ -61,7 +61,7 @@ class LabelledQuestion(Protocol):
 class Lookalike:
     """Two choices of a question whose labels in `language` are confusable.
 
-    is_refused : True if no reader could tell them apart.
+    is_refused : True if no reader could distinguish them.
     """
 
     question: str

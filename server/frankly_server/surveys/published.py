@@ -56,7 +56,7 @@ class PublishedBlock:
     ceiling is infinite or very large (`is_endless`). estimable, untold : descriptions of shares
     that can be estimated, and of those that no number of reports separates. regret : the loss of
     the mechanism if all choices are equally common; None if there is none. notes : sentences about
-    a form: what a report shows, which joint tables it tells, how good its design is.
+    a form: what a report shows, which joint tables can be estimated, how good the design is.
     """
 
     id: str

@@ -182,8 +182,8 @@ class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from 
 class QuestionEstimates(Shape):
     """One question or table; without rows while `n` is below `needed`.
 
-    n : the reports that tell it; of a form, those in which the device drew the question. received :
-    all reports of the same versions and group.
+    n : the reports that the estimate uses; of a form, those in which the device drew the question.
+    received : all reports of the same versions and group.
     """
 
     id: str
@@ -288,7 +288,7 @@ class RegretFigures(Shape):
 
 
 class PlanResult(Shape):
-    """A plan; its margin holds whatever the true shares are, as closely as `method` does."""
+    """A plan; its margin holds for any true shares, as closely as `method` does."""
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: int = Field(description="Number of reports.")

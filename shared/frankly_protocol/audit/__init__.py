@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact verifier: whole numbers only, and the only authority on privacy (spec 2.3)."""
+"""The exact verifier, the only authority on privacy; no decision uses floats (spec 2.3)."""
 
 from frankly_protocol.audit.bounds import (
     chance_up,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proven rational bounds of e^r, and levels read from decimal strings; no floats (spec 2.2)."""
+"""Rational bounds of e^r, and levels read exactly from decimal strings (spec 2.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -28,7 +28,7 @@ def parse_epsilon(value: object, field: str = "epsilon") -> Fraction:
 
 
 def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Fraction:
-    """Return a number of nats in [low, high], read exactly; errors as `parse_epsilon`."""
+    """Return a number of nats in [low, high], read exactly; raises the errors of `parse_epsilon`."""
     text = _text(value, field)
     if _NOT_FINITE.fullmatch(text):
         raise InvalidInput(Problem.EPS_NOT_FINITE, 'write a finite decimal such as "0.5"', field)
@@ -55,7 +55,7 @@ def parse_chance(value: object, field: str) -> Fraction:
     except InvalidInput as error:
         if error.problem is not Problem.EPS_OUT_OF_RANGE:
             raise
-        # Values beyond 1 get the same message as 1 itself.
+        # Values outside [0, 1] get the same message as 1.
         number = Fraction(1)
     if number == 1:
         raise InvalidInput(
@@ -67,12 +67,18 @@ def parse_chance(value: object, field: str) -> Fraction:
 
 
 def exp_lower(r: Fraction, bits: int = 128) -> Fraction:
-    """Return a rational ≤ e^r, within a relative error of 2^-bits; ValueError if r ∉ [0, 64]."""
+    """Return a rational ≤ e^r within a relative error of 2^-bits.
+
+    Raises ValueError unless 0 ≤ r ≤ 64.
+    """
     return _exp(r, bits, up=False)
 
 
 def exp_upper(r: Fraction, bits: int = 128) -> Fraction:
-    """Return a rational ≥ e^r, within a relative error of 2^-bits; ValueError if r ∉ [0, 64]."""
+    """Return a rational ≥ e^r within a relative error of 2^-bits.
+
+    Raises ValueError unless 0 ≤ r ≤ 64.
+    """
     return _exp(r, bits, up=True)
 
 
@@ -82,7 +88,7 @@ def level_for(epsilon: Fraction) -> tuple[int, int]:
     Raises InvalidInput(eps_out_of_range) if e^epsilon is 2^53 or more.
     """
     bound = exp_lower(epsilon)
-    # A larger denominator is tighter, but for large levels p would exceed 2^53.
+    # The largest denominator gives the tightest p/q, but p must stay below 2^53.
     for bits in range(MAX_LEVEL_BITS, -1, -1):
         p = (bound.numerator << bits) // bound.denominator
         if p <= MAX_INT:
@@ -109,7 +115,7 @@ def ln_up(level: Fraction | None, digits: int = 4) -> str:
 
 
 def chance_up(chance: Fraction) -> str:
-    """Return a chance with three significant digits, rounded up so that it is never understated."""
+    """Return a chance with at most three significant digits, rounded up: it is never understated."""
     with localcontext() as context:
         context.prec, context.rounding = 3, ROUND_CEILING
         return f"{Decimal(chance.numerator) / Decimal(chance.denominator):f}"
@@ -135,7 +141,7 @@ def _range_message(low: Fraction, high: Fraction) -> str:
 def _exp(r: Fraction, bits: int, *, up: bool) -> Fraction:
     if not 0 <= r <= 64:
         raise ValueError("exp bounds are for r in [0, 64]")
-    halvings = max(0, (r.numerator // r.denominator).bit_length())  # so that r / 2^halvings ≤ 1
+    halvings = max(0, (r.numerator // r.denominator).bit_length())  # r / 2^halvings ≤ 1
     # Each squaring doubles the relative error, at most 7 times here; the guard bits cover that and
     # the rounding.
     unit = 1 << (bits + _GUARD_BITS)

@@ -80,9 +80,9 @@ _Fault = tuple[str, str]
 
 
 def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
-    """Yield faults, worst first.
+    """Yield the faults of a claim.
 
-    The caller raises at the first fault, so each check may rely on those before it.
+    The caller raises at the first one, so each check may rely on those before it.
     """
     carries = _CARRIES[claim.notion]
     # A parameter that the notion ignores would read as a promise, but no check would cover it.
@@ -133,8 +133,8 @@ def _level_faults(claim: Claim) -> Iterator[_Fault]:
 
 def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
     if not _table(joint) or len(joint or ()) < 2:
-        # A single row is a constant secret, which every mechanism protects. The prior of S = X is a
-        # diagonal table.
+        # A single row is a constant secret, which every mechanism protects. If the answer itself is
+        # the secret, the prior is a diagonal table, not one row.
         yield "the prior needs a row for each of two or more secrets", "prior"
     for s, row in enumerate(joint or ()):
         field = f"prior.joint[{s}]"
@@ -147,7 +147,7 @@ def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
 
 
 def _attribute_faults(attributes: tuple[int, ...] | None, answers: int) -> Iterator[_Fault]:
-    # An attribute of one value adds nothing, but doubles the number of subsets J to verify.
+    # An attribute of one value reveals nothing, but would double the subsets J to verify.
     if not isinstance(attributes, tuple | list) or not all(_whole(k, 2) for k in attributes):
         yield "attributes are listed by their number of values, two or more each", "attributes"
     if prod(attributes or ()) != answers:

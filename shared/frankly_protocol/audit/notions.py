@@ -20,7 +20,8 @@ products factor by factor (`products`); unary and subset mechanisms by the shape
 reports share (`sets`). The agreement kind has two weights, whose ratio is its level for all answers
 together; only ``ldp`` can be promised of it.
 
-Only Python integers are compared. Funnel writes Q transposed (b×a); here, rows are true answers.
+All comparisons are exact, between integers or Fractions. Funnel writes Q transposed (b×a); here,
+rows are true answers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,14 +51,15 @@ class Worst:
 
     ratio : exp(ε) for the least ε that could be promised, None if infinite; dpv: the largest
         P(sensitive|y); dp: the least δ.
-    report : the symbol (dp: one with the largest term; products: the largest likelihood ratio).
+    report : the symbol. For dp, which sums over symbols: of a table, one with the largest term; of
+        a product, one with the largest likelihood ratio; otherwise one that counts.
     pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the
         prior's average.
     field : the field of the claim that bounds this ratio: "level", "delta" for dp, "low_level" for
         the lower side of alip.
     condition : srlip: the attribute values x_J given, None for an attribute outside J.
-    other : alip: the other side. The side that exceeds its level by more comes first; a side that
-        is not promised comes second, also with its ratio.
+    other : alip: the other side. The side with the larger ratio to its level comes first; a side
+        that is not promised comes second, but has its ratio too.
     """
 
     ratio: Fraction | None
@@ -79,16 +81,17 @@ class Worst:
 def require_private(mechanism: AnyMechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
-    Raises DocumentRejected("privacy") for a claim that fails or is malformed (the detail begins
-    with its notion) and if there are no claims, DocumentRejected("work_limit") if verification
-    would take too long, UnsupportedDocument for an unknown notion.
+    Raises DocumentRejected("privacy") for a claim that fails, is malformed or cannot be verified
+    for a product of this size (the detail begins with its notion), and if there are no claims;
+    DocumentRejected("work_limit") if verification would take too long; UnsupportedDocument for an
+    unknown notion.
     """
     # Without this check, an empty list of claims would pass.
     if not claims:
         raise DocumentRejected("privacy", "nothing is promised", "notion")
     for claim in claims:
         result = worst(mechanism, claim)
-        # The first side is always promised.
+        # `worst` returns a promised side first.
         level = Fraction(*(_promised(claim)[result.field] or (0, 1)))
         if result.ratio is None or result.ratio > level:
             needed = (
@@ -107,8 +110,9 @@ def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
     The result is not compared with the promised level (`require_private` does that); for alip, the
     levels decide which side comes first.
 
-    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed
-    claim, DocumentRejected("work_limit") if verification would take too long.
+    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a claim that
+    is malformed or cannot be verified for a product of this size, DocumentRejected("work_limit") if
+    verification would take too long.
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
@@ -151,7 +155,7 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
 
     It is exact if numerator and denominator are below 2^53, otherwise rounded up.
 
-    Returns None if it is infinite or above 2^53 (36.7 nats), which protects nothing either.
+    Returns None if it is infinite or above 2^53 − 1 (36.7 nats), which hardly protects more.
     """
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
@@ -159,7 +163,7 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     # Documents only hold integers below 2^53, because JavaScript reads larger ones inexactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
-    # As many fraction bits as keep the rounded numerator within 53 bits.
+    # The most fraction bits with which the rounded numerator has at most 53 bits.
     bits = 53 - (exact.numerator // exact.denominator).bit_length()
     return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 
@@ -167,8 +171,8 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
 def is_endless(ratio: Fraction | None) -> bool:
     """Return True if a ceiling is infinite, or above 2^24 (16.6 nats) and explained as infinite.
 
-    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report practically
-    rules an answer out, so it gets the same explanation as an infinite ceiling.
+    Rounding turns some zeros of an optimum into a few units of 2^-48. A report with such a chance
+    practically rules an answer out, so it is explained like one that does.
     """
     return ratio is None or ratio > 1 << 24
 
@@ -236,7 +240,7 @@ def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
         return sets.robust_ratios(shape, claim.lower_bounds or ())
     if claim.notion == "dpv" and claim.sensitive is not None:
         return sets.posteriors(shape, joint, claim.sensitive)
-    raise AssertionError(claim.notion)  # as above
+    raise AssertionError(claim.notion)  # as in `_of_columns`
 
 
 def _level(claim: Claim) -> Ratio:

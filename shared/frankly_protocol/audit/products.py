@@ -56,7 +56,7 @@ def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]
 
     Only the mass of each likelihood ratio matters, and these masses of a product are convolutions
     of the factors' masses. Pairs that agree in a part are left out: by the data processing
-    inequality, a pair that also differs in that part has at least the same excess.
+    inequality, some pair that also differs in that part has an excess at least as large.
     """
     totals = [
         (sum(max(0, q * a - p * b) for a, b in masses), pair)
@@ -82,7 +82,10 @@ def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
 
 
 def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
-    """Return the distinct likelihoods over pairs of answers that differ in every part, with a pair."""
+    """Return the distinct likelihoods over pairs of answers that differ in every part.
+
+    Each likelihood is returned with one such pair.
+    """
     pairs: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
     for factor in mechanism.factors:
         factor_pairs = likelihoods(factor)
@@ -118,7 +121,7 @@ def _merged(masses: Iterable[tuple[int, int]]) -> Likelihoods:
 
 
 def _most_revealing_report(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    """Return the position of the report with the largest ratio ours : theirs."""
+    """Return the position of a report with the largest ratio ours : theirs."""
     share = [
         Fraction(a, a + b) if a + b else Fraction(-1) for a, b in zip(ours, theirs, strict=True)
     ]

@@ -3,7 +3,7 @@
 
 With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to
 ΣA_s/ΣN_s. Each function yields candidates that include the notion's largest ratio. A report that no
-answer with mass under the prior ever sends gives 0/0, which is not a ratio: comparisons by cross
+answer with mass under the prior ever sends gives 0/0, which is not a ratio; comparisons by cross
 products skip it.
 """
 
@@ -105,8 +105,8 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
             fixed_mass = sum(map(mul, row, weights))
             sups.append(fixed_mass + free[s] * max(weights))
             infs.append(fixed_mass + free[s] * min(weights))
-        # The two largest suprema and the two least infima contain the largest ratio, with or
-        # without s = t.
+        # The two largest suprema and the two least infima give the largest ratio, whether or not
+        # s = t is allowed.
         highs = sorted(range(len(sups)), key=lambda s: -sups[s])[:2]
         lows = sorted(range(len(infs)), key=lambda s: infs[s])[:2]
         for s, t in product(highs, lows):
@@ -149,12 +149,12 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
     The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w ·
     Σ_x N[s][x], so one multiplication per answer serves every secret.
     """
-    # Without this room a lane could overflow into its neighbour.
+    # Without this room, a sum could overflow into the next lane.
     room = max(sum(row) for row in joint).bit_length()
     packed: dict[int, list[int]] = {}
 
     def weighted(column: Sequence[int]) -> list[int]:
-        # In bytes; columns have similar maxima, so few widths occur.
+        # In bytes, rounded up to words: most columns then share a width, and a packed table.
         width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
             lanes = (

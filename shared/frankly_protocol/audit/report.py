@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy level of a whole report, all blocks and public answers (docs/maths/whole_report.md).
 
-A report holds the public answers z in the clear and one symbol of every block. Levels are ratios,
-so sums of nats are exact products, and None is infinite. They are stated *given the public
-answers*: the prior belief is P(s | z).
+A report holds the public answers z in the clear and one symbol of every block. Levels are
+ratios instead of nats, so that they are combined by exact multiplication; None is infinite. They
+are stated *given the public answers*: the prior belief is P(s | z).
 
 - A prior-free bound holds under every prior, for the answers and for every secret: a block's
   ceiling, or its (ε, δ) promise if its δ fits into the app's cap on δ. The product over the blocks
@@ -14,9 +14,9 @@ answers*: the prior belief is P(s | z).
   one of them must be true. In a document with public questions, a promise is used only if its prior
   is published per stratum: a public answer and a block together can determine a secret that neither
   of them reveals alone (S = X xor Z).
-- Units: ε-LIP is 2ε in odds, (ε_l, ε_u)-ALIP is ε_l + ε_u, ε-secret-LDP is ε-LIP. `level` is in the
-  notion's own unit, or lift if the notions differ; `odds` is the ratio by which the odds of two
-  secrets can move.
+- Units: ε-LIP bounds odds by 2ε, (ε_l, ε_u)-ALIP by ε_l + ε_u, and ε-secret-LDP implies ε-LIP. The
+  `level` of a secret is a ratio of odds if only secret-ldp and rldp are promised for it, otherwise
+  a lift; `odds` is the ratio by which the odds of two secrets can move.
 - SRLIP also holds against someone who knows answers to some questions of its own block, and so does
   a product that uses this promise. Against someone who knows answers to other blocks' questions,
   only the prior-free bounds hold, under every notion.
@@ -33,7 +33,8 @@ from typing import Final, Protocol
 from frankly_protocol.audit.claims import Claim, Joint
 
 DEVICE_CAP: Final = "5"
-"""Default cap, in nats of log-odds, on the total cost of all surveys answered from one device."""
+"""Default cap, in nats of log-odds, on the total cost of all surveys that one respondent answers
+on a device."""
 _ODDS: Final = frozenset({"secret-ldp", "rldp"})
 """The notions whose own unit is a ratio of odds."""
 
@@ -86,7 +87,7 @@ class LevelBlock(Protocol):
 
     @property
     def promises(self) -> Sequence[LevelPromise]:
-        """Everything that is promised of the block."""
+        """All promises about the block."""
         ...
 
     @property
@@ -180,8 +181,9 @@ class ReportLevel:
     """The level of a whole report.
 
     secrets : one entry for every declared secret. answers : the bound on the answers themselves.
-    cost : the amount that the ledger charges. ceiling : the cost if the app allows no δ. lines :
-    each block's part of the cost. posteriors : the promised bounds on posteriors.
+    cost : the amount that the ledger charges if its δ is still available. ceiling : the cost if the
+    app allows no δ. lines : each block's part of the cost. posteriors : the promised bounds on
+    posteriors.
     """
 
     secrets: Mapping[str, SecretLevel]
@@ -207,8 +209,9 @@ class ReportLevel:
 def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> ReportLevel:
     """Return the level of the whole report on a document whose promises hold.
 
-    delta_cap : the largest total δ. (ε, δ) promises are used as long as their δ fits, first those
-    of blocks with an infinite ceiling, then by increasing δ; the other blocks use their ceilings.
+    delta_cap : the largest total δ. (ε, δ) promises are used as long as their δ fits: first those
+    of blocks with an infinite ceiling, then the others, each by increasing δ. All other blocks use
+    their ceilings.
     """
     lines = _charges(document.blocks, delta_cap)
     cost = Charge(
@@ -237,7 +240,10 @@ def total_charge(charges: Iterable[Charge]) -> Charge:
 
 
 def lift_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none."""
+    """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none.
+
+    For dp, the bound holds up to δ.
+    """
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
         return max(sides) if len(sides) == 2 else None
@@ -245,7 +251,10 @@ def lift_bound(claim: Claim) -> Fraction | None:
 
 
 def odds_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y|t) ≤ E under the claim, or None if there is none."""
+    """Return E with P(y|s) / P(y|t) ≤ E under the claim, or None if there is none.
+
+    For dp, the bound holds up to δ.
+    """
     if claim.notion == "alip" and claim.level is not None and claim.low_level is not None:
         return Fraction(*claim.level) * Fraction(*claim.low_level)
     bound = lift_bound(claim)
@@ -286,7 +295,7 @@ def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCh
 def _approximate(
     blocks: Sequence[LevelBlock],
 ) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction]]:
-    """Yield ((ceiling is finite, δ), position, E) of each (ε, δ) claim below its ceiling."""
+    """Yield ((ceiling is finite, δ), position, E) of each dp claim with E below the ceiling."""
     for i, block in enumerate(blocks):
         for claim in (promise.claim for promise in block.promises):
             if claim.notion == "dp" and claim.level is not None and claim.delta is not None:
@@ -338,11 +347,13 @@ def _bounds(
     bound_of: Callable[[Claim], Fraction | None],
     has_strata: bool,
 ) -> dict[int, Fraction]:
-    """Return each block's bound for a secret: the largest over its priors of the least bound.
+    """Return each block's bound for a secret, by the block's position.
 
-    A block without a bound under one of its priors is left out: that prior may be the true one. The
-    result is empty if the blocks list different values: then one name stands for two secrets, and a
-    promise about one says nothing about the other.
+    For each of the block's priors the least promised bound counts, and of these the largest,
+    because any of the priors may be the true one. A block without a bound under one of its priors
+    is left out. The result is empty if the blocks list different values of the secret, or if one of
+    several lists none (rldp): the name may then stand for two secrets, and a promise about one says
+    nothing about the other.
     """
     values = [{_values(promise) for promise in promises} for promises in about.values()]
     # Different values under one name mean different secrets, so bounds must not be combined.
@@ -375,8 +386,8 @@ def _least(
 ) -> tuple[Fraction | None, Fraction, int | None]:
     """Return the least valid product, its δ, and the position of the block that uses its promise.
 
-    Each promised bound is compared with the bound it would replace, as a ratio, so that only one
-    product is computed.
+    The position is None if all blocks use their prior-free bounds. Each promised bound is compared
+    with the bound that it would replace, as a ratio, so that only one product is computed.
     """
     # One promise can replace one infinite ceiling; with two, the product stays infinite.
     infinite = [i for i, line in enumerate(lines) if line.odds is None]
@@ -408,9 +419,12 @@ def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, F
 
 
 def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | None]:
-    """Return max P(s|z)/P(s) or inverse and max (P(s|z)/P(t|z)) / (P(s)/P(t)) of [z][s]."""
+    """Return max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)).
+
+    masses : counts [z][s]. Both results are None if infinite.
+    """
     totals = [sum(column) for column in zip(*masses, strict=True)]
-    # A secret that cannot occur in one stratum changes its odds without bound there.
+    # Where a secret cannot occur in a stratum, the public answer alone rules it out.
     if any(0 in row for row in masses):
         return None, None
     lifts, odds = [], []

@@ -4,7 +4,7 @@
 **One shape.** For either kind, the column of a report B ⊆ answers is `high` on a set H of answers
 and `low` elsewhere, up to a factor that depends only on |H| and cancels in every ratio; H is B, or
 its complement if an answer is less likely when B contains it. With k = keep, f = flip, D = 2^bits,
-a unary report gives high : low = k·(D − f) : (D − k)·f (or the inverse), and every H except the
+a unary report gives high : low = k·(D − f) : (D − k)·f (or its inverse), and every H except the
 empty and the full set occurs; if f is 0 or D, only |H| = 1 does. A subset report of size d with
 inside weight i gives i·(a − d) : (D − i)·d, and |H| is fixed.
 
@@ -15,7 +15,7 @@ for the h largest A_x − λ·C_x. So (Dinkelbach 1967): begin with a λ ≤ the
 set λ to R(H), and stop when R no longer grows. R takes finitely many values and grows strictly
 until then, so this ends, and it ends at the maximum: if some H' had R(H') > λ, the left side would
 be positive for it, hence for the H that maximises it. If every H may occur, the sets visited are
-ever shorter prefixes of the answers sorted by A_x / C_x, so the maximum is attained on such a
+shorter and shorter prefixes of the answers sorted by A_x / C_x, so the maximum is attained on such a
 prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some H has C-average 0
 and A-average above 0, the left side is positive for every λ, so the search ends there, with an
 infinite ratio. All arithmetic is in integers.
@@ -107,7 +107,7 @@ class _Search:
         low, g = self.sets.low, self.sets.high - self.sets.low
         while self.d:  # d = 0 is an infinite ratio, which nothing exceeds
             self.steps -= 1
-            # `work` is computed for this many steps: an adversarial prior must not take more.
+            # The cost model assumes at most this many steps: no prior may make it wrong.
             if self.steps < 0:
                 raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
@@ -214,7 +214,7 @@ def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
     h = width if sets.size is None else sets.size
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
-    # As for listed reports: the two largest suprema and the two least infima contain the largest
+    # As in `ratios.robust_ratios`: the two largest suprema and the two least infima give the largest
     # ratio of two different secrets.
     suprema = [sum(sorted(row, reverse=True)[:j]) + scale - sum(row) for row in fixed]
     infima = [sum(sorted(row)[:l]) for row in fixed]
@@ -241,9 +241,9 @@ def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
     counts = [sum(column) for column in zip(*joint, strict=True)]
     mass, total = sum(sensitive_counts), sum(counts)
     cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(sensitive_counts, counts, strict=True))]
-    # The average ratio over the reports is 1, so the search begins there. If no report exceeds 1,
-    # every report that can occur under the prior has ratio 1, for example one whose H contains an
-    # answer with mass.
+    # The ratio is 1 on average over the reports, so the search begins at 1. If no report exceeds
+    # it, every report that can occur under the prior has ratio 1; one of these is a report whose H
+    # contains an answer with mass.
     likely = next(x for x, n in enumerate(counts) if n)
     yield Candidate(mass, total, sets.some([likely]), (sensitive, AVERAGE))
     if improved := _Search(sets, search_steps(1)).better(cells, mass, total):

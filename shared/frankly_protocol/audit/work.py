@@ -4,7 +4,7 @@
 One unit is about a nanosecond on one core of a machine of 2020, in the slower of Python and
 JavaScript and with the slowest data of that size (`run.py bench verify` measures it). The estimate
 depends on sizes, and for (ε, δ) of products on the number of distinct likelihoods of their factors.
-Both SDKs compute the same figure, so both accept the same documents.
+Both SDKs compute the same figures, so that both accept the same documents.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from frankly_protocol.mechanisms import (
 from frankly_protocol.mechanisms.base import MAX_REPORTS
 
 MAX_WORK = 10**9
-"""Largest number of units to verify a claim, or a document with all its claims and the level of its
-report: about a second."""
+"""Largest number of units for verifying a claim, or for verifying all claims of a document and
+computing the level of its report: about a second."""
 MAX_COUNTS = 1 << 21
 """Largest total number of counts in a document's priors, written out with a row for each secret in
 each stratum, and of cells in its forms."""
 _FIRST_STEPS, _STEPS = 64, 2
-"""Steps of the search for the worst set: for the first ratio, and for each pair that may exceed
-it."""
+"""Step limit of all searches for the worst set together: a fixed part, and a part for each
+search."""
 
 
 class WorkPromise(Protocol):
@@ -59,7 +59,7 @@ class WorkBlock(Protocol):
 
     @property
     def promises(self) -> Sequence[WorkPromise]:
-        """Everything that is promised of the block."""
+        """All promises about the block."""
         ...
 
 
@@ -74,7 +74,8 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
     ]
     total += sum(_of_ceiling(block.mechanism) for block in blocks)
     total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
-    # Counting the likelihoods takes time too; its cost follows from the sizes and is in `total`.
+    # Counting likelihoods takes time too, so it is done only if `total`, which includes that time,
+    # is within the limit.
     if total <= MAX_WORK:
         total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
     if total > MAX_WORK:
@@ -202,8 +203,8 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
         return 800 * a * search_steps(searches) + 8000 * searches
     if claim.notion == "dpv":
         return 800 * a * search_steps(1)
-    # Each attribute of a condition is fixed or free; sets of a fixed size also need the answers
-    # outside.
+    # A condition fixes each attribute or leaves it free; a search for a set of fixed size also
+    # sorts the answers that do not meet the condition.
     sizes = (claim.attributes or ()) if claim.notion == "srlip" else ()
     conditions = prod(size + 1 for size in sizes)
     spare_cost = a * conditions * 120 if isinstance(mechanism, SubsetMechanism) else 0

@@ -2,12 +2,13 @@
 """The agreement kind: many questions under one level (docs/maths/forms.md).
 
 A *part* is one question, or a few that act as one. The device draws a component, then some of its
-parts, then a random set of answers for each of these. An outcome in which the sets that hold the
-true answers score at least the component's threshold has `agree`/`disagree` times the weight of one
-in which they score less. A report shows the component and, for each part drawn, its set.
+parts, then a random set of answers for each of these. Every set that holds the true answer adds to
+the score. An outcome that scores at least the component's threshold has `agree`/`disagree` times the
+weight that it has if it scores less. A report shows the component and, for each part drawn, its set.
 
-Two weights only, and a normalisation that is the same for all truths, because every answer of a
-part is covered equally often: so a report is ε-LDP for the whole form, with e^ε = agree/disagree.
+There are only two weights, and every answer of a part is covered equally often, so the normalisation
+is the same for all true answers. A report is therefore ε-LDP for the whole form, with e^ε =
+agree/disagree.
 """
 
 import secrets
@@ -48,10 +49,10 @@ MAX_SCORE: Final = 8
 MAX_CHOICES: Final = 2000
 """Largest number of choices of all questions together."""
 MAX_CELLS: Final = 1 << 20
-"""Largest number of cells of a form: it bounds the time to explain one and to draw from it."""
+"""Largest number of cells of a form, which bounds the time to explain the form and to draw from it."""
 _MOST_CHOICES: Final = 64
-_CELLS_PER_SCORE: Final = 8  # tables of scores hold numbers of thousands of bits
-_MAX_CELLS: Final = 1 << 18  # sets × answers of a cover; its check reads all of them
+_CELLS_PER_SCORE: Final = 8  # entries of score tables have thousands of bits
+_MAX_CELLS: Final = 1 << 18  # sets × answers of a listed cover; its check reads all of them
 
 FormAnswers = tuple[int, ...]
 """Positions of the true choices, one for each question."""
@@ -59,14 +60,15 @@ FormAnswers = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Cover:
-    """A random set of the answers of a part; every answer is in it with one and the same chance.
+    """A random set of a part's answers that holds each of them with the same chance.
 
-    answers : number of the part's answers, 2 to 256. size : all sets of this size, each as likely
-    as any other; None if `listed` gives the sets. listed : (set as a bit mask, whole weight of at
-    least 1) of each set.
+    answers : number of the part's answers, 2 to 256. size : if all sets of one size are equally
+    likely, that size; None if `listed` gives the sets. listed : (bit mask, whole weight of at least
+    1) of each set.
 
-    Raises InvalidInput(weights_invalid), naming `cover`, for more than 4096 sets, an empty
-    or full set, a set that is listed twice, and if the answers are not covered equally often.
+    Raises InvalidInput(weights_invalid), naming `cover`, unless there are 2 to 4096 different sets,
+    none of them empty or full, that cover every answer equally often; also if the list is too large
+    or its weights sum to 2^53 or more.
     """
 
     answers: int
@@ -91,7 +93,8 @@ class Cover:
             raise invalid("a set of a cover holds some answers and not all", "cover")
         if sum(weight for _, weight in self.listed) > MAX_INT:
             raise invalid("the weights of a cover must sum to less than 2^53", "cover")
-        # Unequal coverage would make the normalisation depend on the truth, and so the level.
+        # With unequal coverage the normalisation would depend on the truth, and the level would be
+        # exceeded.
         if len(set(self._coverage)) > 1:
             raise invalid("every answer must be covered equally often", "cover")
 
@@ -109,9 +112,9 @@ class Cover:
 
     @cached_property
     def masks(self) -> tuple[int, ...]:
-        """The sets as bit masks; a set's number is its place here.
+        """The sets as bit masks; a set's number is its index here.
 
-        Sets of one size are in lexicographic order of their positions.
+        All sets of one size are in the lexicographic order of their positions.
         """
         if self.size is None:
             return tuple(mask for mask, _ in self.listed)
@@ -136,9 +139,10 @@ class Cover:
 
     @cached_property
     def rows(self) -> tuple[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...], ...]:
-        """For each answer: of the sets outside, then inside, (cumulative weights, numbers).
+        """For each answer, (cumulative weights, numbers) of the sets without it, then of those with it.
 
-        All rows are made together: a cache of single rows would reveal which answers were drawn.
+        All rows are computed together, because a cache with single rows would reveal for which
+        answers a set was drawn.
         """
         weights, numbers = self.weights, range(self.sets)
         return tuple(
@@ -152,7 +156,7 @@ class Cover:
         )
 
     def number(self, answer: int, rank: int, *, holds: bool) -> int:
-        """Return the number of the set at `rank` among those that hold `answer`, or do not."""
+        """Return the number of the set at `rank`, by weight, among those with `answer` or without."""
         cumulative, numbers = self.rows[answer][holds]
         return numbers[bisect_right(cumulative, rank)]
 
@@ -165,10 +169,10 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Parts of which a component draws some, with one cover and one score for all of them.
+    """Parts from which a component draws, with one cover and one score for all of them.
 
-    parts : positions of the parts, increasing. pick : the number drawn, 1 to all. score : what a
-    set counts towards the threshold if it holds the true answer, 1 to 8.
+    parts : positions of the parts, increasing. pick : the number of parts drawn, 1 to all. score :
+    what a set that holds the true answer adds towards the threshold, 1 to 8.
     """
 
     parts: tuple[int, ...]
@@ -191,14 +195,15 @@ class Component:
 
     @cached_property
     def slots(self) -> tuple[Pool, ...]:
-        """The pool of each part drawn: one entry for each, in the order of the report."""
+        """The pool of each part that is drawn, in the order of the report."""
         return tuple(pool for pool in self.pools for _ in range(pool.pick))
 
     @cached_property
     def tails(self) -> tuple[tuple[int, ...], ...]:
-        """tails[j][s]: weight of the sets from slot j on that bring a score of s to the threshold.
+        """tails[j][s]: total weight of the outcomes of slots j, j+1, … that raise s to the threshold.
 
-        Weights of sets multiply. s runs from 0 to the threshold; more counts as the threshold.
+        The weight of an outcome is the product of the weights of its sets. s runs from 0 to the
+        threshold, and larger scores count as the threshold.
         """
         rows = [tuple(int(s == self.threshold) for s in range(self.threshold + 1))]
         for pool in reversed(self.slots):
@@ -214,15 +219,16 @@ class Component:
 
     @cached_property
     def totals(self) -> tuple[int, ...]:
-        """totals[j]: weight of all sets from slot j on."""
+        """totals[j]: total weight of all outcomes of slots j, j+1, …."""
         weights = (pool.cover.inside + pool.cover.outside for pool in reversed(self.slots))
         return tuple(reversed(list(accumulate(weights, lambda a, b: a * b, initial=1))))
 
     @cached_property
     def others(self) -> tuple[tuple[int, int], ...]:
-        """For each pool: of the slots but one of its own, the weight of the sets that reach the threshold.
+        """For each pool, two weights of the outcomes of all slots except one of the pool's.
 
-        First with the pool's score for the slot left out, then without it.
+        First those that reach the threshold if that slot adds its score, then those that reach it if
+        that slot adds nothing.
         """
         weights, slot, law = [], 0, [1] + [0] * self.threshold
         for pool in self.pools:
@@ -243,9 +249,10 @@ class Component:
         return tuple(weights)
 
     def reaching(self, slots: Sequence[int], score: int) -> Fraction:
-        """Return the chance that the other slots bring `score`, of these slots, to the threshold.
+        """Return the chance that the other slots raise `score`, the score of `slots`, to the threshold.
 
-        The base chance: before weighting. It does not depend on the true answers.
+        The sets are drawn from their covers, without the weights `agree` and `disagree`. The chance
+        does not depend on the true answers.
         """
         law = {min(score, self.threshold): Fraction(1)}
         for j, pool in enumerate(self.slots):
@@ -268,15 +275,16 @@ class AgreementMechanism:
     Parameters
     ----------
     bits : 4 to 48.
-    agree, disagree : the weights of an outcome, agree ≥ disagree ≥ 1, below 2^53.
+    agree, disagree : weight of an outcome that reaches the threshold, and of any other; agree ≥
+        disagree ≥ 1, below 2^53.
     choices : number of choices of each question, 2 to 64, together at most 2000; 1
         to 100 questions.
     parts : questions of each part, increasing positions; 1 to 4 questions and 2 to 256 joint
         answers each, row-major, the last question fastest. Every question is in some part.
     components : 1 to 256.
 
-    A symbol is (component, part, set, part, set, …), the parts in the order of the component's
-    pools; in JSON a list.
+    A symbol is (component, part, set, part, set, …), with the parts in the order of the component's
+    pools; in JSON it is a list.
 
     Raises
     ------
@@ -352,13 +360,13 @@ class AgreementMechanism:
             if pool.parts[-1] >= len(self.parts):
                 raise invalid("there is no such part", f"{place}.parts")
             own = [question for part in pool.parts for question in self.parts[part]]
-            # Of parts of which only one is drawn, any two may share questions.
+            # The parts of a pool that draws only one may share questions.
             questions += set(own) if pool.pick == 1 else own
             for part in pool.parts:
                 if self.answers_of(part) != pool.cover.answers:
                     detail = "the parts of a pool have as many answers as its cover"
                     raise invalid(detail, f"{place}.parts")
-        # A question in two parts drawn would make their scores depend on each other.
+        # If a question were in two parts that are drawn together, their scores would be dependent.
         if len(set(questions)) < len(questions):
             raise invalid("a component names a question once", f"{where}.pools")
         most = sum(pool.score for pool in component.slots)
@@ -385,10 +393,11 @@ class AgreementMechanism:
 
     @property
     def cells(self) -> int:
-        """The number of cells of the form's tables, which the time of its explanation follows.
+        """The number of cells of the form's tables; the time to explain the form is proportional to it.
 
-        For each pool its sets, times the answers and the choices of questions that act jointly; for
-        each component eight times its slots, times the scores up to the threshold.
+        For each pool, its sets times the sum of its cover's answers and of the choices of all
+        questions in its parts of several questions; for each component, eight times its slots times
+        the scores from 0 to the threshold.
         """
         cells = 0
         for component in self.components:
@@ -426,7 +435,7 @@ class AgreementMechanism:
         for component in self.components:
             mean = self.mean_weight(component)
             for pool, (agreeing, other) in zip(component.pools, component.others, strict=True):
-                # Every slot of a pool is the same; its parts share the pool's chance.
+                # The slots of a pool are alike, and each of its parts is drawn equally often.
                 drawn = Fraction(component.chance * pool.pick, len(pool.parts) << self.bits)
                 sets = pool.cover.inside + pool.cover.outside
                 more = Fraction((self.agree - self.disagree) * (agreeing - other) * sets, mean)
@@ -440,7 +449,7 @@ class AgreementMechanism:
         return tuple(chances)
 
     def _place(self, part: int, question: int) -> tuple[int, int]:
-        """Return a question's number of choices, and that of the joint answers after it in a part."""
+        """Return the question's number of choices, and that of the joint answers after it in the part."""
         after = prod(self.choices[q] for q in self.parts[part] if q > question)
         return self.choices[question], after
 
@@ -453,7 +462,7 @@ class AgreementMechanism:
         return reduce(lambda row, q: row * self.choices[q] + truth[q], self.parts[part], 0)
 
     def mean_weight(self, component: Component) -> int:
-        """Return the total weight of a component's outcomes: the normalisation, for any truth."""
+        """Return the total weight of a component's outcomes, which is the same for every truth."""
         agreeing, total = component.tails[0][0], component.totals[0]
         return self.agree * agreeing + self.disagree * (total - agreeing)
 
@@ -462,9 +471,9 @@ class AgreementMechanism:
     ) -> tuple[int, ...]:
         """Draw the symbol to send for `truth`.
 
-        Raises RandomnessError if the operating system gives no bits. The number of random bits and
-        of steps does not depend on the truth; the time of the divisions may, by a few
-        microseconds, and reports leave at random moments.
+        The number of random bits and of steps does not depend on the truth. The time of the
+        divisions may, by a few microseconds, but reports leave at random moments. Raises
+        RandomnessError if the operating system gives no bits.
         """
         u = draw(self.bits, randbits)
         number = sum(u >= cumulative for cumulative in self._chances)
@@ -473,7 +482,7 @@ class AgreementMechanism:
         total, agreeing = component.totals[0], component.tails[0][0]
         u = draw_below(self.mean_weight(component), randbits)
         agrees = u < self.agree * agreeing
-        # Within a class all outcomes are equally likely: u becomes a number among them.
+        # All outcomes of the drawn weight are equally likely, and `rank` selects one of them.
         offset = (self.agree * agreeing, 0)[agrees]
         rank = (u - offset) % (total - agreeing, agreeing)[agrees]
         symbol, score = [number], 0
@@ -497,7 +506,7 @@ class AgreementMechanism:
     def chances(
         self, symbol: tuple[int, ...], truth: FormAnswers
     ) -> tuple[Fraction, Fraction, Fraction]:
-        """Return Q(symbol|truth), and the smallest and the largest chance of the symbol."""
+        """Return Q(symbol|truth), and its smallest and largest value over all truths."""
         chance, component = self.probability(symbol, truth), self.components[symbol[0]]
         score = sum(
             pool.score * (pool.cover.masks[number] >> self.answer_of(part, truth) & 1)
@@ -615,7 +624,7 @@ class AgreementMechanism:
 
 
 def _gain(cover: Cover, choices: int, after: int) -> Fraction:
-    """Return how much more often than on average the best guess at a question is in the set.
+    """Return how much a set favours its best choice of a question over an average choice.
 
     after : the number of joint answers to the questions after it in the part.
     """
@@ -627,7 +636,7 @@ def _gain(cover: Cover, choices: int, after: int) -> Fraction:
         chosen = [first << after * choice for choice in range(choices)]
         for mask, weight in zip(cover.masks, cover.weights, strict=True):
             best += weight * max((mask & own).bit_count() for own in chosen)
-    # Of all joint answers with one choice, those in the set; on average inside/total.
+    # The mean share of the best choice's joint answers that is in the set, less that of any choice.
     return (
         Fraction(best, total * (cover.answers // choices)) - Fraction(cover.inside, total)
     ) / choices
@@ -674,8 +683,8 @@ def _pool(
 ) -> Pool:
     data = _record(value, ("parts", "pick", "score", "cover"), where)
     numbers = _whole_list(data["parts"], MAX_PARTS, f"{where}.parts")
-    # The cover's sets are sets of the first part's answers; that all parts have as many is checked
-    # by the mechanism.
+    # The cover is read for the first part's answers; the mechanism checks that all parts have as
+    # many.
     questions = parts[numbers[0]] if numbers[0] < len(parts) else ()
     answers = prod(choices[q] for q in questions if q < len(choices))
     if not 2 <= answers <= MAX_ANSWERS:

@@ -14,11 +14,11 @@ from frankly_protocol.problems import Problem
 
 MIN_BITS, MAX_BITS = 4, 48
 MAX_ANSWERS = 256
-"""Rows of one table, and joint answers of a survey's block."""
+"""Largest number of rows of a table, and of joint answers of a survey's block."""
 MAX_SET_ANSWERS = 1000
-"""Answers of a mechanism of constant parameter size (unary, subset) outside a survey document."""
+"""Largest number of answers of a unary, subset or product mechanism outside a survey document."""
 MAX_REPORTS = 4096
-"""Reports of one table, and the limit for listing the reports of any other kind."""
+"""Largest number of reports of a table, and of any mechanism whose reports are to be listed."""
 
 Symbol = int | tuple[int, ...]
 RandomBits = Callable[[int], int]
@@ -78,7 +78,7 @@ def draw_below(n: int, randbits: RandomBits) -> int:
     On average less than one draw is rejected. The number of rejected draws depends only on the
     random bits, never on an answer.
     """
-    # Reduction modulo n would be simpler but favours small numbers.
+    # Reduction modulo n would be simpler but would favour small numbers.
     bits = (n - 1).bit_length()
     while True:
         u = draw(bits, randbits) if bits else 0
@@ -94,7 +94,7 @@ def mask_json(mask: int, answers: int) -> str:
 def mask_of(value: object, answers: int, field: str) -> int:
     """Read a set of answers.
 
-    Raises InvalidInput: y_type for another form, symbol_unknown for answers that do not exist.
+    Raises InvalidInput: y_type if the form is wrong, symbol_unknown for answers that do not exist.
     """
     digits = -(-answers // 4)
     if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
@@ -139,7 +139,7 @@ class SetSymbols:
     def from_params(cls, data: object, field: str = "params") -> Self:
         """Read the parameters.
 
-        Raises InvalidInput(weights_invalid); for a bad value, its field is the parameter's name
-        without `field`.
+        Raises InvalidInput(weights_invalid); for a bad value, the error's field is the bare name of
+        the parameter, without the prefix `field`.
         """
         return cls(**require_keys(data, cls.PARAMS, field))

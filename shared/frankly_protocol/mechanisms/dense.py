@@ -32,13 +32,14 @@ class DenseMechanism:
 
     Parameters
     ----------
-    bits : 4 to 48; a publisher always uses 48, fewer exist so that tests can enumerate every draw.
+    bits : 4 to 48. The server publishes tables of 48 bits; with fewer, tests can enumerate every
+        draw.
     weights : one row per answer (2 to 256), one column per report (at most 4096); whole numbers ≥
         0, each row sums to 2^bits, and no column is all zero.
 
     Raises
     ------
-    InvalidInput(weights_invalid), naming the row.
+    InvalidInput(weights_invalid), naming the parameter or the row.
     """
 
     kind: ClassVar[str] = "dense"
@@ -46,8 +47,8 @@ class DenseMechanism:
 
     bits: int
     weights: Weights
-    # All rows are computed at the first use: a cache of single rows would reveal which answers were
-    # drawn.
+    # All rows are computed at the first use: a cache of single rows would reveal which answers have
+    # been given.
     _thresholds: list[Thresholds] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -62,7 +63,7 @@ class DenseMechanism:
             raise invalid(f"a mechanism has 1 to {MAX_REPORTS} columns", "weights")
         for x, row in enumerate(self.weights):
             self._check_row(row, width, f"weights[{x}]")
-        # An all-zero column gives 0/0 in every ratio of the verifier.
+        # An all-zero column would give 0/0 in every ratio of the verifier.
         if not all(any(column) for column in zip(*self.weights, strict=True)):
             raise invalid("a report that is never sent must not have a column", "weights")
 
@@ -152,7 +153,7 @@ class DenseMechanism:
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "DenseMechanism":
-        """Read the parameters; raises InvalidInput(weights_invalid), naming the row."""
+        """Read the parameters; raises InvalidInput(weights_invalid), naming the parameter or row."""
         params = require_keys(data, cls.PARAMS, field)
         weights = params["weights"]
         if not isinstance(weights, list) or not all(isinstance(row, list) for row in weights):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of mechanisms of any kind, if they have few enough reports to list."""
+"""Mechanisms of any kind as tables, if their reports are few enough to list."""
 
 from fractions import Fraction
 
@@ -49,7 +49,7 @@ def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
         return None
     column_list = list(columns(mechanism).values())
     common = max(chance.denominator for column in column_list for chance in column)
-    # The exponent of `common` if that is a power of two; the next check refuses any other.
+    # Right if `common` is a power of two; if not, the next check returns None.
     bits = max(mechanism.bits, common.bit_length() - 1)
     if bits > MAX_BITS or any(
         (1 << bits) % chance.denominator for column in column_list for chance in column

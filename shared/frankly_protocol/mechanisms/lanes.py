@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIMD within a register: many comparisons in one integer, in constant time.
 
-A lane is a field of bits with a spare bit on top. With the spare bits set, x − t keeps a lane's
-spare bit exactly if x ≥ t, and lanes never borrow from each other, because x + 2^bits ≥ t. So one
-subtraction compares all lanes.
+A lane is a field of bits with a spare bit on top, which is set before the subtraction x − t. The
+spare bit stays set exactly if x ≥ t, and no lane borrows from the next one, because x + 2^bits ≥ t.
+So one subtraction compares all lanes.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, bits: int, rows: Sequence[Sequence[int]]) -> Self:
-        """Pack the rows; lanes take whole bytes, which makes packing linear."""
+        """Pack the rows; lanes are whole bytes, so packing takes linear time."""
         width, lanes = -(-(bits + 1) // 8), len(rows[0]) + 1
         packed = tuple(
             int.from_bytes(b"".join(t.to_bytes(width, "little") for t in row), "little")
@@ -49,12 +49,13 @@ class Thresholds:
 class Fields:
     """k numbers of `bits` bits in one integer, lowest first, each with its own threshold.
 
-    Even and odd numbers are compared separately, because each number then has room for a spare bit
-    where its neighbour was: two subtractions compare all. As above, a lane on top is always
-    reached, so all intermediate integers have the same size.
+    Numbers at even and at odd positions are compared separately, so that the place of the next
+    number is free for the spare bit: two subtractions compare all numbers. As in `Thresholds`, the
+    threshold of an extra lane on top is always reached, so all intermediate integers have the same
+    size.
 
-    even : mask of the even numbers. spare : the bit above each of them. rows : for each row, the
-    thresholds of the even numbers and those of the odd numbers.
+    even : mask of the numbers at even positions. spare : the bit above each of them. rows : for each
+    row, the thresholds at the even positions and those at the odd positions.
     """
 
     bits: int
@@ -89,8 +90,8 @@ class Fields:
         even, odd = self.rows[row]
         reached = ((u & self.even | self.spare) - even & self.spare) >> self.bits
         reached |= (u >> self.bits & self.even | self.spare) - odd & self.spare
-        # The lowest bit of each number is its flag. Written in bytes or binary digits, the flags
-        # have a fixed stride, so one slice extracts them all without a loop over the numbers.
+        # The lowest bit of each number is now its flag. In bytes or binary digits, the flags have a
+        # fixed distance, so one slice extracts all of them without a loop.
         if self.bits % 8:
             digits = f"{reached:b}"[-self.bits * self.k :][self.bits - 1 :: self.bits]
             return int(digits, 2) ^ (1 << self.k) - 1

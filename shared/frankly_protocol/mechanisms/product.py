@@ -38,7 +38,7 @@ class ProductMechanism:
 
     Raises
     ------
-    InvalidInput(weights_invalid), naming the factor.
+    InvalidInput(weights_invalid), naming the parameter or the factor.
     """
 
     kind: ClassVar[str] = "product"
@@ -112,7 +112,7 @@ class ProductMechanism:
             self._rows.append(
                 tuple(product(*([(table, row) for row in table.rows] for table in tables)))
             )
-        # A list, not a generator: a list takes the same time for every answer.
+        # A list, not a generator, so that the time is the same for every answer.
         bits = self.bits
         return tuple(
             [
@@ -173,7 +173,7 @@ class ProductMechanism:
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
-        """Read the parameters; raises InvalidInput(weights_invalid), naming factor and row."""
+        """Read the parameters; raises InvalidInput(weights_invalid), naming the parameter or row."""
         params = require_keys(data, cls.PARAMS, field)
         if (
             not isinstance(params["factors"], list)

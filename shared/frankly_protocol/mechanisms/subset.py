@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subset kind: a random set of fixed size that contains the truth with a set probability.
+"""The subset kind: a random set of fixed size that contains the truth with a fixed probability.
 
 Sources: Ye and Barg 2018; Wang et al. 2016.
 """
@@ -53,8 +53,8 @@ class SubsetMechanism(SetSymbols):
     inside: int
     # For each answer x, the masks of all other answers, then its own. Every mask has one extra top
     # bit, so all have the same length and the time to add them does not depend on the answer. All
-    # rows are computed at the first use: a cache of single rows would reveal which answers were
-    # drawn.
+    # rows are computed at the first use: a cache of single rows would reveal which answers have
+    # been given.
     _rows: list[tuple[tuple[int, ...], ...]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -108,7 +108,7 @@ class SubsetMechanism(SetSymbols):
             )
         last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
-        # Places instead of answers: the same steps run whichever answer is true.
+        # Places, not answers, so that the same steps run whichever answer is true.
         places = list(range(last))
         for i in range(self.size):
             j = i + draw_below(last - i, randbits)

@@ -34,7 +34,7 @@ class UnaryMechanism(SetSymbols):
     ----------
     bits : 4 to 48.
     answers : 2 to 1000 (a survey's block holds at most 256).
-    keep, flip : different whole numbers from 0 to 2^bits; with equal ones, reports say nothing.
+    keep, flip : two different whole numbers from 0 to 2^bits; if equal, reports would say nothing.
 
     A symbol is the set of the answers whose bit is 1, as a bit mask; in JSON ⌈answers/4⌉ hex
     digits.
@@ -51,8 +51,8 @@ class UnaryMechanism(SetSymbols):
     answers: int
     keep: int
     flip: int
-    # All rows are computed at the first use: a cache of single rows would reveal which answers were
-    # drawn.
+    # All rows are computed at the first use: a cache of single rows would reveal which answers have
+    # been given.
     _fields: list[Fields] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -100,8 +100,8 @@ class UnaryMechanism(SetSymbols):
         """Draw the symbol to send for `truth`.
 
         Raises RandomnessError if the operating system gives no bits. One draw supplies `bits`
-        random bits per answer, lowest first; each is compared once, so the time does not depend on
-        the answer.
+        random bits per answer, lowest first; each number is compared once, so the time does not
+        depend on the answer.
         """
         # Two threads may both append: the two values are equal, and only the first is read.
         if not self._fields:

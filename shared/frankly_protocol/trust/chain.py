@@ -85,14 +85,14 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
     known : the keys accepted last, or shipped with the app; None on first use.
 
     The name cannot be forged: (K1) to (K4) are checked for every version from version 1 on, so a
-    server without the root keys of a chain can only repeat the chain. (K5) The chain begins with
+    server without a chain's root keys can serve the chain but not extend it. (K5) The chain begins with
     version 1 and has at most 1,024 versions; (K6) the known keys are one of them; (K7) the last
     version is valid at `now`. Earlier versions may have expired.
 
     Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for
     anything malformed or badly signed.
     """
-    # Each version costs signature checks, so their number is bounded first.
+    # Each version takes signature checks, so their number is limited first.
     if not 1 <= len(chain) <= MAX_VERSIONS:  # (K5)
         raise KeyChainError(f"a chain of keys has 1 to {MAX_VERSIONS:,} versions", "chain")
     versions = [SignedKeys.read(data) for data in chain]

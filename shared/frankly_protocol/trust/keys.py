@@ -18,8 +18,8 @@ from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
 TYPE = "frankly.keys/2"
 MAX_VALIDITY: Final = timedelta(days=400)
-"""Longest time from issued to expires, and so the longest time for which newer keys can be withheld
-from a device without its noticing."""
+"""Longest time from issued to expires, and so the longest time for which a server can withhold newer
+keys from a device unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class KeysDocument:
         )
 
     def require_window(self, now: datetime) -> None:
-        """Raise ClockError unless the keys may be used at `now`, give or take 10 minutes."""
+        """Raise ClockError unless the keys are valid at `now`, give or take 10 minutes."""
         if not self.issued - CLOCK_SKEW <= now <= self.expires + CLOCK_SKEW:
             raise ClockError(
                 f"the keys are valid from {format_time(self.issued)} to {format_time(self.expires)}, "

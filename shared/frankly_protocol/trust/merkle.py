@@ -14,7 +14,7 @@ from frankly_protocol.errors import LogError
 HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 MAX_SIZE = 2**53 - 1
-MAX_PROOF = 64  # a path has at most one hash for each bit of the size, and one more
+MAX_PROOF = 64  # at most 54 hashes are needed: one for each bit of the size, and one more
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -62,7 +62,7 @@ class Tree:
                 self._levels.append([])
             row = self._levels[level]
             row.append(node)
-            # A node without a right sibling yet: its parent is not complete.
+            # The node has no right sibling yet, so its parent is not complete.
             if len(row) % 2:
                 return
             node = node_hash(row[-2], row[-1])
@@ -77,7 +77,10 @@ class Tree:
         return self._span(0, size) if size else EMPTY_ROOT
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        """Return the path from leaf `index` to the root of `size` leaves, sibling first."""
+        """Return the path from leaf `index` to the root of `size` leaves, its sibling first.
+
+        Raises LogError if there is no such leaf.
+        """
         if not 0 <= index < self._require_size(size):
             raise LogError("the tree of this size has no such leaf", "index")
         path, start, end = [], 0, size
@@ -94,7 +97,8 @@ class Tree:
     def consistency(self, old: int, new: int) -> list[bytes]:
         """Return the proof that the first `old` leaves are a prefix of the first `new`.
 
-        The proof is empty if old is 0 or new.
+        The proof is empty if `old` is 0 or equal to `new`. Raises LogError unless
+        0 ≤ old ≤ new ≤ the size of the tree.
         """
         if not 0 <= old <= self._require_size(new):
             raise LogError("a tree only grows: the old size lies between 0 and the new one", "old")

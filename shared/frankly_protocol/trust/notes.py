@@ -97,7 +97,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint and its signatures, verified only by `require_log` and `seen_at`."""
+    """A checkpoint and its signatures; only `require_log` and `seen_at` verify them."""
 
     checkpoint: Checkpoint
     signatures: tuple[NoteSignature, ...]
@@ -105,7 +105,7 @@ class SignedCheckpoint:
     @classmethod
     def from_bytes(cls, data: bytes) -> "SignedCheckpoint":
         """Read a note; raises LogError if it is malformed."""
-        # Checked before decoding, so that a server cannot keep the device busy with a huge note.
+        # Checked first, so that a server cannot keep the device busy with a huge note.
         if len(data) > MAX_NOTE_BYTES:
             raise LogError(f"a checkpoint has at most {MAX_NOTE_BYTES} bytes", "checkpoint")
         try:
@@ -136,13 +136,13 @@ class SignedCheckpoint:
     def seen_at(self, key: NoteKey) -> datetime | None:
         """Return the latest time of a witness's cosignature of this head, None if there is none.
 
-        Raises LogError for an invalid signature.
+        Raises LogError if a signature of this key is invalid.
         """
         times = [int.from_bytes(signature.value[:8], "big") for signature in self._valid(key)]
         return datetime.fromtimestamp(max(times), UTC) if times else None
 
     def _valid(self, key: NoteKey) -> list[NoteSignature]:
-        """Return the signatures by a known key.
+        """Return the signatures that name this key.
 
         Raises LogError if one of them does not verify, as signed-note requires.
         """
@@ -165,10 +165,10 @@ def sign_checkpoint(checkpoint: Checkpoint, key: SigningKey) -> NoteSignature:
 
 
 def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> NoteSignature:
-    """Return a witness's cosignature.
+    """Return a cosignature of the witness `name`.
 
-    It states that, at this time, the largest consistent tree of the log that it has seen has this
-    root.
+    The witness states that, at the time `at`, this is the largest consistent tree of the log that it
+    has seen.
     """
     named = NoteKey(name, key.public, WITNESS)
     seconds = int(at.timestamp())
@@ -179,7 +179,7 @@ def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> 
 def is_name(text: str) -> bool:
     """Return True if a text can name a log or a witness.
 
-    A name has 1 to 255 characters, none of them a space, a plus sign or a control character.
+    A name has 1 to 255 characters, none of them white space, a plus sign or a control character.
     """
     return _NAME.fullmatch(text) is not None
 

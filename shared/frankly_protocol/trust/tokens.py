@@ -26,7 +26,7 @@ _SALT = 48  # as long as SHA-384's output
 
 
 class TokenVerifier(Protocol):
-    """Checks the form and signature of one survey's tokens; the store records which are spent."""
+    """Checks tokens without a store; the store records which of them are spent."""
 
     def spend_hash(self, survey: str, token: str) -> str:
         """Return the 64 hex digits under which a token is marked as spent.
@@ -138,7 +138,8 @@ def _decoded(text: str) -> bytes:
         )
     except (UnicodeEncodeError, binascii.Error, ValueError):
         raise _invalid() from None
-    # b64decode ignores extra bits of the last digit: a second spelling must not be a new token.
+    # b64decode ignores the unused bits of the last digit: a second spelling must not be a new
+    # token.
     if encode_token(raw) != text:
         raise _invalid()
     return raw

@@ -128,7 +128,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
     (refused,) = visit_with_both(page, wire, store, numbered(2, survey(ldp_block(epsilon="0.01"))))
     assert refused[0] == "policy_budget"
     (refused,) = visit_with_both(page, wire, store, numbered(3, survey(lip_block("q"))), final=True)
-    assert "can only be answered first" in refused[2]
+    assert "must be answered before any other survey" in refused[2]
 
 
 def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(

@@ -211,7 +211,7 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     link = wire.publish(survey(ldp_block(epsilon="5")))
     kind, name, code, detail = page.evaluate(OPEN, [link, AT, "index", {"cap": "1"}])
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
-    message = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: lower .*"
+    message = r"its report can move the odds about the answers by 5\.\d{4} nats, but this app allows 1: lower .*"
     assert re.fullmatch(message, detail)
     assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == [
         "LinkError",

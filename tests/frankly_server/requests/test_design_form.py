@@ -12,8 +12,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.forms import chance_shown, part_table
+from frankly_server.joint_tables import estimable_pairs, excess_in_words
 from frankly_server.requests.design import design_json
-from frankly_server.told import excess_in_words, told_pairs
 
 FIVE = {"choices": 5}
 MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
@@ -46,7 +46,7 @@ def test_a_form_is_designed_as_in_python() -> None:
     assert answer["value"] == designed.value
     assert [entry["variance"] for entry in answer["questions"]] == list(designed.variances)
     assert [entry["variance"] for entry in answer["cross_tables"]] == list(designed.pair_variances)
-    assert answer["joint_tables"] == [list(pair) for pair in told_pairs(designed.mechanism)]
+    assert answer["joint_tables"] == [list(pair) for pair in estimable_pairs(designed.mechanism)]
     weights = (1, 1, 2.5)
     total = sum(w * v for w, v in zip(weights, designed.variances, strict=True))
     assert answer["value"] == pytest.approx(total + sum(designed.pair_variances))

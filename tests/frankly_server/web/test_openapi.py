@@ -41,7 +41,7 @@ def references(value: Any) -> list[str]:
 def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
     served = site.client.get("/openapi.json").data
     assert (root / "docs" / "openapi.json").read_bytes() == served, (
-        "save what GET /openapi.get_json() serves under docs/"
+        "save what GET /openapi.json serves under docs/"
     )
 
 

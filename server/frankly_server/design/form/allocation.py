@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chances of given components: the convex allocation problem (docs/maths/forms.md).
+"""Optimal chances of given components: a convex problem (docs/maths/forms.md).
 
-A report that does not show a unit is one more symbol, equally likely under every answer: its
-information is 11ᵀ. So I p = 1 holds for the prior p, as for any table.
+A report that does not show a unit counts as one more symbol, equally likely under every answer, with
+the information 11ᵀ. So I p = 1 holds for the prior p, as for any table.
 
 Minimise F(π) = Σ_u weight_u · tr(W_u I_u(π)⁻¹ W_uᵀ), I_u = Σ_c π_c · I_uc, over the simplex. With
 G_u = weight_u · I_u⁻¹W_uᵀW_u I_u⁻¹, a π is optimal iff no component's price Σ_u tr(G_u I_uc) exceeds F.
@@ -20,14 +20,16 @@ from frankly_server.design.tables.linear import FloatArray
 
 _STEPS: Final = 100
 _TOLERANCE: Final = 1e-7
-_CENTRING: Final = 0.1  # each step aims at a tenth of the present gap
-_TO_BOUNDARY: Final = 0.95  # share of the way to the nearest zero that a step may go
-_MIXED: Final = 0.01  # share of even chances in a start: Newton steps need an interior point
+_CENTRING: Final = 0.1  # each step aims at a tenth of the current gap
+_TO_BOUNDARY: Final = 0.95  # a step goes at most this share of the way to the nearest zero
+_MIXED: Final = (
+    0.01  # share of even chances mixed into a start: Newton steps need an interior point
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Chances of the components, the value F, and of every unit the inverse I_u⁻¹ and the price G_u."""
+    """Chances of the components, the value F, and for every unit the inverse I_u⁻¹ and the price G_u."""
 
     chances: FloatArray
     value: float
@@ -39,10 +41,11 @@ def allocate(
     units: Sequence[Unit], informations: Sequence[Mapping[int, FloatArray]],
     limits: Limits, start: FloatArray | None = None,
 ) -> Allocation:  # fmt: skip
-    """Return the best chances of components with these informations by unit, found within the limits.
+    """Return the best chances of the components that are found within the limits.
 
-    Every unit with a weight needs some component that informs about it. Steps of a primal-dual
-    interior-point method (Boyd and Vandenberghe, Convex Optimization, section 11.7).
+    informations : for each component, its information about the units that it may show; every unit
+    with a weight needs one. The steps are those of a primal-dual interior-point method (Boyd and
+    Vandenberghe, Convex Optimization, section 11.7).
     """
     programme = _Programme(units, informations)
     number = len(informations)
@@ -55,7 +58,7 @@ def allocate(
         if float(np.max(prices)) / at.value - 1 < _TOLERANCE or limits.out_of_time():
             break
         barrier = _CENTRING * float(at.chances @ slacks) / number
-        # Newton's equations of −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
+        # Newton's equations for −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
         matrix = np.ones((number + 1, number + 1))
         matrix[:-1, :-1] = programme.curvature(at) + np.diag(slacks / at.chances)
         matrix[-1, -1] = 0

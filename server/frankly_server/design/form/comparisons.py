@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the same questions cost without a form: separate blocks, or one question drawn at random.
+"""Values of the same questions without a form: separate blocks, or one question drawn at random.
 
 Both are the best of their kind over the covers that the designer of forms tries, at the same total
 level and for the same objective (docs/maths/forms.md).
@@ -21,7 +21,7 @@ from frankly_server.design.form.units import PartClass, pair_classes, question_c
 from frankly_server.design.tables.linear import FloatArray
 
 _STEPS: Final = (0.1, 0.02, 0.004, 0.0008)
-"""Shares of a level that are moved from some questions to others, one after the other."""
+"""Fractions of a group's level that the search moves to another group, tried from large to small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SeparateBlocks:
 class OneQuestion:
     """The objective if one question, or one wanted pair, is drawn and asked at the whole level.
 
-    chances : of each question to be asked.
+    chances : for each question, the chance that it is asked.
     """
 
     value: float
@@ -46,12 +46,12 @@ class OneQuestion:
 def separate_blocks(request: FormRequest) -> SeparateBlocks:
     """Return the value of separate blocks at the best split of the level.
 
-    A wanted pair is estimated from two independent reports: its table is the product of two.
+    A wanted pair is estimated from two independent reports: its table is the product of their tables.
     Raises InvalidInput for a request that makes no sense, naming the field.
     """
     check(request)
     number = len(request.questions)
-    # Covers are tried for the level that a question has, not for the form's.
+    # Candidate covers are for the level of a single question, not of the whole form.
     at_their_level = replace(request, epsilon=request.epsilon / number, cross_tables=())
     blocks = _Blocks.of(request, question_classes(at_their_level))
     best = min(
@@ -64,7 +64,7 @@ def separate_blocks(request: FormRequest) -> SeparateBlocks:
 def one_question(request: FormRequest) -> OneQuestion:
     """Return the value of drawing one question with the best chances (Neyman allocation).
 
-    Wanted pairs are drawn as one question, because nothing else tells them.
+    A wanted pair is drawn as one question, because its joint table could not be estimated otherwise.
     Raises InvalidInput for a request that makes no sense, naming the field.
     """
     check(request)
@@ -89,9 +89,10 @@ def one_question(request: FormRequest) -> OneQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Questions as blocks of their own: groups that share a level, and the wanted pairs of them.
+    """Questions as separate blocks, in groups that share a level, and wanted pairs of them.
 
-    group : of every question. Questions of one group are alike, and are in equally many pairs.
+    class_of : class of every group. group : group of every question; the questions of a group are
+    alike, and in equally many wanted pairs. pairs : number of wanted pairs by their groups.
     """
 
     classes: tuple[PartClass, ...]
@@ -121,10 +122,10 @@ class _Blocks:
         return np.array([np.cbrt(value[g]) for g in self.group])
 
     def split(self, start: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and the levels of all questions, improved from a start."""
+        """Return the value and the levels of all questions, by moving level between groups from a start."""
         counts = np.bincount(self.group).astype(np.float64)
         sums = np.bincount(self.group, weights=start)
-        shares = sums / sums.sum()  # of all questions of a group together
+        shares = sums / sums.sum()  # each for all questions of a group together
         value = self._value(shares, counts)
         for step in _STEPS:
             is_better = True

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of a form as floats: how much a report drawn by one says about every unit.
+"""Components of a form in floats: how much information their reports give about every unit.
 
-A structure says how many parts of each class are drawn, with which cover and score; its thresholds
-are all tried. Given that a part is shown, its set s has the chance q(s)·α if it holds the truth and
-q(s)·β if not, whatever the other answers (docs/maths/forms.md).
+A structure states how many parts of each class are drawn, with which cover and score; all thresholds
+are tried. If a part is shown, its set is s with the chance q(s)·α if s holds the truth and q(s)·β if
+not; the answers to other parts make no difference (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from frankly_server.design.tables.linear import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Parts of one class in a component: their number, cover (place in the class) and score."""
+    """Parts of one class in a component: their number, cover (its index in the class) and score."""
 
     pick: int
     cover: int
@@ -27,12 +27,12 @@ class Draw:
 
 
 Structure = tuple[tuple[int, Draw], ...]
-"""(class, draw) of every class that is drawn, by class."""
+"""(class, draw) of every class that is drawn, in the order of classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A component before its chance is known."""
+    """A component without its chance, which the allocation determines."""
 
     structure: Structure
     threshold: int
@@ -42,8 +42,8 @@ class Sketch:
 class Laws:
     """Laws of a structure for every threshold t = 1, 2, …, along the last axis.
 
-    agree, other : α and β by class. both : for two classes, or twice one, the factors if both sets
-    hold the truth, the first only, the second only, and none.
+    agree, other : α and β by class. mean : 1 + (E−1)·P(score ≥ t). tails : by class, the chance that
+    all slots except one of the class score at least 0, 1, ….
     """
 
     agree: Mapping[int, FloatArray]
@@ -53,7 +53,7 @@ class Laws:
 
 
 def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> Laws:
-    """Return α and β of every class for every threshold.
+    """Return the laws of a structure for every threshold.
 
     ratio : agree/disagree.
     """
@@ -76,9 +76,9 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 def pair_factors(
     classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int]
 ) -> FloatArray:
-    """Return the factors of a pair's sets, shape (4, thresholds).
+    """Return the factors on the chance of a pair's sets, shape (4, thresholds).
 
-    In order: both sets hold the truth, only the first does, only the second, none.
+    In order, if both sets hold the truth, only the first, only the second, and neither.
     """
     draws = dict(structure)
     every = tuple(
@@ -119,7 +119,7 @@ def pair_information(
 
 @lru_cache(maxsize=65536)
 def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
-    """Return the chances of every total score of slots (score, chance of agreeing, number)."""
+    """Return the chance of each total score of slots (score, chance to hold the truth, number of slots)."""
     law = np.ones(1)
     for score, inside, number in slots:
         step = np.zeros(score + 1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate covers of a part: random sets that cover every answer equally often (docs/maths/forms.md).
 
-Sets of one size suit shares. A one-question optimum at a level E' has columns in {c, cE'}, and the
-answers with cE' are the sets of a cover: its rows sum to 1, so every answer is covered equally often
-(plug-in theorem).
+Sets of one size suit shares. The optimum for one question at a level E' has columns with values in
+{c, cE'}. The answers with cE' in each column are the sets of a cover: the rows of the table sum to 1,
+so every answer is covered equally often (plug-in theorem).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,17 +26,20 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_SETS: Final = 1024
-"""Largest number of sets of a candidate: tables of a part have 4096 columns over all components."""
-_SCALE: Final = (
-    1 << 20
-)  # whole weights of listed sets: finer ones change a variance by less than 1e-5
+"""Largest number of sets of a candidate; a part's table has at most 4096 columns over all components."""
+# Scale of the whole weights of listed sets; a finer one would change a variance by less than 1e-5.
+_SCALE: Final = 1 << 20
 _MOST_OPTIMISED: Final = 16
 """Largest number of answers for which the one-question optimum is searched."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A cover with its figures as floats: `member[s][x]`, `chance[s]` of each set, and `inside`."""
+    """A cover in floats.
+
+    member : member[s][x] is 1 if set s holds answer x, otherwise 0. chance : of each set. inside :
+    chance that the set holds a given answer.
+    """
 
     cover: Cover
     member: FloatArray
@@ -57,8 +60,8 @@ class Candidate:
     def spread(self, shares: FloatArray) -> float | None:
         """Return the eigenvalue v of the covariance of membership, v·(I − 11ᵀ/k).
 
-        Exact for all sets of one size under an even prior, close for sets that cover pairs almost
-        evenly; None for other covers and priors.
+        Returns None unless the sets have one size and the prior is even. Exact if the sets cover all
+        pairs of answers equally often; otherwise an approximation, good enough for prices.
         """
         sizes_of_sets = self.member.sum(axis=1)
         k = len(shares)
@@ -93,7 +96,7 @@ def candidates(
 ) -> list[Candidate]:  # fmt: skip
     """Return covers for a part with these targets (rows over its answers).
 
-    epsilon : the level of the whole form, an upper bound of a single part's.
+    epsilon : the level of the whole form, an upper bound on that of a single part.
     """
     found = [Cover(answers, size) for size in sizes(answers, epsilon)]
     if not found:
@@ -113,7 +116,7 @@ def candidates(
 
 
 def ordered(answers: int) -> Iterator[Cover]:
-    """Yield covers by cuts of a scale: the middle cut, and all cuts with one weight."""
+    """Yield covers of the two sides of cuts of a scale: of the middle cut, then of all cuts."""
     full, middle = (1 << answers) - 1, answers // 2
     for cuts in ([middle], range(1, answers)):
         lower = [(1 << cut) - 1 for cut in cuts]
@@ -125,8 +128,8 @@ def ordered(answers: int) -> Iterator[Cover]:
 def rotations(answers: int, size: int) -> Cover:
     """Return the rotations of some sets of this size, chosen so that pairs are covered evenly.
 
-    Every answer lies in `size` rotations of each set. Even pairs make the table as informative as
-    that of all sets of the size, of which there may be too many to list.
+    Every answer lies in `size` rotations of each set. If all pairs of answers are covered equally
+    often, the table is as informative as that of all sets of the size, which may be too many to list.
     """
     turns = range(answers)
     masks: set[int] = set()
@@ -137,7 +140,7 @@ def rotations(answers: int, size: int) -> Cover:
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
         turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}
-        # A set that is its own rotation, or one taken before, would come twice.
+        # A set that equals a rotation of itself, or of an earlier set, would be listed twice.
         if len(turned) == answers and not turned & masks:
             masks |= turned
             covered = spreads[best]
@@ -146,7 +149,7 @@ def rotations(answers: int, size: int) -> Cover:
 
 def _scattered(answers: int, size: int, number: int) -> tuple[int, ...]:
     """Return a scattered set of positions, the same for the same arguments."""
-    # Not random numbers: the design of a survey must be reproducible.
+    # A hash instead of random numbers, because the design of a survey must be reproducible.
     digests = [sha256(f"{answers} {size} {number} {x}".encode()).digest() for x in range(answers)]
     return tuple(sorted(range(answers), key=digests.__getitem__)[:size])
 
@@ -182,12 +185,15 @@ def optimum(
 
 
 def _uniform(table: DenseMechanism) -> Cover | None:
-    """Return the sets of a two-valued table with whole weights, made exactly uniform by single answers."""
+    """Return the cover of a two-valued table; None if it has fewer than 2 sets or too many.
+
+    Sets of one answer are added until the whole weights cover all answers exactly equally.
+    """
     weights: dict[int, int] = {}
     for column in zip(*table.weights, strict=True):
         low, high = min(column), max(column)
         if high <= 2 * low and high - low < low >> 20:
-            continue  # a constant column tells nothing
+            continue  # a constant column gives no information
         middle = (low + high) / 2
         mask = sum(1 << x for x, w in enumerate(column) if w > middle)
         weights[mask] = weights.get(mask, 0) + low * _SCALE // table.denominator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design of forms: one level for many questions, the least variance of what is wanted."""
+"""Design of forms: the least variance of what is wanted, with one level for many questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +25,8 @@ class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
     value : Σ importance · variance over questions (the variances of a question's targets added up)
-    and wanted pairs (all cells added up). bound : no mechanism of this level has a smaller value.
-    variances, pair_variances : of each question and wanted pair, None for what the design does not
-    tell.
+    and wanted pairs (all cells added up). bound : no mechanism of this level has a smaller value; 0
+    if no bound is known. variances, pair_variances : of each question and of each wanted pair.
     """
 
     mechanism: AgreementMechanism
@@ -38,7 +37,7 @@ class FormDesign:
 
     @property
     def excess(self) -> float:
-        """How far the value is above the best possible at most, as a share."""
+        """Upper bound on how far the value is above the best possible, as a fraction of the best."""
         return self.value / self.bound - 1
 
 
@@ -49,7 +48,9 @@ def design_form(request: FormRequest) -> FormDesign:
     """
     check(request)
     level = level_for(request.epsilon)
-    ratio = level[0] / level[1]  # rounding: the search only; the mechanism has the whole numbers
+    ratio = (
+        level[0] / level[1]
+    )  # rounding: for the search only; the mechanism has the whole numbers
     alternatives = [_apart(request, ratio)]
     if request.cross_tables:
         alternatives.append(_grouped(request, ratio))
@@ -119,7 +120,7 @@ def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
 
 
 def _variances(request: FormRequest, found: Found) -> list[float]:
-    """Return the variance of each question's targets, from the part that tells them."""
+    """Return the variance of each question's targets, from the first part that holds the question."""
     values = [float("nan")] * len(request.questions)
     # The units of the classes come first.
     for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):

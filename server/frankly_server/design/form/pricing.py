@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prices of components at one allocation: what adding each would lower the objective by."""
+"""Prices of components at one allocation: the rate at which adding each lowers the objective."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Pricer:
     def _all(self, structure: Structure) -> FloatArray:
         problem = self._problem
         found = laws(problem.classes, structure, problem.ratio)
-        # Every component informs by 11ᵀ about what it does not show.
+        # About a unit that it does not show, a component has the information 11ᵀ.
         total = np.full(len(found.mean), sum(float(price.sum()) for price in self._prices))
         for g, draw in structure:
             constant, linear, square, shown = self._table(g, draw.cover)
@@ -50,7 +50,7 @@ class Pricer:
     def _of_pair(
         self, structure: Structure, pair: tuple[int, int], unit: Unit, u: int
     ) -> FloatArray:
-        """Return tr(G (M − 11ᵀ)) for every threshold, M the information about a pair shown."""
+        """Return tr(G (M − 11ᵀ)) for every threshold; M is the information of reports that show the pair."""
         problem, draws = self._problem, dict(structure)
         factors = pair_factors(problem.classes, structure, problem.ratio, pair)
         covers = [problem.classes[g].covers[draws[g].cover] for g in pair]
@@ -98,7 +98,7 @@ class Pricer:
         return self._pair_prices[u]
 
     def _table(self, g: int, cover: int) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """Return 1ᵀG1, and for every set s: 1ᵀG1_s, 1_sᵀG1_s, and the prior's chance of s."""
+        """Return 1ᵀG1, and for every set s: 1ᵀG1_s, 1_sᵀG1_s, and the prior's share of s."""
         if (g, cover) not in self._tables:
             entry = self._problem.classes[g]
             member, price = entry.covers[cover].member, self._prices[g]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem of designing a form: classes of parts, wanted pairs, and what components inform about."""
+"""The problem of designing a form: classes of parts, wanted pairs, and information of components."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,10 @@ from frankly_server.design.tables.linear import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Wanted pairs of questions that come as two parts: their number by classes (g ≤ h), and units."""
+    """Wanted pairs of questions that are in two parts.
+
+    units : by the two classes (g ≤ h), with the number of wanted pairs as weight.
+    """
 
     units: Mapping[tuple[int, int], Unit]
 
@@ -43,7 +46,7 @@ class Pairs:
 class FormProblem:
     """Classes of parts and wanted pairs of them, at one level.
 
-    ratio : agree/disagree. Units are numbered: the classes, then the pairs.
+    ratio : agree/disagree. Units are numbered: first the classes, then the pairs.
     """
 
     classes: tuple[PartClass, ...]
@@ -57,12 +60,12 @@ class FormProblem:
 
     @property
     def numbered_pairs(self) -> Iterable[tuple[int, tuple[int, int], Unit]]:
-        """The pairs with the numbers of their units."""
+        """(number of the unit, pair of classes, unit) of all pairs."""
         for u, (pair, unit) in enumerate(self.pairs.units.items(), len(self.classes)):
             yield u, pair, unit
 
     def information(self, sketch: Sketch) -> dict[int, FloatArray]:
-        """Return the information of a component about every unit, times the chance to be shown."""
+        """Return the information of a component about every unit that it may show, as a mean over reports."""
         found, structure = laws(self.classes, sketch.structure, self.ratio), sketch.structure
         infos: dict[int, FloatArray] = {}
         for g, draw in structure:
@@ -83,14 +86,14 @@ class FormProblem:
     def about_pair(
         self, structure: Structure, pair: tuple[int, int], unit: Unit, threshold: int
     ) -> FloatArray:
-        """Return the information of a component that shows a pair about its joint answers."""
+        """Return the information about a pair's joint answers, of reports that show both questions."""
         draws = dict(structure)
         first, second = (self.classes[g].covers[draws[g].cover] for g in pair)
         factors = pair_factors(self.classes, structure, self.ratio, pair)
         return pair_information(first, second, factors[:, threshold - 1], unit.shares)
 
     def both_shown(self, structure: Structure, pair: tuple[int, int]) -> float:
-        """Return the chance that a report shows two questions of a pair's classes."""
+        """Return the chance that a report shows two given questions of these classes."""
         draws, (g, h) = dict(structure), pair
         if g not in draws or h not in draws:
             return 0.0
@@ -100,12 +103,12 @@ class FormProblem:
         return pick / size * draws[h].pick / self.classes[h].size
 
     def meets(self, structure: Structure, g: int) -> bool:
-        """Return True if a class shares a question with those of a structure."""
+        """Return True if a class shares a question with another class of a structure."""
         questions = self.classes[g].questions
         return any(h != g and questions & self.classes[h].questions for h, _ in structure)
 
 
 def _when_shown(information: FloatArray, chance: float) -> FloatArray:
-    """Return the information of a part that a report shows with this chance."""
+    """Return the mean information about a unit that reports show with this chance."""
     result: FloatArray = chance * information + (1 - chance)
     return result

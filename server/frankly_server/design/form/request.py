@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request to the designer of forms: questions, what is wanted of them, one level for all."""
+"""Request to the designer of forms: questions, what is wanted of each, and one level for all."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,7 +38,7 @@ class FormQuestion:
 
     @property
     def targets(self) -> tuple[tuple[Fraction, ...], ...]:
-        """The rows W over the choices whose variances are minimised."""
+        """The rows W, weights of the choices; the design minimises the sum of their variances."""
         size = self.choices
         if self.wanted in ("mean", "contrast"):
             return (self.scores or (),)
@@ -64,7 +64,7 @@ class FormRequest:
 
 
 def check(request: FormRequest) -> None:
-    """Raise InvalidInput, naming the field, unless the request makes sense."""
+    """Raise InvalidInput, naming the field, if the request is not valid."""
     if not 1 <= len(request.questions) <= MAX_QUESTIONS:
         raise _invalid(f"a form has 1 to {MAX_QUESTIONS} questions", "questions")
     for i, question in enumerate(request.questions):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for the components of a form: column generation with exact thresholds and local moves.
 
-Each round prices structures at the current allocation and adds those that would improve it. Within
-one class of questions every structure is priced; otherwise moves of one class at a time are tried.
+Each round prices structures at the current allocation and adds those that would improve it. If there
+is only one class of questions, all structures are priced; otherwise a local search changes the draw
+of one class at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +41,7 @@ class Found:
 
 
 def search(problem: FormProblem, limits: Limits) -> Found:
-    """Return the best components found; at least those that draw a single part."""
+    """Return the best components found; the search starts from those that draw a single part."""
     return _Search(problem, limits).run()
 
 
@@ -85,7 +86,7 @@ class _Search:
         return Found(self._problem, tuple(sketches), allocation)
 
     def _with_both(self, pair: tuple[int, int]) -> Iterator[Sketch]:
-        """Yield components that inform about a pair: two parts, both of which must agree."""
+        """Yield components that inform about a pair: two parts whose sets must both hold the truth."""
         g, h = pair
         for c in range(len(self._problem.classes[g].covers)):
             if g == h:
@@ -97,7 +98,7 @@ class _Search:
     def _priced(
         self, allocation: Allocation, sketches: Sequence[Sketch]
     ) -> list[tuple[float, Sketch]]:
-        """Return (price, component), the dearest first."""
+        """Return (price, component), the highest price first."""
         pricer = Pricer(self._problem, allocation)
         if len(self._problem.classes) == 1:
             structures = self._all_of_one_class()
@@ -119,7 +120,7 @@ class _Search:
         ]
 
     def _moved(self, pricer: Pricer, starts: Sequence[Structure]) -> list[Structure]:
-        """Return structures that no move of one class improves, from several starts."""
+        """Return the ends of local searches from several starts: no move of one class improves them."""
         everything: Structure = ()
         for g, entry in enumerate(self._problem.classes):
             if not self._problem.meets(everything, g):

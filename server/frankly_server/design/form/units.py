@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units of a form's objective: classes of equal questions, and pairs of them.
 
-Equal questions have the same prior, targets and importance; they share a pool, so that a component
-needs no name for each of them.
+Equal questions have the same prior, targets and importance. They share a pool, so that the search
+handles them together.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,18 @@ from frankly_server.design.form.request import FormQuestion, FormRequest, shares
 from frankly_server.design.tables.linear import FloatArray
 
 _RIDGE: Final = 1e-13
-"""Added to an information matrix, relative to its trace: targets outside its range get a huge variance."""
+"""Ridge added to an information matrix, relative to its mean eigenvalue.
+
+Targets outside the matrix's range then have a huge variance instead of an error.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """Answers whose table several reports inform about, and the variance that counts.
+    """One term of the objective: answers, and the variance to minimise.
 
-    shares : the prior. targets : rows W; `weight` · tr(W I⁻¹ Wᵀ) is added up, I the information.
+    shares : the answers' prior. targets : rows W. The term is weight · tr(W I⁻¹ Wᵀ) + `constant`,
+    where I is the information about the answers.
     """
 
     shares: FloatArray
@@ -31,7 +35,7 @@ class Unit:
 
     @property
     def constant(self) -> float:
-        """Part of the variance that no design changes: −Σ (W p)²."""
+        """The part of the term that does not depend on the design: −weight · Σ (W p)²."""
         return -self.weight * float(((self.targets @ self.shares) ** 2).sum())
 
     def inverse(self, information: FloatArray) -> FloatArray:
@@ -46,7 +50,7 @@ class Unit:
         return self.weight * float(np.einsum("tx,xz,tz->", self.targets, inverse, self.targets))
 
     def price(self, inverse: FloatArray) -> FloatArray:
-        """Return G = weight · I⁻¹WᵀW I⁻¹: information M lowers the value by tr(G M)."""
+        """Return G = weight · I⁻¹WᵀW I⁻¹; a little information M lowers the value by tr(G M)."""
         spread = inverse @ self.targets.T
         return self.weight * spread @ spread.T
 
@@ -55,7 +59,7 @@ class Unit:
 class PartClass:
     """Parts that are alike: questions, or groups of two.
 
-    members : the questions of each part. unit : of one of them, its weight for all together.
+    members : the questions of each part. unit : the term of one part, with the weight of all parts.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -74,7 +78,7 @@ class PartClass:
 
     @property
     def most(self) -> int:
-        """The largest number of parts that a component may draw: parts that share questions, one."""
+        """The largest number of parts that a component may draw: 1 if parts share questions, else all."""
         return self.size if len(self.questions) == sum(map(len, self.members)) else 1
 
 
@@ -95,7 +99,7 @@ def question_classes(
 def pair_classes(request: FormRequest) -> list[PartClass]:
     """Return the classes of wanted pairs, each pair a part of its own.
 
-    The shares of a question count at the first pair that holds it.
+    The variance of a single question counts in the first pair that holds it.
     """
     groups: dict[tuple[FormQuestion | bool, ...], list[tuple[int, int]]] = {}
     counted: set[int] = set()
@@ -138,5 +142,5 @@ def _matrix(question: FormQuestion) -> FloatArray:
 
 
 def _lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:
-    """Return rows over joint answers from rows over those of one of two questions."""
+    """Return rows over the joint answers of two questions, from rows over the answers of one."""
     return np.repeat(targets, other, axis=1) if first else np.tile(targets, (1, other))

@@ -23,7 +23,7 @@ _COMPARED: Final = 12
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group's name, or "". n : the reports that tell the question, of those received.
+    name : the group's name, or "". n : the reports from which the question is estimated.
     product : the chosen product's shares, by choice; None if the
     page shows unbiased estimates. intervals : the intervals of these shares, [low, high] by choice.
     """

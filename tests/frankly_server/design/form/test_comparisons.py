@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of forms: separate blocks and one question, against closed forms and the table of the demand."""
+"""Comparisons of forms: separate blocks and one question, against closed forms and known values."""
 
 from fractions import Fraction
 from itertools import product
@@ -22,7 +22,7 @@ def total(k: int, epsilon: float) -> float:
     for d in range(1, k):
         inside = d * E / (d * E + k - d)  # the chance that the set holds the truth
         other = inside * (d - 1) / (k - 1) + (1 - inside) * d / (k - 1)
-        # Of one answer in the set: present with the chance d/k at equal shares.
+        # At equal shares a given answer is in the set with the chance d/k.
         found.append(k * (d / k) * (1 - d / k) / (inside - other) ** 2)
     return min(found)
 
@@ -95,7 +95,7 @@ def test_pairs_are_told_by_two_blocks_or_drawn_as_one_question() -> None:
     a, b = (total(k, level) for k, level in zip((2, 3), apart.levels, strict=True))
     joint = (a + 1 / 2) * (b + 1 / 3) - 1 / 6
     assert apart.value == pytest.approx(a + b + joint)
-    # The pair is one question of six choices; its shares and those of both questions count.
+    # The pair is one question of six choices, so both questions are always asked.
     assert drawn.chances == pytest.approx((1, 1))
 
 

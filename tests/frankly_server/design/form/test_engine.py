@@ -73,7 +73,7 @@ def test_bounds_are_below_certified_optima(sizes: list[int], epsilon: str, optim
 def enumerated(mechanism: AgreementMechanism, number: int, request: FormRequest) -> Fraction:
     """The variance at n = 1 of a question's targets, by exact sums over all that its part can show.
 
-    Given the number of reports that show it: divided by the chance to be shown.
+    It is the variance of one report that shows the question, divided by the chance to show it.
     """
     parts = [i for i, part in enumerate(mechanism.parts) if number in part]
     part = min(parts, key=lambda i: len(mechanism.parts[i]))
@@ -188,7 +188,7 @@ def _identity(size: int) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def sampled(request: FormRequest) -> float:
-    """One question sampled with the best chances: (Σ √(importance · variance alone))²."""
+    """The value of one question sampled with the best chances: (Σ √(importance · variance alone))²."""
     roots = 0.0
     for one in request.questions:
         alone = design_form(replace(request, questions=(one,), cross_tables=()))

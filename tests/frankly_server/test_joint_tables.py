@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables that a form tells: those whose law has full rank, by enumeration of whole reports."""
+"""Joint tables that a form can estimate: their law has full rank, by enumeration of whole reports."""
 
 from fractions import Fraction
 from itertools import combinations, product
@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server import rational
-from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.audit.worlds import agreement as random_form
@@ -22,8 +22,8 @@ FORMS = [
 ]
 
 
-def is_told(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
-    """Whether the reports that show the pair, as one part or as two, tell every cell of its table."""
+def is_estimable(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
+    """True if reports that show the pair, as one part or as two, determine every cell of its table."""
     law = agreement_table(form)
     truths = list(product(*map(range, form.choices)))
     whole = [p for p, questions in enumerate(form.parts) if set(pair) <= set(questions)]
@@ -52,8 +52,10 @@ def is_told(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
 
 @pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
 def test_told_are_the_pairs_whose_cells_reports_tell_apart(form: AgreementMechanism) -> None:
-    expected = [pair for pair in combinations(range(len(form.choices)), 2) if is_told(form, pair)]
-    assert told_pairs(form) == expected
+    expected = [
+        pair for pair in combinations(range(len(form.choices)), 2) if is_estimable(form, pair)
+    ]
+    assert estimable_pairs(form) == expected
 
 
 NAMES = [f"q{i}" for i in range(6)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a form tells, from its mechanism alone, and the sentences that say it."""
+"""Joint tables that a form can estimate, from its mechanism alone, and sentences about them."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -15,43 +15,46 @@ from frankly_server.forms import part_table
 _MOST_NAMED: Final = 8
 
 
-def told_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
+def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
     """Return the pairs of questions whose joint table can be estimated."""
     pairs = combinations(range(len(form.choices)), 2)
-    known: dict[tuple[object, ...], bool] = {}  # pairs that are drawn alike are told alike
-    told = []
+    known: dict[tuple[object, ...], bool] = {}  # one result for all pairs that are drawn alike
+    estimable = []
     for pair in pairs:
         parts = _parts_of(form, pair)
         alike = (*(form.choices[i] for i in pair), len(parts), *_pools(form, parts))
         if alike not in known:
-            known[alike] = any(tells_every_cell(form, group) for group in parts)
+            known[alike] = any(is_estimable(form, group) for group in parts)
         if known[alike]:
-            told.append(pair)
-    return told
+            estimable.append(pair)
+    return estimable
 
 
 def excess_in_words(value: float, bound: float) -> str:
-    """Return how far a form's variance is above the best possible at most, rounded up."""
-    # rounding: certificates inform about the design; no privacy decision reads them.
+    """Return the sentence with an upper bound on a form's variance above the best possible."""
+    # rounding: up. Certificates inform about the design; no privacy decision reads them.
     percent = ceil((value / bound - 1) * 1000) / 10
     return f"The variance of what is wanted is at most {percent:g} % above the best possible."
 
 
-def joint_tables_in_words(told: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
-    """Return which joint tables of these questions a form tells."""
+def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
+    """Return the sentence on which joint tables of two of these questions can be estimated."""
     every = len(names) * (len(names) - 1) // 2
-    if not told:
+    if not pairs:
         return "It tells no joint table of two questions: name those you want in cross_tables."
-    if len(told) == every:
+    if len(pairs) == every:
         return "It tells the joint table of any two questions."
-    tables = [" × ".join(names[i] for i in pair) for pair in told[:_MOST_NAMED]]
-    unnamed = len(told) - len(tables)
+    tables = [" × ".join(names[i] for i in pair) for pair in pairs[:_MOST_NAMED]]
+    unnamed = len(pairs) - len(tables)
     listed = ", ".join(tables) + (f" and {unnamed} more" if unnamed else "")
     return f"It tells the joint tables of {listed}, and of no other two questions."
 
 
 def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of parts that hold both questions: each part with both, or one part each."""
+    """Return the groups of parts that show both questions.
+
+    Each part that holds both is a group; if there is none, the two parts with one of them each are.
+    """
     whole = [part for part, questions in enumerate(form.parts) if set(pair) <= set(questions)]
     if whole:
         return tuple((part,) for part in whole)
@@ -62,7 +65,7 @@ def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[in
 def _pools(
     form: AgreementMechanism, groups: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int | None, ...], ...]:
-    """Return, for every component and part, the pool that draws it."""
+    """Return, for every part of the groups, the index of the pool that draws it in each component."""
     return tuple(
         tuple(
             next((i for i, pool in enumerate(component.pools) if part in pool.parts), None)
@@ -73,7 +76,7 @@ def _pools(
     )
 
 
-def tells_every_cell(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+def is_estimable(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
     """Return True if every cell of the joint table of these parts can be estimated."""
     try:
         table = part_table(form, parts)
