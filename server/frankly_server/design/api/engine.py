@@ -19,6 +19,7 @@ from frankly_protocol.mechanisms.base import MAX_REPORTS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
+from frankly_server import rational
 from frankly_server.design.api import kinds
 from frankly_server.design.api.decoded import at_truths
 from frankly_server.design.api.request import MECHANISMS, DesignRequest, check
@@ -29,7 +30,7 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
 from frankly_server.design.optimum.programme import Optimum
 from frankly_server.design.tables import objectives
-from frankly_server.design.tables.quantise import BITS, quantise
+from frankly_server.design.tables.quantise import BITS, quantise, quantise_by_columns
 
 SMALLER_TABLES: Final = (
     "use subset-selection, oue or grr, or put the questions in blocks of their own"
@@ -109,9 +110,10 @@ def design(request: DesignRequest) -> Design:
             request, Built(_identity(request.prior.answers), request.claims, {}), None
         )  # (2)
     solved, decoder_prior = _optimum(request, cone)  # (3) (4)
-    rounded = quantise(
-        _rows(solved.optimum, decoder_prior), request.claims, decoder_prior.shares
-    )  # (5)
+    rows = _rows(solved.optimum, decoder_prior)
+    is_low = request.targets is not None and rational.least_rank(rows) < len(rows)
+    rounding = quantise_by_columns if is_low and len(rows[0]) < MAX_REPORTS else quantise
+    rounded = rounding(rows, request.claims, decoder_prior.shares)  # (5)
     return _design_of(
         request,
         Built(rounded.mechanism, request.claims, {}, rounded.eta),

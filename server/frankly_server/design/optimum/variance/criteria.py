@@ -6,6 +6,7 @@ import numpy as np
 from frankly_server.design.optimum.variance import symmetric
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.generation import (
+    RESERVED,
     VarianceMaster,
     VarianceMasterOptimum,
     VarianceOptimum,
@@ -20,10 +21,6 @@ from frankly_server.design.optimum.variance.saddle import saddle_point
 from frankly_server.design.optimum.variance.worst_target import WorstTarget
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
-
-RESERVED = (1e-7, 1e-6, 1e-5)
-"""Shares of a full-rank mechanism that is mixed in to keep A regular, tried in this order until the
-method converges."""
 
 
 def least_variance(

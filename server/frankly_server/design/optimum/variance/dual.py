@@ -8,7 +8,7 @@ central path from Z = 0 as the weight κ of the barrier falls; the primal weight
 x_j = κ/slack_j.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,8 @@ _STALLED_TOLERANCE = 2e-6
 _SHRINK = 0.2
 # Newton decrement below which an iterate is treated as central.
 _NEAR = 0.1
+# Added to the unit diagonal of Newton's system.
+_RIDGE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -41,33 +43,50 @@ class DualOptimum:
     converged: bool
 
 
-def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum:
+def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray, A: FloatArray) -> DualOptimum:
     """Maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j for every column.
+
+    The method works in coordinates in which A is the identity and tr(W A⁻¹ Wᵀ) is 1: at small
+    levels all columns are nearly equal, and in the given ones their differences would be lost.
 
     Parameters
     ----------
     V : shape (n, a), v ≥ 0 and not 0.
     W : shape (t, a).
     cost : shape (n,).
+    A : shape (a, a), positive definite: of some mechanism of the columns.
     """
+    root: FloatArray = np.linalg.cholesky(A).astype(np.float64)
+    inverse: FloatArray = np.linalg.inv(root).astype(np.float64)
+    unit = float(np.sqrt(np.sum((W @ inverse.T) ** 2)))
+    found = _maximise(
+        V @ inverse.T, W @ inverse.T / unit, cost / unit**2, inverse @ np.ones(len(A)), root
+    )
+    return replace(found, Z=unit * inverse.T @ found.Z, nu=unit**2 * inverse.T @ found.nu)
+
+
+def _maximise(
+    V: FloatArray, W: FloatArray, cost: FloatArray, ones: FloatArray, root: FloatArray
+) -> DualOptimum:
     a, t = V.shape[1], len(W)
     size = max(float(np.sum(W**2)), float(np.abs(cost).max()))
     # Z = 0 with a large ν is strictly feasible for any costs.
     Z = np.zeros((a, t))
-    nu = np.full(a, (size + float(np.abs(cost).max())) / float(V.sum(axis=1).min()))
+    even = root.T @ np.ones(a)
+    nu = even * (size + float(np.abs(cost).max())) / float((V @ even).min())
     kappa = size
     slack = V @ nu + cost
     best = DualOptimum(kappa / slack, Z, nu, converged=False)
     for _ in range(_STEPS):
         x = kappa / slack
         try:
-            dZ, d_nu, decrement = _newton(V, W, Z, x, slack)
+            dZ, d_nu, decrement = _newton(V, W, Z, x, slack, ones)
         except np.linalg.LinAlgError:
             break
-        Z, nu, slack = _line_search(V, W, cost, kappa, (Z, nu, slack), (dZ, d_nu), decrement)
+        Z, nu, slack = _line_search(V, W, cost, kappa, ones, (Z, nu, slack), (dZ, d_nu), decrement)
         decrement /= kappa
         if decrement < _NEAR:
-            value = abs(2 * float(np.sum(W.T * Z)) - float(nu.sum())) + 1e-3 * size
+            value = abs(2 * float(np.sum(W.T * Z)) - float(ones @ nu)) + 1e-3 * size
             # On the central path the duality gap is κ per constraint.
             gap = kappa * len(V) / value
             best = DualOptimum(kappa / slack, Z, nu, gap <= _STALLED_TOLERANCE)
@@ -78,7 +97,7 @@ def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum
 
 
 def _newton(
-    V: FloatArray, W: FloatArray, Z: FloatArray, x: FloatArray, slack: FloatArray
+    V: FloatArray, W: FloatArray, Z: FloatArray, x: FloatArray, slack: FloatArray, ones: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the Newton step (dZ, dν) of the objective with its barrier, and its rise along it."""
     n, a = V.shape
@@ -88,10 +107,13 @@ def _newton(
     A = (V.T * x) @ V
     M = (slopes.T * (x / slack)) @ slopes
     M[a:, a:] += 2 * np.kron(A, np.eye(t))
-    gradient = np.concatenate([-np.ones(a), 2 * W.T.ravel()]) + slopes.T @ x
+    gradient = np.concatenate([-ones, 2 * W.T.ravel()]) + slopes.T @ x
     # The unknowns ν and Z have different units; a unit diagonal improves the condition of M.
     scale = 1 / np.sqrt(np.diag(M))
-    step = scale * np.linalg.solve(M * scale[:, None] * scale, scale * gradient)
+    system = M * scale[:, None] * scale
+    # Near the optimum unused columns leave directions in which the system is singular to rounding.
+    system[np.diag_indices_from(system)] += _RIDGE
+    step = scale * np.linalg.solve(system, scale * gradient)
     return step[a:].reshape(a, t), step[:a], float(gradient @ step)
 
 
@@ -100,6 +122,7 @@ def _line_search(
     W: FloatArray,
     cost: FloatArray,
     kappa: float,
+    ones: FloatArray,
     at: tuple[FloatArray, FloatArray, FloatArray],
     step: tuple[FloatArray, FloatArray],
     rise: float,
@@ -109,7 +132,7 @@ def _line_search(
     Returns the same point if no step does.
     """
     Z, nu, slack = at
-    before = 2 * float(np.sum(W.T * Z)) - float(nu.sum()) + kappa * float(np.sum(np.log(slack)))
+    before = 2 * float(np.sum(W.T * Z)) - float(ones @ nu) + kappa * float(np.sum(np.log(slack)))
     length = 1.0
     while length > 1e-10:
         Z_next, nu_next = Z + length * step[0], nu + length * step[1]
@@ -117,7 +140,7 @@ def _line_search(
         if slack_next.min() > 0:
             after = (
                 2 * float(np.sum(W.T * Z_next))
-                - float(nu_next.sum())
+                - float(ones @ nu_next)
                 + kappa * float(np.sum(np.log(slack_next)))
             )
             if after >= before + 0.1 * length * rise - 1e-12 * abs(before):

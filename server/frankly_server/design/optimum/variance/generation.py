@@ -30,10 +30,14 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray, lp
 
 NEGLIGIBLE = 1e-9
+_ROW_ERROR = 1e-9
 # Relative distance below which two columns are treated as equal.
 _SAME = 1e-9
-# Share of a full-rank mechanism that is mixed in to keep A regular.
-_RESERVED_SHARE = 1e-7
+RESERVED = (1e-7, 1e-6, 1e-5)
+"""Shares of a full-rank mechanism that is mixed in to keep A regular, tried in this order until the
+method converges."""
+# Weight below which a report is left out if the value allows.
+_RARE = 3e-5
 # Part of the starting weights that is spread over all columns, so that new ones start above 0.
 _FRESH = 0.01
 # Smallest interior weight that is accepted, times the number of columns.
@@ -142,11 +146,7 @@ class VarianceMaster:
             theta = self.keep(x)
             Z = inverse_times(moments(V, theta), W)
         else:
-            dual = maximise_dual(V, W, -gains)
-            if not dual.converged:
-                raise not_solved()
-            theta = balanced(V, (1 - _RESERVED_SHARE) * dual.x + self.reserved(_RESERVED_SHARE))
-            Z, nu = dual.Z, dual.nu
+            theta, Z, nu = self._low_rank_optimum(W, -gains)
         offset = objective.constant()
         variance = float(np.sum(W.T * inverse_times(moments(V, theta), W))) - offset
         information = float(theta @ gains)
@@ -170,6 +170,16 @@ class VarianceMaster:
             if optimum.converged:
                 return optimum.x, optimum.dual * scale
         raise not_solved()
+
+    def _low_rank_optimum(
+        self, W: FloatArray, cost: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (θ, Z, ν) of the optimum; θ holds the reserved share."""
+        dual = maximise_dual(self.V, W, cost, moments(self.V, self.reserved(1.0)))
+        if not dual.converged:
+            raise not_solved()
+        theta = (1 - RESERVED[0]) * dual.x + self.reserved(RESERVED[0])
+        return balanced(self.V, theta), dual.Z, dual.nu
 
     def start(self) -> FloatArray:
         """Return positive starting weights, shape (n,)."""
@@ -269,11 +279,27 @@ def _better_bound(
 def _without_rare_reports(
     V: FloatArray, solved: VarianceMasterOptimum, best: tuple[float, VarianceCertificate]
 ) -> VarianceOptimum:
-    """Return the optimum without negligible reports, unless that would lower the rank."""
-    used = solved.theta > NEGLIGIBLE
-    if np.linalg.matrix_rank(V[used]) < np.linalg.matrix_rank(V):
-        used = solved.theta > 0
+    """Return the optimum without rare reports, as far as the targets and the value allow."""
+    objective, value = solved.prices.objective, solved.value + solved.offset
+    for least in (_RARE, NEGLIGIBLE):
+        used = solved.theta > least
+        columns, theta = V[used], balanced(V[used], solved.theta[used])
+        if _is_as_good(columns, theta, objective, value):
+            return VarianceOptimum(columns, theta, solved.value, *best)
+    used = solved.theta > 0
     return VarianceOptimum(V[used], balanced(V[used], solved.theta[used]), solved.value, *best)
+
+
+def _is_as_good(columns: FloatArray, theta: FloatArray, objective: Objective, value: float) -> bool:
+    """Return True if this is a mechanism that tells the targets with (almost) the given value."""
+    if theta.min() <= 0 or np.abs(theta @ columns - 1).max() > _ROW_ERROR:
+        return False
+    A, W = moments(columns, theta), objective.W
+    Z, _, rank, _ = np.linalg.lstsq(A, W.T, rcond=1e-12)
+    if np.linalg.matrix_rank(np.vstack([columns, W])) > rank:
+        return False
+    found = float(np.sum(W.T * Z)) - float(theta @ objective.gains(columns))
+    return found <= value + _RARE * abs(value)
 
 
 def moments(V: FloatArray, theta: FloatArray) -> FloatArray:

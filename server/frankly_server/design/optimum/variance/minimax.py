@@ -15,9 +15,9 @@ import numpy as np
 
 from frankly_server.design.notions.truths import Truths, WorstTruth
 from frankly_server.design.optimum.variance.column_base import ColumnBase
-from frankly_server.design.optimum.variance.criteria import RESERVED
 from frankly_server.design.optimum.variance.generation import (
     NEGLIGIBLE,
+    RESERVED,
     VarianceMaster,
     VarianceOptimum,
     inverse_times,
