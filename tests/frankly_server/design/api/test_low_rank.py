@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fewer targets than answers: whatever can be estimated is designed, with a proof of its optimality."""
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+from random import Random
+
+import pytest
+from frankly_protocol.audit import Claim, level_for
+from frankly_server.design.api.engine import DesignRequest, design
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.quantise import quantise_by_columns
+
+LEVELS = ("0.01", "0.1", "0.3", "0.5", "1", "2", "4")
+Targets = tuple[tuple[Fraction, ...], ...]
+
+
+def targets(rng: Random, answers: int) -> Targets:
+    """One share, the sum of two, some shares, a contrast, or rows of small whole numbers."""
+    share = [tuple(Fraction(int(x == z)) for z in range(answers)) for x in range(answers)]
+    pair = tuple(a + b for a, b in zip(share[0], share[1], strict=True))
+    contrast = tuple(a - b for a, b in zip(share[0], share[1], strict=True))
+    some = tuple(
+        tuple(Fraction(rng.randint(-3, 3)) for _ in range(answers))
+        for _ in range(rng.randint(1, answers))
+    )
+    rows: Targets = rng.choice(
+        ((share[0],), (pair,), tuple(share[: max(1, answers // 2)]), (contrast,), some)
+    )
+    # A row of equal numbers is known before anybody answers.
+    return tuple(row if len(set(row)) > 1 else share[0] for row in rows)
+
+
+def test_random_requests_are_designed_and_certified(full: bool) -> None:
+    for seed in range(1000 if full else 60):
+        rng = Random(seed)
+        answers = rng.randint(2, 8)
+        request = DesignRequest(
+            prior=Prior.from_rows([[rng.randint(1, 9) for _ in range(answers)]]),
+            claims=(Claim("ldp", level_for(Fraction(rng.choice(LEVELS)))),),
+            targets=targets(rng, answers),
+            accept_unidentifiable=True,
+        )
+        found = design(request)
+        assert found.certified, seed
+        assert found.bound is not None
+        assert found.value == pytest.approx(found.bound, rel=1e-3), seed
+
+
+QUESTIONS: list[tuple[tuple[tuple[int, ...], ...], str, float]] = [
+    (((1,) * 4, (1,) * 4), "1", 33.2249),
+    (((1,) * 5, (1,) * 2), "1", 25.2733),
+    (((1,) * 3, (1,) * 3), "2", 5.7589),
+    (((1,) * 2,) * 3, "2", 5.9492),
+    (((9, 1), (5, 5), (7, 3)), "0.5", 73.8135),
+]
+
+
+@pytest.mark.parametrize(("priors", "epsilon", "value"), QUESTIONS)
+def test_shares_of_several_questions_answered_together(
+    priors: tuple[tuple[int, ...], ...], epsilon: str, value: float
+) -> None:
+    """The targets are the shares of each question; the design need not tell how they go together."""
+    joint = list(product(*(range(len(prior)) for prior in priors)))
+    rows = tuple(
+        tuple(Fraction(int(answer[i] == x)) for answer in joint)
+        for i, prior in enumerate(priors)
+        for x in range(len(prior))
+    )
+    together = [prod(p[x] for p, x in zip(priors, answer, strict=True)) for answer in joint]
+    found = design(
+        DesignRequest(
+            prior=Prior.from_rows([together]),
+            claims=(Claim("ldp", level_for(Fraction(epsilon))),),
+            targets=rows,
+            accept_unidentifiable=True,
+        )
+    )
+    assert found.certified
+    assert found.value == pytest.approx(value, rel=1e-4)
+
+
+def test_columns_are_rounded_as_a_whole() -> None:
+    """Three binary answers of which the third says nothing new: rank 2 stays, but for one report."""
+    level = level_for(Fraction(1))
+    p, q = level
+    rows = [[p, q, p], [q, p, p], [p, p, q], [q, q, q]]
+    rows = [[*row, 3 * p - sum(row) + q] for row in rows]
+    rounded = quantise_by_columns(rows, (Claim("ldp", level),), (1, 1, 1, 1))
+    for before, after in zip(
+        zip(*rows, strict=True),
+        list(zip(*rounded.mechanism.weights, strict=True))[:-1],
+        strict=True,
+    ):
+        by_entry: dict[int, set[int]] = {}
+        for entry, weight in zip(before, after, strict=True):
+            by_entry.setdefault(entry, set()).add(weight)
+        assert all(len(weights) == 1 for weights in by_entry.values())
+    assert all(sum(row) == 1 << rounded.mechanism.bits for row in rounded.mechanism.weights)
