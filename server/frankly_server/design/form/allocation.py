@@ -58,11 +58,7 @@ def allocate(
         if float(np.max(prices)) / at.value - 1 < _TOLERANCE or limits.out_of_time():
             break
         barrier = _CENTRING * float(at.chances @ slacks) / number
-        # Newton's equations for −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
-        matrix = np.ones((number + 1, number + 1))
-        matrix[:-1, :-1] = programme.curvature(at) + np.diag(slacks / at.chances)
-        matrix[-1, -1] = 0
-        step = np.linalg.lstsq(matrix, np.append(prices + barrier / at.chances, 0))[0][:-1]
+        step = _newton(programme, at, slacks, prices, barrier)
         towards = barrier / at.chances - slacks * (1 + step / at.chances)
         length = min(_longest(at.chances, step), _longest(slacks, towards))
         merit = _merit(at, barrier)
@@ -72,6 +68,24 @@ def allocate(
                 return at
         at, slacks = moved, slacks + length * towards
     return at
+
+
+def _newton(
+    programme: "_Programme", at: Allocation, slacks: FloatArray, prices: FloatArray, barrier: float
+) -> FloatArray:
+    """Return the Newton step of −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
+
+    Its unknowns are relative to the chances and its values to F, because both differ by orders of
+    magnitude.
+    """
+    number, p = len(prices), at.chances
+    matrix = np.zeros((number + 1, number + 1))
+    matrix[:-1, :-1] = p[:, None] * programme.curvature(at) * p / at.value
+    matrix[:-1, :-1] += np.diag(slacks * p / at.value)
+    matrix[-1, :-1] = matrix[:-1, -1] = p
+    right = np.append((prices * p + barrier) / at.value, 0)
+    result: FloatArray = p * np.linalg.lstsq(matrix, right)[0][:-1]
+    return result
 
 
 def _longest(values: FloatArray, step: FloatArray) -> float:

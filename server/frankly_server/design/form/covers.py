@@ -81,13 +81,9 @@ class Candidate:
         return result
 
 
-def sizes(answers: int, epsilon: float) -> list[int]:
+def sizes(answers: int) -> list[int]:
     """Return the sizes of sets to try."""
-    most = [size for size in range(1, answers) if comb(answers, size) <= MOST_SETS]
-    if answers <= 8:
-        return most
-    best = round(answers / (1 + exp(epsilon)))
-    return sorted({size for size in most if size <= max(3, best + 1)})
+    return [size for size in range(1, answers) if comb(answers, size) <= MOST_SETS]
 
 
 def candidates(
@@ -98,7 +94,7 @@ def candidates(
 
     epsilon : the level of the whole form, an upper bound on that of a single part.
     """
-    found = [Cover(answers, size) for size in sizes(answers, epsilon)]
+    found = [Cover(answers, size) for size in sizes(answers)]
     if not found:
         found = [Cover(answers, 1)]
     is_even = len(set(prior)) == 1

@@ -2,12 +2,14 @@
 """Design of forms: the least variance of what is wanted, with one level for many questions."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from frankly_protocol.audit import level_for
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Pool
 
@@ -54,8 +56,12 @@ def design_form(request: FormRequest) -> FormDesign:
     alternatives = [_apart(request, ratio)]
     if request.cross_tables:
         alternatives.append(_grouped(request, ratio))
-    found = min(alternatives, key=lambda one: one.value)
-    return _designed(request, level, found)
+    alternatives.sort(key=lambda one: one.value)
+    for found in alternatives[:-1]:
+        # Many wanted pairs may need larger tables than a device reads.
+        with suppress(InvalidInput):
+            return _designed(request, level, found)
+    return _designed(request, level, alternatives[-1])
 
 
 def _apart(request: FormRequest, ratio: float) -> Found:

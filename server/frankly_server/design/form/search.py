@@ -16,7 +16,6 @@ from frankly_server.design.form.allocation import Allocation, allocate
 from frankly_server.design.form.components import Draw, Sketch, Structure
 from frankly_server.design.form.pricing import Pricer
 from frankly_server.design.form.problem import FormProblem
-from frankly_server.design.form.units import PartClass
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
@@ -128,44 +127,44 @@ class _Search:
         ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
         ends: dict[Structure, None] = {}
         for start in [*ranked[:4], everything]:
-            structure = start
-            while not self._limits.out_of_time():
-                price = pricer.best(structure)[0]
-                moved = max(self._moves(structure), key=lambda s: pricer.best(s)[0])
-                if pricer.best(moved)[0] <= price * (1 + 1e-9):
-                    break
-                structure = moved
-            ends[structure] = None
+            ends[self._climbed(pricer, start)] = None
         return list(ends)
 
-    def _moves(self, structure: Structure) -> Iterator[Structure]:
-        draws = dict(structure)
-        for g, entry in enumerate(self._problem.classes):
-            draw = draws.get(g)
-            if draw is None:
-                if not self._problem.meets(structure, g):
-                    new = (Draw(1, c, score) for c in _tried(entry) for score in (1, 2))
-                    yield from (_with(structure, g, added) for added in new)
-                continue
-            for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
-                if 1 <= pick <= entry.most:
-                    yield _with(structure, g, replace(draw, pick=pick))
-            if draw.pick == 1 and len(draws) > 1:
-                yield tuple((h, d) for h, d in structure if h != g)
-            for c in (draw.cover - 1, draw.cover + 1):
-                if 0 <= c < len(entry.covers):
-                    yield _with(structure, g, replace(draw, cover=c))
-            yield _with(structure, g, replace(draw, score=3 - draw.score))
+    def _climbed(self, pricer: Pricer, structure: Structure) -> Structure:
+        """Return a structure that no change of one class improves."""
+        is_better = True
+        while is_better and not self._limits.out_of_time():
+            is_better = False
+            for g in range(len(self._problem.classes)):
+                price = pricer.best(structure)[0]
+                moved = max(self._moves(structure, g), key=lambda s: pricer.best(s)[0])
+                if pricer.best(moved)[0] > price * (1 + 1e-9):
+                    structure, is_better = moved, True
+        return structure
+
+    def _moves(self, structure: Structure, g: int) -> Iterator[Structure]:
+        """Yield the structure and its neighbours that draw a class otherwise."""
+        yield structure
+        draws, entry = dict(structure), self._problem.classes[g]
+        draw = draws.get(g)
+        covers = range(len(entry.covers))
+        if draw is None:
+            if not self._problem.meets(structure, g):
+                new = (Draw(1, c, score) for c in covers for score in (1, 2))
+                yield from (_with(structure, g, added) for added in new)
+            return
+        for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
+            if 1 <= pick <= entry.most:
+                yield _with(structure, g, replace(draw, pick=pick))
+        if len(draws) > 1:
+            yield tuple((h, d) for h, d in structure if h != g)
+        for c in covers:
+            yield _with(structure, g, replace(draw, cover=c))
+        yield _with(structure, g, replace(draw, score=3 - draw.score))
 
 
 def _with(structure: Structure, g: int, draw: Draw) -> Structure:
     return tuple(sorted({**dict(structure), g: draw}.items(), key=lambda entry: entry[0]))
-
-
-def _tried(entry: PartClass) -> list[int]:
-    """Return the covers to try first; the others are reached by moves from these."""
-    last = len(entry.covers) - 1
-    return list(range(last + 1)) if last < 4 else sorted({0, 1, last // 2, last})
 
 
 def _kept(
