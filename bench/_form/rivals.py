@@ -5,6 +5,7 @@ A question is (choices, importance); values are Σ importance · variance of all
 """
 
 from collections.abc import Sequence
+from itertools import product
 from math import exp, log, prod, sqrt
 
 import numpy as np
@@ -58,15 +59,33 @@ def together(questions: Sequence[Question], epsilon: float) -> float | None:
 
 
 def fake_data(questions: Sequence[Question], epsilon: float) -> float:
-    """RS+FD with GRR: one question at an amplified level, uniform fakes for the others [Arcolezi et al. 2021]."""
+    """RS+FD with GRR: one question at level ε, uniform fakes for the others [Arcolezi et al. 2021].
+
+    The level of that paper, ln(m(e^ε−1)+1), is not one for the whole form: see `fake_data_level`.
+    """
     m, total = len(questions), 0.0
     for k, importance in questions:
-        amplified = log(m * (exp(epsilon) - 1) + 1)
-        p = exp(amplified) / (exp(amplified) + k - 1)
+        p = exp(epsilon) / (exp(epsilon) + k - 1)
         q = (1 - p) / (k - 1)
         rate = (q + (p - q) / k + (m - 1) / k) / m
         total += importance * k * m**2 * rate * (1 - rate) / (p - q) ** 2
     return total
+
+
+def fake_data_level(choices: Sequence[int], epsilon: float) -> float:
+    """Return the level of a whole RS+FD report with GRR at `epsilon` for the sampled answer, by enumeration."""
+    m, ratio = len(choices), exp(epsilon)
+    laws = [
+        prod(choices) ** -1
+        / m
+        * sum(
+            k * (ratio if x == y else 1) / (ratio + k - 1)
+            for k, x, y in zip(choices, truth, report, strict=True)
+        )
+        for report in [(0,) * m]  # every other report is this one with choices renamed
+        for truth in product(*map(range, choices))
+    ]
+    return log(max(laws) / min(laws))
 
 
 def means(points: int, epsilon: float) -> dict[str, float]:

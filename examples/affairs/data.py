@@ -15,7 +15,7 @@ __all__ = ["PILOT", "Person", "counts", "people", "split"]
 SEED = 1974
 PILOT = 1500
 
-_CODES: dict[str, dict[float, str]] = {
+CODES: dict[str, dict[float, str]] = {
     "occupation": {
         1: "student",
         2: "unskilled",
@@ -48,5 +48,5 @@ def split() -> tuple[list[Person], list[Person]]:
 
 
 def _person(row: Mapping[str, str]) -> Person:
-    coded = {question: names[float(row[question])] for question, names in _CODES.items()}
+    coded = {question: names[float(row[question])] for question, names in CODES.items()}
     return {"affair": "yes" if float(row["affairs"]) > 0 else "no", **coded}

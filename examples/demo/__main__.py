@@ -78,9 +78,10 @@ def run(
     devices.mkdir(parents=True)
     pilot, everyone = survey.split()
     respondents = everyone[:respondent_limit]
+    from_pilot = f"{len(pilot):,} people are the public pilot; " if pilot else ""
+    who = f"{len(respondents):,} {'others' if pilot else 'people'}"
     console.print(
-        f"[bold]{survey.title}.[/] {len(pilot):,} people are the public pilot; {len(respondents):,} others answer now, "
-        "each on a device of their own."
+        f"[bold]{survey.title}.[/] {from_pilot}{who} answer now, each on a device of their own."
     )
     with DemoServer(home / "server") as server:
         published = server.prepare(survey)
@@ -92,6 +93,7 @@ def run(
         key = server.analyst_key()
         estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
+        received = server.received(published["survey"])
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.question_texts())
     joint = [_joint(survey, names, rows, respondents) for names, rows in tables]
@@ -100,9 +102,7 @@ def run(
     inside, checked, chance = verdict(questions)
     facts = _facts(survey, published, len(pilot), len(respondents), inside, checked)
     report.write_text(render([*questions, *joint], facts), encoding="utf-8")
-    stored_once = all(
-        row.row.n == len(respondents) for question in questions for row in question.rows
-    )
+    stored_once = received == {len(respondents)}
     return _conclude(
         console, server, survey, facts, chance, stored_once, report, time.monotonic() - started
     )
@@ -178,10 +178,10 @@ def _report_note(published: dict[str, Any]) -> str:
         f"up to {_nats(limits['odds'])} nats of log-odds about “{name}”"
         for name, limits in report["secrets"].items()
     ]
+    told = f"{', '.join(secrets)}, of a budget of {published['budget']}, and " if secrets else ""
     return (
-        f"Everything that is sent tells {', '.join(secrets)}, of a budget of {published['budget']}, and up to "
-        f"{_nats(report['answers']['odds'])} about the answers whatever is known. Answering costs a device "
-        f"{_nats(report['cost'])} nats."
+        f"Everything that is sent tells {told}up to {_nats(report['answers']['odds'])} nats about the answers "
+        f"whatever is known. Answering costs a device {_nats(report['cost'])} nats."
     )
 
 
@@ -233,6 +233,7 @@ def _facts(
         report_note=_report_note(published),
         blocks=_blocks(published),
         ceiling_note=_ceiling_note(published),
+        separate=survey.separate_respondents(respondents),
     )
 
 
@@ -250,14 +251,18 @@ def _conclude(
         f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% intervals "
         f"(so few or fewer: probability {chance:.3g}). All have answered, so intervals cover the randomisation alone."
     )
+    if facts.separate is not None:
+        console.print(
+            f"With a block of its own for every question, at the same level for all answers together, "
+            f"{facts.separate:,} respondents would be needed for estimates as precise "
+            f"({facts.separate / facts.respondents:.1f} times as many)."
+        )
     console.print(
         f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}",
         soft_wrap=True,
     )
     if not stored_once:
-        console.print(
-            f"[red]Some question does not count exactly {facts.respondents:,} reports.[/]"
-        )
+        console.print(f"[red]The server does not hold exactly {facts.respondents:,} reports.[/]")
         return 1
     if chance < IMPLAUSIBLE:
         console.print("[red]So many misses mean that the margins are wrong.[/]")

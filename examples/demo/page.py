@@ -43,7 +43,8 @@ class Facts:
     """The words around the figures: title and source of the survey, how many gave the priors and how many answered.
 
     blocks : rows of (block, notion, ε, mechanism, ceiling, how it counts).
-    report_note : the bound of the report as a whole.
+    report_note : the bound of the report as a whole. separate : respondents that separate blocks would need
+    for the same variance; None for a survey without a form.
     """
 
     title: str
@@ -55,13 +56,20 @@ class Facts:
     report_note: str
     blocks: Sequence[tuple[str, str, str, str, str, str]]
     ceiling_note: str
+    separate: int | None = None
 
 
 def render(questions: Sequence[Question], facts: Facts) -> str:
     """Return the whole page."""
+    is_form = facts.separate is not None
+    drawn = (
+        "random sets of choices for some of the questions"
+        if is_form
+        else "one random symbol per block of questions"
+    )
     body = [
         f"<h1>{escape(facts.title)}: what {facts.respondents:,} people said, without anyone holding an answer</h1>",
-        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per block of questions "
+        f"<p>Every respondent’s device checked the signed mechanisms, drew {drawn} "
         f"and sent only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below "
         "are computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
         f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% intervals.</strong> Everyone "
@@ -72,8 +80,15 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
         f"<p>{escape(facts.report_note)} {escape(facts.ceiling_note)}</p>",
-        f'<p class="soft">Data: {escape(facts.source)}. A public pilot of {facts.pilot:,} gave the priors; the '
-        "respondents are others.</p>",
+        *(
+            []
+            if facts.separate is None
+            else [
+                f"<p>With a block of its own for every question, at the same level for all answers together, "
+                f"{facts.separate:,} respondents would be needed for estimates as precise.</p>"
+            ]
+        ),
+        f'<p class="soft">Data: {escape(facts.source)}. {_pilot(facts)}</p>',
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -83,6 +98,12 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
+
+
+def _pilot(facts: Facts) -> str:
+    if not facts.pilot:
+        return "No prior is used."
+    return f"A public pilot of {facts.pilot:,} gave the priors; the respondents are others."
 
 
 def _question(question: Question) -> str:

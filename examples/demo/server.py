@@ -77,6 +77,11 @@ class DemoServer:
         """Release what came in for counting, which a server by itself does at 00:00 UTC."""
         self.frankly("release", "--now")
 
+    def received(self, survey: str) -> set[int]:
+        """Return how many reports the server counts, over all questions; they should be one number."""
+        result = json.loads(self.frankly("estimates", survey, "--result"))
+        return {question.get("received", question["n"]) for question in result["questions"]}
+
     def start(self, patience_s: float = 120) -> None:
         """Start serving and wait until /health answers."""
         with (self.home / "server.log").open("ab") as log:

@@ -7,7 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from frankly_server.design.form import design_form
+from frankly_server.design.form.comparisons import separate_blocks
+from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
+from frankly_server.surveys.drafting import form_request
 
 from examples.demo.people import Person
 
@@ -19,7 +23,7 @@ class DemoSurvey:
     """A survey that can be demonstrated.
 
     title : of the run, said first. source : where the answers come from. cap : nats the imagined app allows it.
-    tables : questions of one block whose joint table is shown too.
+    tables : questions whose joint table is shown too: of one block, or wanted pairs of a form.
     """
 
     name: str
@@ -49,6 +53,18 @@ class DemoSurvey:
         """Return what each question asks, by its id."""
         return {question.id: question.text["en"] for question in self.definition.questions}
 
+    def separate_respondents(self, respondents: int) -> int | None:
+        """Return how many respondents separate blocks would need for the variance of the form.
+
+        Both at the same total level, each at its best; None for a survey without a form.
+        """
+        definition = self.definition
+        if definition.form is None:
+            return None
+        request = form_request(definition.form, definition.form_epsilon, Limits())
+        blocks = separate_blocks(request).value
+        return round(respondents * blocks / design_form(request).value)
+
     def choices(self, question: str) -> tuple[str, ...]:
         """Return the choice ids of one question, in the file's order."""
         return next(
@@ -59,6 +75,11 @@ class DemoSurvey:
 SURVEYS: Final = {
     survey.name: survey
     for survey in (
+        DemoSurvey(
+            "redbook", "Nine questions of 1974 under one level",
+            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels", cap="5",
+            tables=(("affair", "rate_marriage"),),
+        ),
         DemoSurvey(
             "affairs", "The Redbook survey of 1974",
             "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels", cap="5",

@@ -22,6 +22,8 @@ from frankly_protocol.mechanisms.agreement import Cover
 
 from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.optimum.variance.column_base import Listed
+from frankly_server.design.optimum.variance.criteria import least_variance
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
@@ -29,8 +31,8 @@ MOST_SETS: Final = 1024
 """Largest number of sets of a candidate; a part's table has at most 4096 columns over all components."""
 # Scale of the whole weights of listed sets; a finer one would change a variance by less than 1e-5.
 _SCALE: Final = 1 << 20
-_MOST_OPTIMISED: Final = 16
-"""Largest number of answers for which the one-question optimum is searched."""
+_MOST_OPTIMISED: Final = 12
+"""Largest number of answers for which the one-question optimum of several targets is searched."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +105,7 @@ def candidates(
         found.append(rotations(answers, best))
     if not (are_shares and is_even):
         found += ordered(answers)
-        if answers <= _MOST_OPTIMISED:
+        if answers <= _MOST_OPTIMISED or len(targets) == 1:
             for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
                 plugged = optimum(prior, targets, level, limits)
                 found += [] if plugged is None else [plugged]
@@ -164,6 +166,19 @@ def optimum(
     """Return the cover of the one-question optimum at `epsilon` nats; None if none is found."""
     if epsilon < 0.02 or limits.out_of_time():
         return None
+    try:
+        columns = (_by_intervals if len(targets) == 1 else _by_engine)(
+            prior, targets, epsilon, limits
+        )
+    except FranklyError:
+        return None
+    return _uniform(columns)
+
+
+def _by_engine(
+    prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
+) -> FloatArray:
+    """Return the columns of the optimum that the engine of blocks finds, shape (reports, answers)."""
     rows = tuple(tuple(Fraction(float(v)).limit_denominator(10**6) for v in row) for row in targets)
     level = level_for(Fraction(round(epsilon * 100), 100))
     request = DesignRequest(
@@ -173,34 +188,55 @@ def optimum(
         accept_unidentifiable=True,
         limits=Limits(gap=1e-3, out_of_time=limits.out_of_time),
     )
-    try:
-        designed = design(request).mechanism
-    except FranklyError:
-        return None
-    return _uniform(designed) if isinstance(designed, DenseMechanism) else None
+    designed = design(request).mechanism
+    weights = designed.weights if isinstance(designed, DenseMechanism) else ()
+    return np.array(weights, dtype=np.float64).T / (1 << designed.bits)
 
 
-def _uniform(table: DenseMechanism) -> Cover | None:
-    """Return the cover of a two-valued table; None if it has fewer than 2 sets or too many.
+def _by_intervals(
+    prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
+) -> FloatArray:
+    """Return the columns of the optimum for one target over intervals of its scores and their rests.
 
-    Sets of one answer are added until the whole weights cover all answers exactly equally.
+    The worth (z·v)² − ν·v of a column is largest at a vertex, and at the optimum z is a line and ν a
+    parabola in the score as far as was seen: so the answers at E are those within an interval of the
+    scores, or outside one. A test compares the values with those of the engine.
     """
+    shares, ratio = np.array(prior) / sum(prior), exp(epsilon)
+    order, answers = np.argsort(targets[0], kind="stable"), len(prior)
+    sets = {
+        tuple(sorted(chosen))
+        for low in range(answers)
+        for high in range(low + 1, answers + 1)
+        for chosen in (order[low:high].tolist(), [*order[:low].tolist(), *order[high:].tolist()])
+        if 0 < len(chosen) < answers
+    }
+    columns = np.array(
+        [[ratio if x in chosen else 1.0 for x in range(answers)] for chosen in sorted(sets)]
+    )
+    scaled = columns / (columns @ shares)[:, None]
+    found = least_variance(Listed(scaled, shares), targets, None, limits)
+    result: FloatArray = found.columns * found.theta[:, None]
+    return result
+
+
+def _uniform(columns: FloatArray) -> Cover | None:
+    """Return the sets of two-valued columns with whole weights, made exactly uniform by single answers."""
     weights: dict[int, int] = {}
-    for column in zip(*table.weights, strict=True):
-        low, high = min(column), max(column)
-        if high <= 2 * low and high - low < low >> 20:
-            continue  # a constant column gives no information
-        middle = (low + high) / 2
-        mask = sum(1 << x for x, w in enumerate(column) if w > middle)
-        weights[mask] = weights.get(mask, 0) + low * _SCALE // table.denominator
+    answers = columns.shape[1] if columns.ndim == 2 else 0
+    for column in columns:
+        low, high = column.min(), column.max()
+        if high - low < low * 1e-6:
+            continue  # a constant column tells nothing
+        mask = sum(1 << x for x in range(answers) if column[x] > (low + high) / 2)
+        weights[mask] = weights.get(mask, 0) + int(low * _SCALE)
     weights = {mask: weight for mask, weight in weights.items() if weight}
     coverage = [
-        sum(weight for mask, weight in weights.items() if mask >> x & 1)
-        for x in range(table.answers)
+        sum(weight for mask, weight in weights.items() if mask >> x & 1) for x in range(answers)
     ]
     for x, covered in enumerate(coverage):
         if covered < max(coverage):
             weights[1 << x] = weights.get(1 << x, 0) + max(coverage) - covered
     if not 2 <= len(weights) <= MOST_SETS:
         return None
-    return Cover(table.answers, None, tuple(sorted(weights.items())))
+    return Cover(answers, None, tuple(sorted(weights.items())))
