@@ -22,22 +22,42 @@ _MIN_BUDGET: Final = Decimal("0.01")
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 
 
-def new_draft(title: str, name: str, language: str, text: str, choices: Sequence[str]) -> Draft:
-    """Return a draft with one question, whose answer is protected by LDP at one nat."""
+def new_draft(
+    title: str,
+    name: str,
+    language: str,
+    text: str,
+    choices: Sequence[str],
+    *,
+    one_level: bool = False,
+) -> Draft:
+    """Return a draft with one question, whose answer is protected by LDP at one nat.
+
+    one_level : the questions are those of a form, which share the level.
+    """
     draft = {
         "name": name,
         "title": {language: title},
         "languages": [language],
         "budget": "1",
-        "blocks": [],
+        **({"form": {"questions": []}} if one_level else {"blocks": []}),
     }
     return add_question(draft, text, choices)
 
 
-def add_question(draft: Draft, text: str, choices: Sequence[str], *, public: bool = False) -> Draft:
-    """Return the draft with one more question: in a new block, or public and not randomised."""
+def add_question(
+    draft: Draft, text: str, choices: Sequence[str], *, public: bool = False, wanted: str = ""
+) -> Draft:
+    """Return the draft with one more question: in a new block, in its form, or public.
+
+    wanted : of a question of a form; a mean is of the numbers 0, 1, 2, … in the order of the choices.
+    """
     edited = copy.deepcopy(draft)
     question = _question(edited, text, choices)
+    if wanted and "form" in edited:
+        question["wanted"] = wanted
+    if question.get("wanted") == "mean":
+        question["scores"] = [str(i) for i in range(len(question["choices"]))]
     if public:
         edited.setdefault("strata", []).append(question)
         return edited
@@ -74,12 +94,31 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
     elif "form" in edited:
         edited["form"]["questions"] = in_form
         pairs = edited["form"].get("cross_tables", [])
-        edited["form"]["cross_tables"] = [pair for pair in pairs if question_id not in pair]
+        # A pair may name a box of the question.
+        names = {question["id"] for question in in_form}
+        edited["form"]["cross_tables"] = [
+            pair for pair in pairs if all(_asked(name, names) for name in pair)
+        ]
     return with_budget(edited)
 
 
 def _without(form: Draft, question_id: str) -> list[Draft]:
     return [question for question in form.get("questions", []) if question["id"] != question_id]
+
+
+def _asked(name: str, questions: set[str]) -> bool:
+    return name in questions or any(name.startswith(f"{question}-") for question in questions)
+
+
+def with_form_level(draft: Draft, epsilon: str) -> Draft:
+    """Return the draft with this level of its form, in nats; without blocks it is the budget."""
+    edited = copy.deepcopy(draft)
+    if edited.get("blocks"):
+        edited["form"]["epsilon"] = epsilon
+        return with_budget(edited)
+    edited["form"].pop("epsilon", None)
+    edited["budget"] = epsilon
+    return edited
 
 
 def block_of(draft: Draft, block_id: str) -> Draft:

@@ -101,12 +101,13 @@ def test_ids_are_made_of_what_can_be_read() -> None:
     assert editing.slug("Yes", ["yes", "yes-2"]) == "yes-3"
 
 
-def test_there_are_six_templates() -> None:
+def test_there_are_seven_templates() -> None:
     assert set(survey_templates.templates()) == {
         "attributes",
         "census",
         "customer",
         "health",
+        "questionnaire",
         "student",
         "workplace",
     }
@@ -115,7 +116,8 @@ def test_there_are_six_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["attributes", "census", "customer", "health", "student", "workplace"]
+    "name",
+    ["attributes", "census", "customer", "health", "questionnaire", "student", "workplace"],
 )
 def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     template_definition = parse_definition(survey_templates.template(name))

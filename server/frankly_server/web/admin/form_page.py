@@ -16,9 +16,10 @@ from frankly_server.web.admin.survey_page import OpenedSurvey, show
 
 
 def form_page(
-    services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None
-) -> Response:
-    """Render a tab for a form; `answers` are made up, for a trial report."""
+    services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None,
+    refused: InvalidInput | None = None,
+) -> Response:  # fmt: skip
+    """Render a tab for a form; `answers` are made up, for a trial report. refused : an edit's error."""
     values: dict[str, Any] = {"form": survey.definition.form, "given": answers or {}, "rehearsal": None,
                              "notes": (), "margins": (), "points": margin_points(None)}  # fmt: skip
     try:
@@ -28,9 +29,9 @@ def form_page(
             values["margins"] = _margins(document, values["points"])
         if answers is not None:
             values["rehearsal"] = rehearse(document, answers)
-    except InvalidInput as refused:
-        return show("form.html", survey, tab, refused, **values)
-    return show("form.html", survey, tab, **values)
+    except InvalidInput as fault:
+        refused = refused or fault
+    return show("form.html", survey, tab, refused, **values)
 
 
 def _margins(

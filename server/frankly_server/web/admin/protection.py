@@ -47,9 +47,19 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
             return survey.path(f"margins?block={field('block')}")
 
+        if not survey.definition.blocks:
+            return _change_form_level(services, survey)
         return attempt(
             act, lambda refused: _page(survey, asked_block(survey), request.form, refused)
         )
+
+
+def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
+    def act() -> str:
+        store(services, survey, editing.with_form_level(survey.draft, field("epsilon")))
+        return survey.path("margins")
+
+    return attempt(act, lambda refused: form_page(services, survey, "protection", refused=refused))
 
 
 def _page(

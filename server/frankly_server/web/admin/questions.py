@@ -63,7 +63,12 @@ def _first_draft() -> SurveyDefinition:
         return parse_definition(request.form.get("file", "").encode())
     title = field("title")
     draft = editing.new_draft(
-        title, editing.slug(title), field("language") or "en", field("question"), lines("choices")
+        title,
+        editing.slug(title),
+        field("language") or "en",
+        field("question"),
+        lines("choices"),
+        one_level=field("one_level") == "yes",
     )
     return parse_value(draft)
 
@@ -85,7 +90,11 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
                 services,
                 survey,
                 editing.add_question(
-                    survey.draft, field("question"), lines("choices"), public=public
+                    survey.draft,
+                    field("question"),
+                    lines("choices"),
+                    public=public,
+                    wanted=field("wanted"),
                 ),
             )
             return survey.path("questions")

@@ -106,3 +106,53 @@ def test_questions_of_a_form_can_be_added_and_removed(tmp_path: Path) -> None:
     unknown = send(owner, f"{path}/smoke/remove")
     assert unknown.status_code == 404
     office.services.close()
+
+
+def test_a_form_is_made_and_changed_without_a_file(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    owner = office.client("owner")
+    begun = {"how": "question", "title": "Mood", "language": "en", "one_level": "yes"}
+    made = send(owner, "/admin/surveys/new", question="Happy?", choices="No\nYes", **begun)
+    assert made.status_code in (302, 303), made.text
+    path = f"/admin/surveys/{_id(office, 'mood')}"
+    added = send(
+        owner, f"{path}/questions", question="Tired?", choices="No\nA bit\nVery", wanted="mean"
+    )
+    assert added.status_code in (302, 303), added.text
+    kept = send(owner, f"{path}/protection", epsilon="1.5")
+    assert kept.status_code in (302, 303), kept.text
+    definition = office.services.surveys.draft(_id(office, "mood"))
+    assert definition.form is not None
+    assert (definition.blocks, definition.form_epsilon) == ((), "1.5")
+    assert [(q.wanted, q.scores) for q in definition.form.questions] == [
+        ("shares", None),
+        ("mean", ("0", "1", "2")),
+    ]
+    refused = send(owner, f"{path}/protection", epsilon="much")
+    assert refused.status_code == 422
+    assert "epsilon" in refused.text or "number" in refused.text
+    assert 'value="1.5"' in refused.text
+    office.services.close()
+
+
+def test_a_question_with_boxes_is_shown_and_removed_with_its_pairs(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    file = HEAD.format("boxes", 2) + (
+        "form:\n  cross_tables: [[signs-pain, smoke]]\n  questions:\n"
+        "    - {id: smoke, type: yes-no, text: {en: smoke asked}}\n"
+        "    - {id: signs, type: multi, text: {en: signs asked}, no_answer: true,\n"
+        "       boxes: [{id: pain, label: {en: Pain}}, {id: fear, label: {en: Fear}}]}\n"
+    )
+    office.services.surveys.apply(parse_definition(file.encode()))
+    owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'boxes')}"
+    shown = owner.get(f"{path}/questions").text
+    assert "Any number of these can be ticked." in shown
+    tried = owner.get(f"{path}/try").text
+    assert 'name="q-signs-pain"' in tried
+    removed = send(owner, f"{path}/questions/signs/remove")
+    assert removed.status_code in (302, 303), removed.text
+    definition = office.services.surveys.draft(_id(office, "boxes"))
+    assert definition.form is not None
+    assert [question.id for question in definition.form.questions] == ["smoke"]
+    assert definition.form.cross_tables == ()
+    office.services.close()
