@@ -543,7 +543,12 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
         for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     ]
     surveys += [*PERMUTED, *reports.documents(17, 60)]
-    surveys += [asked(), asked(*SIGNS_ALWAYS), asked(AGE), survey(form(AGE), replace(form(*DRUGS), id="b"))]
+    surveys += [
+        asked(),
+        asked(*SIGNS_ALWAYS),
+        asked(AGE),
+        survey(form(AGE), replace(form(*DRUGS), id="b")),
+    ]
     surveys += [survey(form_block(form)) for form in (*FORMS, LARGE_FORMS["joint answers"])]
     surveys.append(survey(*(form_block(form, f"f{i}") for i, form in enumerate(FORMS[:5]))))
     keys = ("0123456789abcdef" * 4,)
