@@ -26,21 +26,25 @@ export class Field {
     this.name = box?.of ?? id;
     this.#strings = strings;
     this.#error.id = `error-${id}`;
-    // Public questions are plain, so a question has one note at most.
-    const notes = note ? [note] : box ? [strings.boxes] : ranges.length ? [strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])])] : [];
+    /** @type {(Node | string)[]} */
+    const notes = note ? [note] : []; // public questions are plain, so a question has one note at most
+    if (box) notes.push(strings.boxes);
+    if (ranges.length) notes.push(strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])]));
     const described = `${notes.length ? `note-${id} ` : ""}error-${id}`;
     const options = box
       ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./documents.js").Box} */ (one.box), language))
       : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", id, choice.id, choice, language));
     this.#inputs = options.map((label) => /** @type {HTMLInputElement} */ (label.firstChild));
+    const [{ from: least = 0 } = {}] = ranges;
     if (ranges.length) this.#number = /** @type {HTMLInputElement} */ (make("input", {
-      type: "number", part: "input", step: "1", min: String(ranges[0].from), required: !options.length, autocomplete: "off",
-      inputmode: Number(ranges[0].from) < 0 ? "text" : "numeric", // numeric keyboards may have no minus
+      type: "number", part: "input", step: "1", min: String(least), required: !options.length, autocomplete: "off",
+      inputmode: least < 0 ? "text" : "numeric", // numeric keyboards may have no minus
       "aria-labelledby": `legend-${id}`, "aria-describedby": described,
     }));
     const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
     this.node = make("fieldset", {
-      part: "question", id: `question-${id}`, role: box || this.#number ? "group" : "radiogroup", "aria-required": !box && !this.#number && "true", "aria-describedby": described,
+      part: "question", id: `question-${id}`, role: box || this.#number ? "group" : "radiogroup",
+      "aria-required": !box && !this.#number && "true", "aria-describedby": !this.#number && described,
     },
       make("legend", { part: "legend", id: `legend-${id}` }, (box ?? first).text[language]),
       ...(notes.length ? [make("p", { class: "note", id: `note-${id}` }, ...notes)] : []),
@@ -50,10 +54,11 @@ export class Field {
 
   /** Undo what excludes the input that has just changed, or is excluded by it. */
   #exclude(/** @type {HTMLInputElement} */ changed) {
-    const excludes = (/** @type {HTMLInputElement} */ input) => this.questions[this.#inputs.indexOf(input)].box?.role;
-    if (this.#number && changed !== this.#number) this.#number.value = "";
-    for (const input of this.#inputs)
-      if (changed === this.#number || (changed.type === "checkbox" && changed.checked && input !== changed && (excludes(input) || excludes(changed)))) input.checked = false;
+    const hasRole = (/** @type {HTMLInputElement} */ box) => this.questions[this.#inputs.indexOf(box)].box?.role;
+    if (changed === this.#number) for (const input of this.#inputs) input.checked = false;
+    else if (this.#number) this.#number.value = "";
+    else if (this.questions[0].box && changed.checked)
+      for (const box of this.#inputs) if (box !== changed && (hasRole(box) || hasRole(changed))) box.checked = false;
   }
 
   /** The person's answer, as `client.answer` takes it; undefined if there is none that is valid. @returns {string | number | string[] | undefined} */
