@@ -3,7 +3,7 @@
 import type { Client as Full, Options } from "./frankly.d.ts";
 
 export type {
-  Budget, Choices, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, ReportLevel, SecretLevel, Survey, Words,
+  Answers, Budget, Choice, ChoiceRole, Choices, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, ReportLevel, SecretLevel, Survey, Words,
 } from "./frankly.d.ts";
 export {
   AlreadyAnswered, BudgetExceeded, ClockError, DocumentRejected, Equivocation, FranklyError, InsecureTransport, InvalidInput,

@@ -8,7 +8,31 @@ export type Words = Record<string, string>;
 /** Question id → choice id. */
 export type Choices = Record<string, string>;
 
-export interface Question { id: string; text: Words; choices: { id: string; label: Words }[]; }
+/** Question id → choice id; a whole number, for a question that asks for one; or the ids of the ticked boxes. */
+export type Answers = Record<string, string | number | readonly string[]>;
+
+/** `no_answer`: prefers not to say. `not_applicable`: does not apply, or was not asked. */
+export type ChoiceRole = "no_answer" | "not_applicable";
+
+export interface Choice {
+  id: string;
+  label: Words;
+  role?: ChoiceRole;
+  /** Smallest number of its range, in a question that asks for a number. */
+  from?: number;
+  /** Its value on a scale, as decimal text. */
+  score?: string;
+}
+
+export interface Question {
+  id: string;
+  text: Words;
+  choices: Choice[];
+  /** The question is one box of the question `of`, which the person reads; its choices are no and yes. */
+  box?: { of: string; text: Words; label: Words; role?: ChoiceRole };
+  /** Asked only if the answer to an earlier question is one of these choices of it. */
+  ask_if?: { question: string; choices: string[] };
+}
 
 /** What became of an answer; `detail` as an error's. */
 export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
@@ -174,7 +198,7 @@ export class Client {
   budget(respondent?: string): Promise<Budget>;
   answered(respondent?: string): Promise<Receipt | null>;
   answer(
-    choices: Choices,
+    answers: Answers,
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
   ): Promise<Receipt>;
   flush(timeoutMs?: number): Promise<Receipt[]>;

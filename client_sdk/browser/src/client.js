@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The client: open a pinned link, verify, answer once (docs/browser.md). */
 
+import { settled } from "./answers.js";
 import { hex } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, describe, part } from "./errors.js";
+import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, describe, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -18,7 +19,7 @@ import { Transport } from "./transport.js";
  * @typedef {import("./documents.js").Question} Question
  * @typedef {import("./delivery.js").Receipt} Receipt
  * @typedef {import("./store.js").Sealed} Sealed
- * @typedef {Record<string, string>} Choices
+ * @typedef {import("./answers.js").Choices} Choices
  */
 
 const FIRST_RETRY = 2000, LONGEST_RETRY = 3_600_000;
@@ -119,10 +120,10 @@ export class Client {
     return budgetOf(this.policy, survey, this.#level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
   }
 
-  /** Randomise, seal and send one answer; the true `choices` are not stored anywhere. */
-  async answer(/** @type {Choices} */ choices, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
+  /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
+  async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
     const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;
-    const truth = checked(choices, this.questions), open = checked(strata, survey.strata);
+    const truth = settled(answers, this.questions), open = settled(strata, survey.strata);
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
     if (!before && (survey.token || token !== null)) await (await tokens()).checkToken(survey, token);
@@ -211,21 +212,6 @@ export class Client {
 }
 
 const tokens = () => part(() => import("./tokens.js"));
-
-/** Return a copy of the choices; throws UnknownChoice unless exactly `questions` are answered, each with one of its choices. @returns {Choices} */
-function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) {
-  const names = questions.map((q) => q.id);
-  if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "no_answers");
-  const copy = { ...given };
-  for (const { id, choices } of questions) {
-    const valid = choices.map((choice) => choice.id);
-    if (!Object.hasOwn(copy, id)) throw new UnknownChoice(id, valid, "no_answer");
-    if (typeof copy[id] !== "string") throw new UnknownChoice(id, valid, "answer_no_text");
-    if (!valid.includes(copy[id])) throw new UnknownChoice(id, valid, "no_choice");
-  }
-  if (Object.keys(copy).length !== names.length) throw new UnknownChoice(null, names, "no_question");
-  return copy;
-}
 
 /** Return the position of the true choice of every question. */
 const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>

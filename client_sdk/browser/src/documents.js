@@ -2,18 +2,22 @@
 /** `frankly.survey/2`: readers of its parts, in the order of the Python package (docs/protocol.md §3.2). */
 
 import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
+import { BOX_CHOICES, boxId, groupsOf } from "./answers.js";
 import { bytesOf, loads } from "./canonical.js";
 import { ClockError, DocumentRejected, UnsupportedDocument, part } from "./errors.js";
 import { KINDS as NUMBERED } from "./mechanisms.js";
 import { compare, rational } from "./rational.js";
-import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
+import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, matching, moment, object, optional, ratio } from "./schema.js";
 import { reject, requireDistinct, requireKeys, text, under, words } from "./schema.js";
 
 /**
  * @typedef {import("./audit.js").Claim} Claim
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {Record<string, string>} Words a text per language
- * @typedef {{id: string, text: Words, choices: {id: string, label: Words}[]}} Question
+ * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box` and `ask_if`
+ * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
+ * @typedef {{question: string, choices: string[]}} Rule
+ * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule}} Question
  * @typedef {number[][]} Table counts [s][x]; one row means that the answer itself is the secret, as does a diagonal, which is read so
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
  * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is that of everybody
@@ -33,11 +37,70 @@ const itself = (/** @type {string} */ name) => name;
 const counts = list(2, 256, integer());
 const level = optional(ratio());
 
-const question = object({
-  choices: list(2, 64, object({ id: identifier, label: words }), idOf),
+const role = matching(/^(no_answer|not_applicable)$/, "no_role");
+const score = matching(/^(?!-0$)-?(0|[1-9]\d{0,8})(\.\d{0,5}[1-9])?$/, "no_score");
+const questionParts = object({
   id: identifier,
   text: words,
+  choices: list(2, 64, object({ id: identifier, label: words }, [], { role, from: integer(-Number.MAX_SAFE_INTEGER), score })),
+}, [], {
+  box: object({ of: identifier, text: words, label: words }, [], { role }),
+  ask_if: object({ choices: list(1, 63, identifier, itself), question: identifier }),
 });
+
+const isPlain = (/** @type {Choice} */ choice) => Object.keys(choice).length === 2;
+
+/** Throw if two entries have the same role, if all have one, or if a rule skips the question and no entry stands for that. */
+function requireRoles(/** @type {{role?: string}[]} */ entries, /** @type {Rule | undefined} */ rule, /** @type {string} */ path) {
+  const roles = entries.flatMap(({ role }) => role ?? []);
+  requireDistinct(roles, path);
+  if (roles.length === entries.length) throw reject(path, "only_roles");
+  if (rule && !roles.includes("not_applicable")) throw reject(path, "no_skipped");
+}
+
+/** @returns {Question} */
+function question(/** @type {any} */ value, /** @type {string} */ path, /** @type {any} */ root) {
+  const read = questionParts(value, path, root), { id, box } = read, at = under(path, "choices");
+  /** @type {Choice[]} */
+  const choices = read.choices, answers = choices.filter((choice) => !choice.role);
+  requireDistinct(choices.map(idOf), at);
+  requireRoles(choices, undefined, at);
+  for (const name of ["from", "score"])
+    if (choices.some((choice) => name in choice !== (!choice.role && name in answers[0]))) throw reject(at, "not_all", name);
+  const lows = answers.flatMap(({ from }) => from ?? []);
+  if (lows.some((low, i) => low <= lows[i - 1])) throw reject(at, "order_of_ranges");
+  if (!box) return read;
+  if (choices.some((choice, i) => choice.id !== BOX_CHOICES[i] || !isPlain(choice))) throw reject(at, "box_choices");
+  if (!(id.startsWith(`${box.of}-`) && boxId(read))) throw reject(under(path, "id"), "box_id", box.of);
+  return read;
+}
+
+/** @returns {Question} */
+function publicQuestion(/** @type {any} */ value, /** @type {string} */ path, /** @type {any} */ root) {
+  const read = question(value, path, root);
+  if (read.box || read.ask_if || !read.choices.every(isPlain)) throw reject(path, "public_plain");
+  return read;
+}
+
+/** Throw unless boxes stand together and rules can be followed; `questions` are all that are randomised, in the document's order. */
+function requireRules(/** @type {Question[]} */ questions) {
+  /** @type {Map<string, string[]>} */
+  const earlier = new Map();
+  for (const { id, choices, box, ask_if: rule } of questions) {
+    if (rule && !rule.choices.every((choice) => earlier.get(rule.question)?.includes(choice))) throw reject(id, "no_earlier");
+    if (!box) requireRoles(choices, rule, id);
+    earlier.set(id, choices.map(idOf));
+  }
+  const names = new Set(earlier.keys());
+  for (const group of groupsOf(questions)) {
+    const { box, ask_if: rule } = group[0], alike = (/** @type {Question} */ one) => JSON.stringify([one.box?.text, one.ask_if]);
+    if (!box) continue;
+    if (names.has(box.of)) throw reject(box.of, "boxes_apart");
+    names.add(box.of);
+    if (group.some((one) => alike(one) !== alike(group[0]))) throw reject(box.of, "boxes_differ");
+    requireRoles(group.map((one) => /** @type {Box} */ (one.box)), rule, box.of);
+  }
+}
 
 /** Largest number of tables in one prior, one for each stratum. */
 const MAX_STRATA = 4096;
@@ -184,7 +247,7 @@ const survey = object({
   min_reports: integer(2),
   release_every: text(),
   release_step: integer(2),
-  strata: list(0, 8, question),
+  strata: list(0, 8, publicQuestion),
   blocks: list(1, 100, block),
   token: optional(token),
   type: any,
@@ -204,6 +267,7 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
   requireDistinct([...questionsOf(found), ...strata].map(idOf), "blocks");
+  requireRules(questionsOf(found));
   const cells = strata.reduce((/** @type {number} */ all, /** @type {Question} */ { choices }) => all * choices.length, 1);
   for (const { prior: known, path } of promisesOf(found))
     if (known && ![1, cells].includes(known.tables.length)) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);

@@ -6,23 +6,15 @@
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
 
+import { groupsOf } from "./answers.js";
 import { Client } from "./client.js";
 import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
 import { explain } from "./explain.js";
+import { Field, follow, make } from "./fields.js";
 import { percent } from "./shown.js";
 import { CSS } from "./styles.js";
 import { inWords } from "./texts.js";
 import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
-
-/** @typedef {import("./documents.js").Question} Question */
-
-/** Return an element with attributes and children; strings become text nodes, never HTML. */
-function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== false) made.setAttribute(name, value === true ? "" : value);
-  made.append(...children);
-  return made;
-}
 
 speak(inWords); // loaded at once, because without a network its texts could not be loaded
 
@@ -147,10 +139,12 @@ export class FranklySurvey extends HTMLElement {
     const isForm = survey.blocks[0]?.mechanism.kind === "agreement" && survey.blocks[0].questions.length > 1;
     if (told.blocks.length === 1)
       promise.append(make("p", {}, strings[isForm ? "learnsOne" : "learns"].replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
+    const fieldsOf = (/** @type {import("./documents.js").Question[]} */ questions, note = "") => groupsOf(questions).map((group) => new Field(group, language, strings, note));
+    const open = fieldsOf(survey.strata, strings.public), own = fieldsOf(client.questions);
+    follow(own);
     const form = make("form", { part: "form", novalidate: true },
       ...(survey.token ? [this.#invited(strings)] : []),
-      ...survey.strata.map((question) => this.#question(question, language, strings.public)),
-      ...client.questions.map((question) => this.#question(question, language, "")),
+      ...[...open, ...own].map(({ node }) => node),
       make("p", { class: "note", id: "final" }, strings.final),
       make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
@@ -158,9 +152,10 @@ export class FranklySurvey extends HTMLElement {
       make("div", { class: "words", lang: "en", dir: "ltr" }, ...isolated(told.words, survey, language)));
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
       ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
+    form.addEventListener("input", () => follow(own));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#submit(/** @type {HTMLFormElement} */ (form), strings);
+      this.#submit(/** @type {HTMLFormElement} */ (form), open, own, strings);
     });
   }
 
@@ -197,38 +192,22 @@ export class FranklySurvey extends HTMLElement {
     return [make("div", { class: "languages" }, make("label", { for: "language" }, strings.language), select)];
   }
 
-  #question(/** @type {Question} */ { id, text, choices }, /** @type {string} */ language, /** @type {string} */ note) {
-    const error = `error-${id}`, hint = `note-${id}`;
-    const described = note ? `${hint} ${error}` : error;
-    return make("fieldset", { part: "question", id: `question-${id}`, role: "radiogroup", "aria-required": "true", "aria-describedby": described },
-      make("legend", { part: "legend" }, text[language]),
-      ...(note ? [make("p", { class: "note", id: hint }, note)] : []),
-      ...choices.map((choice) => make("label", { class: "choice", part: "choice" },
-        make("input", { type: "radio", part: "input", name: id, value: choice.id, autocomplete: "off" }), make("span", {}, choice.label[language]))),
-      make("p", { class: "error", id: error, part: "error" }));
-  }
-
-  async #submit(/** @type {HTMLFormElement} */ form, /** @type {import("./words.js").Strings} */ strings) {
-    const client = /** @type {Client} */ (this.#client), given = new FormData(form);
-    const { strata, token: rule } = /** @type {import("./documents.js").Survey} */ (client.survey), all = [...strata, ...client.questions];
+  /** Send the answers, unless one is missing; `open` are the fields of public questions, `own` those of the others. */
+  async #submit(/** @type {HTMLFormElement} */ form, /** @type {Field[]} */ open, /** @type {Field[]} */ own, /** @type {import("./words.js").Strings} */ strings) {
+    const client = /** @type {Client} */ (this.#client), { token: rule } = /** @type {import("./documents.js").Survey} */ (client.survey);
     const field = /** @type {HTMLInputElement | null} */ (this.#root.getElementById("invitation"));
     const token = rule && (field?.value.trim() || this.token);
-    const missing = all.filter(({ id }) => !given.has(id));
-    for (const { id } of all) {
-      const wrong = missing.some((question) => question.id === id);
-      this.#root.getElementById(`error-${id}`)?.replaceChildren(wrong ? strings.missing : "");
-      this.#root.getElementById(`question-${id}`)?.setAttribute("aria-invalid", String(wrong));
-    }
+    const missing = [...open, ...own].filter(({ node, answer }) => !node.hidden && answer === undefined);
+    for (const field of [...open, ...own]) field.complain(missing.includes(field));
     this.#uninvited(rule && !token ? strings.uninvited : "");
     if (rule && !token) return;
-    if (missing.length)
-      return /** @type {HTMLElement | null} */ (this.#root.querySelector(`#question-${escaped(missing[0].id)} input`))?.focus();
+    if (missing.length) return missing[0].focus();
     const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
     button.disabled = true;
     button.textContent = strings.sending;
-    const pick = (/** @type {Question[]} */ questions) => Object.fromEntries(questions.map(({ id }) => [id, String(given.get(id))]));
+    const pick = (/** @type {Field[]} */ fields) => Object.fromEntries(fields.filter(({ node }) => !node.hidden).map(({ name, answer }) => [name, /** @type {any} */ (answer)]));
     try {
-      this.#finish(await client.answer(pick(client.questions), { strata: pick(strata), token }), false);
+      this.#finish(await client.answer(pick(own), { strata: pick(open), token }), false);
     } catch (error) {
       if (error instanceof AlreadyAnswered) this.#finish(error.receipt, true);
       else if (rule && error instanceof FranklyError && error.code === "token_invalid") { // nothing was drawn
@@ -276,12 +255,10 @@ export class FranklySurvey extends HTMLElement {
 /** Return the explanation with the survey's own words isolated: in English sentences, Arabic words would change places. */
 function isolated(/** @type {string} */ words, /** @type {import("./documents.js").Survey} */ survey, /** @type {string} */ language) {
   const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)];
-  const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices }) => [text, ...choices.map((choice) => choice.label)])];
+  const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices, box }) => [text, ...choices.map((choice) => choice.label), ...(box ? [box.text, box.label] : [])])];
   if (directionOf(language) === "ltr") return [words];
   const known = texts.map((text) => text[language].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).sort((a, b) => b.length - a.length);
   return words.split(new RegExp(`(?<!\\p{L})(${known.join("|")})(?!\\p{L})`, "u")).map((part, i) => (i % 2 ? make("bdi", { lang: language }, part) : part));
 }
-
-const escaped = (/** @type {string} */ id) => globalThis.CSS.escape(id);
 
 if (!customElements.get("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Explanation of a survey (step 11), in exactly the words of the Python SDK. */
 
+import { asksNumber, groupsOf } from "./answers.js";
 import { reportLength, textOfReport } from "./documents.js";
 import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
@@ -47,14 +48,28 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
   const { mechanism: m, questions } = block;
   const [guess, blind] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers)], same = sameOf(m);
   const words = [
-    ...questions.map((q) => `${q.text[language]} (${q.choices.map((c) => c.label[language]).join(" / ")})`),
+    ...asked(questions, language),
     ...chances(block, same, language),
     m.kind === "agreement" && m.choices.length > 1
       ? `A guess at one of these answers from this alone is right at most ${percent(guess)} of the time, where a blind guess is right ${percent(blind)}, if all answers are equally common.`
       : `A guess from this alone is right ${percent(guess)} of the time; a blind guess, ${percent(blind)}, if all answers are equally common.`,
     ...blockPromises(block, hasStrata),
   ];
-  return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
+  return { block: block.id, questions: [...new Set(questions.map((q) => (q.box ?? q).text[language]))], same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
+}
+
+/** Return every question with its possible answers; a question with boxes once, with all of them. @returns {string[]} */
+function asked(/** @type {import("./documents.js").Question[]} */ questions, /** @type {string} */ language) {
+  const labels = (/** @type {{label: import("./documents.js").Words}[]} */ entries) => entries.map(({ label }) => label[language]).join(" / ");
+  return [
+    ...groupsOf(questions).map((group) => {
+      const [first] = group;
+      if (first.box) return `${first.box.text[language]} (any of: ${labels(group.flatMap(({ box }) => box ?? []))})`;
+      return `${first.text[language]} (${asksNumber(first) ? "a number, of which only the range is used: " : ""}${labels(first.choices)})`;
+    }),
+    ...(questions.some((q) => q.ask_if) ? ["Your device skips questions that an earlier answer rules out. It answers them with the choice " +
+      "made for that, randomised like any other answer: the report does not show what you were asked."] : []),
+  ];
 }
 
 /** Return the smallest and the largest chance on the diagonal; null unless the diagonal is the strict maximum of every column. @returns {[Rational, Rational] | null} */

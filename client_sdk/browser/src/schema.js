@@ -21,20 +21,26 @@ export const under = (/** @type {string} */ path, /** @type {string} */ name) =>
 
 const isObject = (/** @type {any} */ value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** Throw unless the value is an object with exactly these keys. */
-export function requireKeys(/** @type {any} */ value, /** @type {string} */ path, /** @type {string[]} */ keys) {
+/** Throw unless the value is an object with exactly these keys; those in `perhaps` may be left out. */
+export function requireKeys(/** @type {any} */ value, /** @type {string} */ path, /** @type {string[]} */ keys, /** @type {string[]} */ perhaps = []) {
   if (!isObject(value)) throw reject(path, "no_object");
   const found = Object.keys(value);
-  const wrong = [...found.filter((key) => !keys.includes(key)), ...keys.filter((key) => !found.includes(key))].sort()[0];
+  const wrong = [...found.filter((key) => !keys.includes(key) && !perhaps.includes(key)), ...keys.filter((key) => !found.includes(key))].sort()[0];
   if (wrong !== undefined) throw reject(under(path, wrong), found.includes(wrong) ? "unknown_field" : "missing_field");
 }
 
-/** Return a reader of an object with these parts, read in this order; `more` names keys that other readers read. @returns {Read<any>} */
-export const object = (/** @type {Record<string, Read<any>>} */ parts, /** @type {string[]} */ more = []) => (value, path, root) => {
-  requireKeys(value, path, [...Object.keys(parts), ...more]);
+/**
+ * Return a reader of an object with these parts, read in this order; `more` names keys that other readers read. The parts in
+ * `perhaps` are read last and may be left out. @returns {Read<any>}
+ */
+export const object = (
+  /** @type {Record<string, Read<any>>} */ parts, /** @type {string[]} */ more = [], /** @type {Record<string, Read<any>>} */ perhaps = {},
+) => (value, path, root) => {
+  requireKeys(value, path, [...Object.keys(parts), ...more], Object.keys(perhaps));
   /** @type {Record<string, any>} */
   const read = {};
-  for (const [name, part] of Object.entries(parts)) read[name] = part(value[name], under(path, name), root ?? read, value, path);
+  for (const [name, part] of Object.entries({ ...parts, ...perhaps }))
+    if (Object.hasOwn(value, name)) read[name] = part(value[name], under(path, name), root ?? read, value, path);
   return read;
 };
 
@@ -99,7 +105,7 @@ export const words = (value, path, root) => {
 };
 
 /** Return a reader of a text that matches the pattern. @returns {Read<string>} */
-const matching = (/** @type {RegExp} */ pattern, /** @type {string} */ key) => (value, path) => {
+export const matching = (/** @type {RegExp} */ pattern, /** @type {string} */ key) => (value, path) => {
   if (typeof value !== "string" || !pattern.test(value)) throw reject(path, key);
   return value;
 };

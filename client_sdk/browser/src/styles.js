@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The element's style, as a constructed style sheet, so that a strict CSP without inline styles suffices. Pages can change it by parts and variables. */
+/**
+ * The element's style, as a constructed style sheet, so that a strict CSP without inline styles suffices. Pages can change it by parts and
+ * variables. The points of a scale stand in one row from 30em on: then their basis is negative, so that they share the row; otherwise it is larger than the row.
+ */
 
 export const CSS = `
 :host { --accent: var(--frankly-accent, light-dark(#0b5c6b, #7fd3e2)); --on-accent: var(--frankly-on-accent, light-dark(#fff, #06232a));
@@ -19,15 +22,19 @@ fieldset[aria-invalid="true"] { border-color: var(--wrong); }
 .choice { display: flex; gap: .75em; align-items: center; min-block-size: 2.75em; padding: .25em .4em; border-radius: 6px; cursor: pointer; }
 .choice:hover { background: var(--soft); }
 input { inline-size: 1.25em; block-size: 1.25em; margin: 0; flex: none; accent-color: var(--accent); }
+.scale { display: flex; flex-wrap: wrap; }
+.scale .choice { flex: 1 1 calc((30em - 100%) * 999); gap: .5em; overflow-wrap: break-word; }
+.scale .role { flex-basis: 100%; }
 .error { color: var(--wrong); font-weight: 600; margin: .25em 0 0; }
 .error:empty { display: none; }
 .note { font-size: .9em; margin: 0 0 .3em; }
 button { font: inherit; font-weight: 600; background: var(--accent); color: var(--on-accent); border: 0; border-radius: 8px; padding: .8em 1.4em; min-block-size: 2.75em; cursor: pointer; }
 button[disabled] { opacity: .6; cursor: progress; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-select, [type="text"] { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }
-[type="text"] { inline-size: 100%; block-size: auto; margin: .25em 0; }
-[type="text"][aria-invalid="true"] { border-color: var(--wrong); }
+select, [type="text"], [type="number"] { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }
+[type="text"], [type="number"] { inline-size: 100%; block-size: auto; margin: .25em 0; }
+[type="number"] { inline-size: 9em; }
+[type="text"][aria-invalid="true"], [type="number"][aria-invalid="true"] { border-color: var(--wrong); }
 .invitation { margin: 0 0 1.25em; }
 .invitation label { font-weight: 600; }
 .languages { display: flex; gap: .6em; align-items: center; flex-wrap: wrap; margin: 0 0 1em; }

@@ -22,10 +22,10 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as stated in docs/browser.md. A larger bundle has to be argued for.
 LIMITS = {
-    "core": 19_700,
-    "core and all that a survey may ask for": 31_100,
-    "index": 30_100,
-    "element": 34_900,
+    "core": 20_800,
+    "core and all that a survey may ask for": 32_100,
+    "index": 31_800,
+    "element": 37_600,
 }
 LATER = {
     f"{name}.js"

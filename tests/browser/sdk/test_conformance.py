@@ -17,13 +17,14 @@ from playwright.sync_api import Browser
 from tests.browser.sdk.conformance import Device, contexts_of
 from tests.browser.sdk.conformance import run as command_of
 from tests.browser.sdk.wire import FOLDERS
-from tests.conformance import driver, test_answers, test_trust
+from tests.conformance import driver, test_answers, test_trust, test_ways
 from tests.conformance.conftest import Install
 from tests.conformance.site import serving
+from tests.frankly_protocol.asked import SETTLED
 
 HERE = Path(__file__).resolve().parent
 FEW = "a_log_only_grows or lost_receipt or at_the_same_time"
-SUITE = ("tests/conformance/test_trust.py", "tests/conformance/test_answers.py")
+SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers", "ways"))
 
 
 @pytest.fixture(params=FOLDERS)
@@ -96,6 +97,9 @@ def test_some_cases_of_the_suite_without_processes(
         test_answers.test_a_lost_receipt_leaves_one_report,
         test_trust.test_8_a_log_only_grows,
         test_trust.test_10_what_was_answered_before_counts,
+        lambda install: test_ways.test_the_draw_is_that_of_the_choices_the_answers_stand_for(
+            install, *SETTLED[0]
+        ),
         lambda _: test_answers.test_bad_input_is_refused_by_name(run, "init", "[]", "json_invalid"),
     ]
     for i, case in enumerate(cases if sdk == "src" else [cases[0], cases[3]]):
@@ -104,7 +108,7 @@ def test_some_cases_of_the_suite_without_processes(
 
 
 def test_the_browser_sdk_conforms(root: Path, command: str, full: bool) -> None:
-    """By commands; a few cases of both files by default, every one with --full."""
+    """By commands; a few cases by default, every one with --full."""
     printed = suite(root, command, *(["--full"] if full else ["-k", FEW]))
     assert " passed" in printed
     assert "skipped" not in printed

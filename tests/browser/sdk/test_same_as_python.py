@@ -44,6 +44,7 @@ from playwright.sync_api import Page
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol import test_documents, test_every_kind, test_limits
+from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, asked, form
 from tests.frankly_protocol.audit.test_work import LARGE_FORMS
 from tests.frankly_protocol.audit.worlds import agreement as random_form
 from tests.frankly_protocol.every_kind import below, documents, form_block
@@ -528,6 +529,7 @@ def test_every_draw_of_every_other_kind_gives_pythons_symbol(
 
 
 EXPLAIN = program("explain")
+SIGNS_ALWAYS = [replace(box, ask_if=None) for box in SIGNS]
 
 
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
@@ -541,6 +543,12 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
         for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     ]
     surveys += [*PERMUTED, *reports.documents(17, 60)]
+    surveys += [
+        asked(),
+        asked(*SIGNS_ALWAYS),
+        asked(AGE),
+        survey(form(AGE), replace(form(*DRUGS), id="b")),
+    ]
     surveys += [survey(form_block(form)) for form in (*FORMS, LARGE_FORMS["joint answers"])]
     surveys.append(survey(*(form_block(form, f"f{i}") for i, form in enumerate(FORMS[:5]))))
     keys = ("0123456789abcdef" * 4,)

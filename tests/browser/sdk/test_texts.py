@@ -51,7 +51,9 @@ def test_every_key_has_a_text(page: Page) -> None:
           values.cap = [null, null, ...figures];
           values.composition = ["one_prior_counts", "a", ...figures];
           values.unknown_name = ["kind"];
-          for (const key of ["no_answers", "answer_no_text", "no_choice", "no_question"]) values[key] = [["a", "b"]];
+          const refusals = ["no_answers", "answer_no_text", "answer_no_number", "no_choice", "no_question",
+            "below_ranges", "no_box_list", "no_box", "boxes_twice", "box_beside_others"];
+          for (const key of refusals) values[key] = [["a", "b"]];
           return keys.map((key) => inWords([key, ...(values[key] ?? [1, 2, 3, 4, 5])]));
         }""",
         sorted(KEYS),

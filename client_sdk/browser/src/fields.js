@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Fields of the element's form: one for each question as the person reads it, in every way of answering (spec 3.5). */
+
+import { asksNumber, boxId, ofNumber, skipped, ticked } from "./answers.js";
+
+/** @typedef {import("./documents.js").Question} Question */
+
+/** Return an element with attributes and children; strings become text nodes, never HTML. */
+export function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== false) made.setAttribute(name, value === true ? "" : value);
+  made.append(...children);
+  return made;
+}
+
+export class Field {
+  #error = make("p", { class: "error", part: "error" });
+  /** @type {HTMLInputElement[]} */ #inputs;
+  /** @type {HTMLInputElement | undefined} */ #number;
+  #strings;
+
+  /** `questions` is one question or the boxes of one; `note` is shown below its text. */
+  constructor(/** @type {Question[]} */ questions, /** @type {string} */ language, /** @type {import("./words.js").Strings} */ strings, note = "") {
+    const [first] = questions, { id, choices, box } = first, ranges = choices.filter(({ from }) => from !== undefined);
+    this.questions = questions;
+    this.name = box?.of ?? id;
+    this.#strings = strings;
+    this.#error.id = `error-${id}`;
+    /** @type {(Node | string)[]} */
+    const notes = note ? [note] : []; // public questions are plain, so a question has one note at most
+    if (box) notes.push(strings.boxes);
+    if (ranges.length) notes.push(strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])]));
+    const described = `${notes.length ? `note-${id} ` : ""}error-${id}`;
+    const options = box
+      ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./documents.js").Box} */ (one.box), language))
+      : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", id, choice.id, choice, language));
+    this.#inputs = options.map((label) => /** @type {HTMLInputElement} */ (label.firstChild));
+    const [{ from: least = 0 } = {}] = ranges;
+    if (ranges.length) this.#number = /** @type {HTMLInputElement} */ (make("input", {
+      type: "number", part: "input", step: "1", min: String(least), required: !options.length, autocomplete: "off",
+      inputmode: least < 0 ? "text" : "numeric", // numeric keyboards may have no minus
+      "aria-labelledby": `legend-${id}`, "aria-describedby": described,
+    }));
+    const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
+    this.node = make("fieldset", {
+      part: "question", id: `question-${id}`, role: box || this.#number ? "group" : "radiogroup",
+      "aria-required": !box && !this.#number && "true", "aria-describedby": !this.#number && described,
+    },
+      make("legend", { part: "legend", id: `legend-${id}` }, (box ?? first).text[language]),
+      ...(notes.length ? [make("p", { class: "note", id: `note-${id}` }, ...notes)] : []),
+      ...(this.#number ? [this.#number] : []), ...(isScale ? [make("div", { class: "scale" }, ...options)] : options), this.#error);
+    this.node.addEventListener("input", ({ target }) => this.#exclude(/** @type {HTMLInputElement} */ (target)));
+  }
+
+  /** Undo what excludes the input that has just changed, or is excluded by it. */
+  #exclude(/** @type {HTMLInputElement} */ changed) {
+    const hasRole = (/** @type {HTMLInputElement} */ box) => this.questions[this.#inputs.indexOf(box)].box?.role;
+    if (changed === this.#number) for (const input of this.#inputs) input.checked = false;
+    else if (this.#number) this.#number.value = "";
+    else if (this.questions[0].box && changed.checked)
+      for (const box of this.#inputs) if (box !== changed && (hasRole(box) || hasRole(changed))) box.checked = false;
+  }
+
+  /** The person's answer, as `client.answer` takes it; undefined if there is none that is valid. @returns {string | number | string[] | undefined} */
+  get answer() {
+    const values = this.#inputs.filter(({ checked }) => checked).map(({ value }) => value), [first] = this.questions;
+    if (first.box) return values;
+    const number = this.#number?.valueAsNumber;
+    return ofNumber(first, number) ? number : values[0];
+  }
+
+  /** Return the choice of one of the field's questions; undefined if it has no answer. */
+  choiceOf(/** @type {Question} */ question) {
+    const { answer } = this;
+    if (Array.isArray(answer)) return ticked(answer.includes(boxId(question)));
+    return typeof answer === "number" ? ofNumber(question, answer) : answer;
+  }
+
+  /** Show what is wrong with the answer, or remove what was shown. */
+  complain(/** @type {boolean} */ isWrong) {
+    const { missing, number } = this.#strings, { value = "", validity, min = "" } = this.#number ?? {};
+    this.#error.replaceChildren(!isWrong ? "" : value || validity?.badInput ? number.replace("{least}", min) : missing);
+    if (!this.questions[0].box) (this.#number ?? this.node).setAttribute("aria-invalid", String(isWrong));
+  }
+
+  focus() {
+    (this.#number ?? this.#inputs[0]).focus();
+  }
+}
+
+function option(/** @type {string} */ type, /** @type {string} */ name, /** @type {string} */ value, /** @type {{label: import("./documents.js").Words, role?: string}} */ { label, role }, /** @type {string} */ language) {
+  return make("label", { class: role ? "choice role" : "choice", part: "choice" },
+    make("input", { type, part: "input", name, value, autocomplete: "off" }), make("span", {}, label[language]));
+}
+
+/** Hide the fields that a rule skips, and show the others. A question without an answer has no choice that a rule could ask for. */
+export function follow(/** @type {Field[]} */ fields) {
+  /** @type {Record<string, string | undefined>} */
+  const chosen = {};
+  for (const field of fields)
+    for (const question of field.questions) {
+      const instead = skipped(question, chosen);
+      field.node.hidden = instead !== undefined;
+      chosen[question.id] = instead ?? field.choiceOf(question);
+    }
+}

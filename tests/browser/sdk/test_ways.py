@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways of answering (spec 3.5): the browser SDK reads, settles and refuses what the Python SDK does."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.questions import Question
+from frankly_sdk import UnknownChoice
+from frankly_sdk.answer import Answer
+from playwright.sync_api import Page
+
+from tests.browser.sdk.test_same_as_python import judged_by_browser, mutate_at, places, verdict
+from tests.browser.sdk.wire import Wire
+from tests.frankly_protocol.asked import (
+    AGE,
+    DRUGS,
+    FAULTS,
+    QUESTIONS,
+    SETTLED,
+    SIGNS,
+    UNSETTLED,
+    asked,
+    form,
+)
+from tests.frankly_protocol.samples import NOW, question, sealed, survey
+from tests.frankly_protocol.test_questions import OTHERS
+
+ASKED = asked()
+Verdict = list[str | None] | None
+SETTLE = """async ({payload, given}) => {
+  const [{bytesOf, digestOf}, {questionsOf, readSurvey}, {settled}, {describe, speak}, {inWords}] = await Promise.all(
+    ["canonical", "documents", "answers", "errors", "texts"].map((name) => import(`/sdk/${name}.js`)));
+  speak(inWords);
+  const bytes = bytesOf(payload), questions = questionsOf(await readSurvey(bytes, await digestOf(bytes)));
+  return given.map((one) => {
+    try {
+      const chosen = settled(one, questions);
+      return {chosen, again: settled(chosen, questions)};
+    } catch (error) {
+      return {code: error.code ?? String(error), field: error.field, valid: error.valid, message: error.message};
+    }
+  });
+}"""
+
+
+def settle(page: Page, given: list[Any]) -> list[dict[str, Any]]:
+    """Settle each of these answers to the survey that asks in every way, in the browser."""
+    answers: list[dict[str, Any]] = page.evaluate(
+        SETTLE, {"payload": ASKED.payload().decode(), "given": given}
+    )
+    return answers
+
+
+def test_what_python_refuses_in_a_document_is_refused_by_the_same_field(page: Page) -> None:
+    payloads = [ASKED.payload()]
+    for edit, _ in FAULTS:
+        body = json.loads(ASKED.payload())
+        edit(body)
+        payloads.append(canonical.dumps(body))
+    envelopes = [sealed(payload) for payload in payloads]
+    expected: list[Verdict] = [None, *(["document_schema", field] for _, field in FAULTS)]
+    assert [verdict(envelope) for envelope in envelopes] == expected
+    assert judged_by_browser(page, envelopes) == expected
+
+
+def with_questions(*questions: Question) -> dict[str, Any]:
+    """The body of a survey of these questions, of two choices each, whether they fit together or not."""
+    plain = (question(f"q{i}", "no", "yes") for i in range(len(questions)))
+    body: dict[str, Any] = json.loads(survey(form(*plain)).payload())
+    body["blocks"][0]["questions"] = [one.to_json() for one in questions]
+    return body
+
+
+def test_boxes_stand_together_and_public_questions_are_plain(page: Page) -> None:
+    bodies = [with_questions(*questions) for questions, _ in OTHERS]
+    expected: list[Verdict] = [["document_schema", field] for _, field in OTHERS]
+    for public in (AGE, DRUGS[0], QUESTIONS[2], SIGNS[0]):
+        body = json.loads(ASKED.payload())
+        body["strata"] = [json.loads(json.dumps(public.to_json()).replace("drugs", "other"))]
+        bodies.append(body)
+        expected.append(["document_schema", "strata[0]"])
+    envelopes = [sealed(canonical.dumps(body)) for body in bodies]
+    assert [verdict(envelope) for envelope in envelopes] == expected
+    assert judged_by_browser(page, envelopes) == expected
+
+
+SWAPS = (
+    "no_answer", "not_applicable", "yes", "no", "work", "stress", "signs", "drugs", "signs-pain", "signs-sleep",
+    "signs-", "1", "-1", "0.5", "-0", "1.50", "-0.000001", "1234567890", ".5",
+    -1, 0, 18, 60, 2**53 - 1, 1 - 2**53, -(2**53), True, None,
+)  # fmt: skip
+
+
+def bent(random: Random) -> bytes:
+    """The survey that asks in every way, with one or two of its questions changed."""
+    body = json.loads(ASKED.payload())
+    questions = body["blocks"][0]["questions"]
+    for _ in range(random.choice([1, 1, 2])):
+        *path, last = random.choice([place for place in places(questions) if place])
+        parent: Any = questions
+        for key in path:
+            parent = parent[key]
+        if random.random() < 0.5:
+            parent[last] = random.choice(SWAPS)
+        elif random.random() < 0.3:
+            parent[last] = json.loads(
+                json.dumps(random.choice(random.choice(places_of(questions))))
+            )
+        else:
+            mutate_at(parent, last, random)
+    try:
+        return canonical.dumps(body)
+    except Exception:  # noqa: BLE001 - numbers and texts that canonical JSON cannot write
+        return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def places_of(questions: list[Any]) -> tuple[list[Any], ...]:
+    """Parts of questions that another question could have: roles, rules, boxes, choices."""
+    return (
+        questions,
+        [one["ask_if"] for one in questions if "ask_if" in one],
+        [one["box"] for one in questions if "box" in one],
+        [choice for one in questions for choice in one["choices"]],
+    )
+
+
+def test_bent_questions_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
+    random = Random(21)
+    envelopes = [sealed(bent(random)) for _ in range(10_000 if full else 500)]
+    expected = [verdict(envelope) for envelope in envelopes]
+    fields = {one[1] for one in expected if one}
+    assert None in expected
+    assert len(fields) > 50
+    assert {"signs", "stress"} <= fields
+    by_browser = judged_by_browser(page, envelopes)
+    pairs = zip(envelopes, expected, by_browser, strict=True)
+    assert [pair[1:] for pair in pairs if pair[1] != pair[2]] == []
+
+
+def test_answers_are_settled_as_in_python(page: Page) -> None:
+    for (_, choices), settled in zip(
+        SETTLED, settle(page, [one for one, _ in SETTLED]), strict=True
+    ):
+        expected = dict(zip((one.id for one in QUESTIONS), choices, strict=True))
+        assert settled == {"chosen": expected, "again": expected}
+
+
+def test_what_cannot_be_settled_is_refused_as_in_python_and_not_repeated(page: Page) -> None:
+    refused = settle(page, [given for given, _ in UNSETTLED])
+    for (given, field), error in zip(UNSETTLED, refused, strict=True):
+        python = Answer(given).settled(ASKED.questions)
+        assert isinstance(python, UnknownChoice)
+        assert (error["code"], error["field"]) == (python.code, field)
+        assert tuple(error["valid"]) == tuple(python.valid)
+        assert "canary" not in error["message"]
+        assert "44" not in error["message"]
+
+
+def test_random_answers_are_settled_as_in_python(page: Page, full: bool) -> None:
+    random = Random(22)
+    values: list[Any] = [
+        18,
+        29,
+        30,
+        17,
+        "young",
+        "silent",
+        "no",
+        "yes",
+        "calm",
+        "mixed",
+        "hard",
+        "none",
+        [],
+        ["sleep"],
+    ]
+    values += [
+        ["pain", "sleep"],
+        ["untold"],
+        ["untold", "pain"],
+        ["skipped"],
+        ["beer"],
+        ["weed", "beer"],
+        "sleep",
+        {},
+    ]
+    names = ["age", "work", "stress", "signs", "drugs", *(one.id for one in (*SIGNS, *DRUGS))]
+    fitting = {
+        "age": values[:6], "work": values[6:8], "stress": values[8:12], "signs": values[12:18], "drugs": [[], ["beer"]],
+    }  # fmt: skip
+    given = []
+    for _ in range(5000 if full else 500):
+        one = {name: random.choice(fitting[name]) for name in fitting}
+        for _ in range(random.choice([0, 0, 1, 2])):
+            one[random.choice(names)] = random.choice(values)
+        if random.random() < 0.2:
+            del one[random.choice(list(one))]
+        given.append(one)
+    accepted = 0
+    for one, settled in zip(given, settle(page, given), strict=True):
+        python = Answer(one).settled(ASKED.questions)
+        if isinstance(python, UnknownChoice):
+            assert settled.get("field", "") == python.field, one
+        else:
+            accepted += 1
+            assert settled["chosen"] == python.revealed(), one
+    assert 0.3 < accepted / len(given) < 0.9
+
+
+def test_every_way_of_answering_gives_reports_of_one_length(page: Page, wire: Wire) -> None:
+    link = wire.publish(ASKED)
+    code = """async ([link, at, given]) => {
+      const {Client} = await import("/sdk/index.js"), codes = [];
+      for (const [i, answers] of given.entries()) {
+        const client = await Client.open(link, {now: () => at, store: `ways-${i}`, spreadMs: 0});
+        codes.push((await client.answer(answers)).code);
+        client.close();
+      }
+      return codes;
+    }"""
+    given = [one for one, _ in SETTLED]
+    codes = page.evaluate(code, [link, NOW.timestamp() * 1000, given])
+    assert set(codes) == {"accepted"}
+    assert len(wire.stored) == len(SETTLED)
+    assert {len(body) for body in wire.posted} == {wire.documents["ab" * 16].report_length}
+
+
+@pytest.mark.parametrize("given", [None, "age", 3])
+def test_answers_are_an_object(page: Page, given: Any) -> None:
+    (error,) = settle(page, [given])
+    assert (error["code"], error["field"]) == ("unknown_choice", None)

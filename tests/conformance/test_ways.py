@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways of answering (spec 3.5): boxes, numbers and rules are settled on the device, then drawn as plain choices are."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.conformance.conftest import Install
+from tests.conformance.test_answers import BAD_INPUT, INTEGRITY
+from tests.frankly_protocol.asked import FAULTS, QUESTIONS, SETTLED, UNSETTLED, form
+from tests.frankly_protocol.samples import sealed
+
+
+@pytest.mark.parametrize(("given", "choices"), SETTLED)
+def test_the_draw_is_that_of_the_choices_the_answers_stand_for(
+    install: Install, given: dict[str, Any], choices: tuple[str, ...]
+) -> None:
+    random, bits = Random(31), []
+
+    def read(size: int) -> int:
+        value = random.getrandbits(size)
+        bits.append([size, f"{value:x}"])
+        return value
+
+    block = form(*QUESTIONS)
+    document = install.site.show(install.site.make(block))
+    chosen = dict(zip((one.id for one in QUESTIONS), choices, strict=True))
+    symbol = block.mechanism.sample(block.truth(chosen), read)  # type: ignore[arg-type]
+    read(128)  # the report's id
+    install.init()
+    assert install.answer(given, bits=bits).body == {"status": "sent", "code": "accepted"}
+    (sent,) = install.site.posted
+    assert json.loads(sent)["y"] == [block.mechanism.symbol_json(symbol)]  # type: ignore[arg-type]
+    assert len(sent) == document.report_length
+
+
+# The commands refuse fractions in their input themselves.
+WHOLE = [case for case in UNSETTLED if not any(type(value) is float for value in case[0].values())]
+
+
+@pytest.mark.parametrize(("given", "field"), WHOLE)
+def test_answers_that_stand_for_no_choices_are_refused_by_question(
+    install: Install, given: dict[str, Any], field: str | None
+) -> None:
+    install.site.show(install.site.make(form(*QUESTIONS)))
+    install.init()
+    outcome = install.answer(given)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, "unknown_choice")
+    assert outcome.body.get("field") == field
+    assert "canary" not in outcome.text
+    assert install.site.posted == []
+
+
+def test_a_rule_that_cannot_be_followed_is_refused_by_field(install: Install) -> None:
+    for edit, field in FAULTS[::6]:
+        body = json.loads(install.site.make(form(*QUESTIONS)).payload())
+        edit(body)
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        install.site.envelope = sealed(text.encode())
+        install.init(pin=False, allow_unpinned=True)
+        outcome = install.refresh()
+        assert (outcome.status, outcome.code) == (INTEGRITY, "document_schema")
+        assert outcome.body["field"] == field
