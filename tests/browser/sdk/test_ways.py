@@ -28,6 +28,7 @@ from tests.frankly_protocol.asked import (
     form,
 )
 from tests.frankly_protocol.samples import NOW, question, sealed, survey
+from tests.frankly_protocol.test_documents import put
 from tests.frankly_protocol.test_questions import OTHERS
 
 ASKED = asked()
@@ -66,6 +67,31 @@ def test_what_python_refuses_in_a_document_is_refused_by_the_same_field(page: Pa
     expected: list[Verdict] = [None]
     expected += [["document_schema", field] for _, field in FAULTS]
     assert [verdict(envelope) for envelope in envelopes] == expected
+    assert judged_by_browser(page, envelopes) == expected
+
+
+NAMES = [f"c{i}" for i in range(64)]
+AGE_AT, STRESS_AT = "blocks.0.questions.0.choices.", "blocks.0.questions.2."
+EDGES: list[tuple[str, Any, Any]] = [
+    (STRESS_AT + "ask_if.choices", NAMES[:63], NAMES),
+    (AGE_AT + "0.from", 1 - 2**53, -(2**53)),
+    (AGE_AT + "2.from", 2**53 - 1, 31.0),
+    (STRESS_AT + "choices.0.score", "-999999999.999999", "-1000000000"),
+    (STRESS_AT + "choices.0.score", "0.000001", "0.0000001"),
+]
+
+
+@pytest.mark.parametrize(("path", "last", "beyond"), EDGES)
+def test_limits_are_those_of_python(page: Page, path: str, last: Any, beyond: Any) -> None:
+    envelopes = []
+    for value in (last, beyond):
+        body = json.loads(ASKED.payload())
+        put(path, value)(body)
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        envelopes.append(sealed(text.encode()))
+    expected = [verdict(envelope) for envelope in envelopes]
+    assert expected[1] is not None
+    assert expected[0] != expected[1]
     assert judged_by_browser(page, envelopes) == expected
 
 
