@@ -332,7 +332,7 @@ def test_all_ways_are_accessible_and_fit(
     assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     scale = group(page, "pace").locator(".choice:not(.role)")
-    rows = {scale.nth(i).bounding_box()["y"] for i in range(5)}  # type: ignore[index]
+    rows = {scale.nth(i).bounding_box()["y"] for i in range(5)}
     assert (len(rows) == 1) == (width == 1280)
     page.screenshot(path=str(tmp_path / f"ways-{width}-{language}.png"), full_page=True)
     page.locator("summary").click()

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways of answering (spec 3.5): the browser SDK reads, settles and refuses what the Python SDK does."""
 
+import copy
 import json
 from random import Random
 from typing import Any
 
 import pytest
 from frankly_protocol import canonical
+from frankly_protocol.errors import FranklyError
 from frankly_protocol.questions import Question
 from frankly_sdk import UnknownChoice
 from frankly_sdk.answer import Answer
@@ -26,6 +28,7 @@ from tests.frankly_protocol.asked import (
     form,
 )
 from tests.frankly_protocol.samples import NOW, question, sealed, survey
+from tests.frankly_protocol.test_documents import put
 from tests.frankly_protocol.test_questions import OTHERS
 
 ASKED = asked()
@@ -61,8 +64,34 @@ def test_what_python_refuses_in_a_document_is_refused_by_the_same_field(page: Pa
         edit(body)
         payloads.append(canonical.dumps(body))
     envelopes = [sealed(payload) for payload in payloads]
-    expected: list[Verdict] = [None, *(["document_schema", field] for _, field in FAULTS)]
+    expected: list[Verdict] = [None]
+    expected += [["document_schema", field] for _, field in FAULTS]
     assert [verdict(envelope) for envelope in envelopes] == expected
+    assert judged_by_browser(page, envelopes) == expected
+
+
+NAMES = [f"c{i}" for i in range(64)]
+AGE_AT, STRESS_AT = "blocks.0.questions.0.choices.", "blocks.0.questions.2."
+EDGES: list[tuple[str, Any, Any]] = [
+    (STRESS_AT + "ask_if.choices", NAMES[:63], NAMES),
+    (AGE_AT + "0.from", 1 - 2**53, -(2**53)),
+    (AGE_AT + "2.from", 2**53 - 1, 31.0),
+    (STRESS_AT + "choices.0.score", "-999999999.999999", "-1000000000"),
+    (STRESS_AT + "choices.0.score", "0.000001", "0.0000001"),
+]
+
+
+@pytest.mark.parametrize(("path", "last", "beyond"), EDGES)
+def test_limits_are_those_of_python(page: Page, path: str, last: Any, beyond: Any) -> None:
+    envelopes = []
+    for value in (last, beyond):
+        body = json.loads(ASKED.payload())
+        put(path, value)(body)
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        envelopes.append(sealed(text.encode()))
+    expected = [verdict(envelope) for envelope in envelopes]
+    assert expected[1] is not None
+    assert expected[0] != expected[1]
     assert judged_by_browser(page, envelopes) == expected
 
 
@@ -94,6 +123,16 @@ SWAPS = (
 )  # fmt: skip
 
 
+_PARTS = [one.to_json() for one in QUESTIONS]
+PARTS: tuple[list[Any], ...] = (
+    _PARTS,
+    [one["ask_if"] for one in _PARTS if "ask_if" in one],
+    [one["box"] for one in _PARTS if "box" in one],
+    [choice for one in _PARTS for choice in one["choices"]],
+)
+"""Parts of questions that another question could have."""
+
+
 def bent(random: Random) -> bytes:
     """The survey that asks in every way, with one or two of its questions changed."""
     body = json.loads(ASKED.payload())
@@ -106,25 +145,13 @@ def bent(random: Random) -> bytes:
         if random.random() < 0.5:
             parent[last] = random.choice(SWAPS)
         elif random.random() < 0.3:
-            parent[last] = json.loads(
-                json.dumps(random.choice(random.choice(places_of(questions))))
-            )
+            parent[last] = copy.deepcopy(random.choice(random.choice(PARTS)))
         else:
             mutate_at(parent, last, random)
     try:
         return canonical.dumps(body)
-    except Exception:  # noqa: BLE001 - numbers and texts that canonical JSON cannot write
+    except FranklyError:
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-
-
-def places_of(questions: list[Any]) -> tuple[list[Any], ...]:
-    """Parts of questions that another question could have: roles, rules, boxes, choices."""
-    return (
-        questions,
-        [one["ask_if"] for one in questions if "ask_if" in one],
-        [one["box"] for one in questions if "box" in one],
-        [choice for one in questions for choice in one["choices"]],
-    )
 
 
 def test_bent_questions_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
