@@ -100,7 +100,8 @@ def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownCho
     answer = given[question.id]
     # A bool is an int to Python. A subclass of str could compare equal to one choice now and to
     # another later.
-    if type(answer) is int and question.asks_number:
+    # Beyond 2^53 JavaScript knows no whole numbers, and both SDKs take the same answers.
+    if type(answer) is int and question.asks_number and abs(answer) < 2**53:
         choice = question.of_number(answer)
         return choice or _unknown(question, "the number is below the smallest range")
     if type(answer) is not str:

@@ -177,6 +177,7 @@ UNSETTLED: list[tuple[dict[str, Any], str | None]] = [
     (_GOOD | {"age": 17}, "age"),
     (_GOOD | {"age": "44"}, "age"),
     (_GOOD | {"age": True}, "age"),
+    (_GOOD | {"age": 2**53}, "age"),
     (_GOOD | {"age": 44.5}, "age"),
     (_GOOD | {"work": 1}, "work"),
     (_GOOD | {"stress": None}, "stress"),
