@@ -94,8 +94,9 @@ def whole_path() -> Draw:
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
 
     def draw(x: int) -> bytes:
-        assert rows[x].fault(document) is None
-        report = sealing._draw(rows[x])
+        settled = rows[x].settled(document)
+        assert isinstance(settled, Row)
+        report = sealing._draw(settled)
         assert report is not None
         return report.to_bytes(document.report_length)
 

@@ -15,13 +15,21 @@ _STANDBY: Final = (
     "default_transaction_read_only off?"
 )
 _FAULTY_DISK: Final = "its disk cannot be written: is it full? see the system log"
+_RESTARTING: Final = "PostgreSQL is starting, ending or recovering from a crash: see its log"
 _NOT_WRITABLE: Final = frozenset({_FULL, _LOCKED_FILE, _STANDBY, _FAULTY_DISK})
-_HINTS_BY_SQLSTATE: Final = {"53100": _FULL, READ_ONLY: _STANDBY}
+_HINTS_BY_SQLSTATE: Final = {
+    "53100": _FULL,
+    READ_ONLY: _STANDBY,
+    # ended by an operator, by the crash of another session, or not ready for connections
+    **dict.fromkeys(("57P01", "57P02", "57P03"), _RESTARTING),
+}
 _HINTS: Final = {
     "unable to open database file": "its file cannot be opened; is its folder missing or read-only?",
     "readonly database": _LOCKED_FILE,
     "disk is full": _FULL,
     "disk I/O error": _FAULTY_DISK,
+    "the database system is": _RESTARTING,
+    "server closed the connection": _RESTARTING,
     "Connection refused": "no server responds at its address: is PostgreSQL running?",
     "could not translate host name": "its host name is unknown",
     "authentication failed": "it rejected the user or the password",

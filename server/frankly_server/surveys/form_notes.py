@@ -16,9 +16,7 @@ def form_notes(block: Block) -> tuple[str, ...]:
     number = str(low) if low == high else f"{low} to {high}"
     has_boxes = any(question.box for question in block.questions)
     what = "questions and boxes" if has_boxes else "questions"
-    notes = [
-        f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."
-    ]
+    notes = [f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."]
     if len(form.choices) > 1:
         names = [question.id for question in block.questions]
         notes.append(joint_tables_in_words(estimable_pairs(form), names))
