@@ -18,11 +18,18 @@ itself at the whole level.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import isqrt, prod
 from typing import Final
 
 import numpy as np
+from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.errors import FranklyError
 
+from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
+from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.linear import FloatArray
 
 _INTERVALS: Final = 600
@@ -32,6 +39,8 @@ _POINTS: Final = 4000
 _OFFSETS: Final = 24
 _ROUNDS: Final = 5
 _SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic
+_MOST_JOINT: Final = 16
+"""Largest number of joint answers for which the bound of the engine of blocks is taken too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +119,8 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
         for q, found in places.items()
     ]
     best = max(_searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes)))
-    return (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
+    bound = (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
+    return max(bound, _of_joint_answers(request))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,6 +170,48 @@ def _bound(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float
     )
     columns = [(one.curve, f**2, one.number) for one, f in zip(classes, c, strict=True)]
     return float(gain**2 / _information(columns, ratio))
+
+
+def _of_joint_answers(request: FormRequest) -> float:
+    """Return the bound that the engine of blocks proves for all joint answers; 0 if they are many.
+
+    It knows every mechanism of the joint answers, forms among them.
+    """
+    sizes = [question.choices for question in request.questions]
+    if prod(sizes) > _MOST_JOINT:
+        return 0.0
+    answers = list(product(*map(range, sizes)))
+    rows = [
+        # Rounded down, so that the bound holds for the importance itself.
+        [
+            row[answer[i]] * Fraction(isqrt(int(question.importance * 10**12)), 10**6)
+            for answer in answers
+        ]
+        for i, question in enumerate(request.questions)
+        for row in question.targets
+    ]
+    rows += [
+        [Fraction(int((answer[a], answer[b]) == cell)) for answer in answers]
+        for a, b in request.cross_tables
+        for cell in product(range(sizes[a]), range(sizes[b]))
+    ]
+    prior = [
+        prod(q.prior[x] for q, x in zip(request.questions, answer, strict=True))
+        for answer in answers
+    ]
+    try:
+        found = design(
+            DesignRequest(
+                prior=Prior.from_rows([prior]),
+                claims=(Claim("ldp", level_for(request.epsilon)),),
+                targets=tuple(map(tuple, rows)),
+                accept_unidentifiable=True,
+                limits=request.limits,
+            )
+        )
+    except FranklyError:  # numbers that the engine refuses, or no time
+        return 0.0
+    return 0.0 if found.bound is None else found.bound * _SAFE
 
 
 def _of_pairs(request: FormRequest, ratio: float) -> float:
