@@ -36,8 +36,12 @@ def test_the_draw_is_that_of_the_choices_the_answers_stand_for(
     assert len(sent) == document.report_length
 
 
-# The commands refuse fractions in their input themselves.
-WHOLE = [case for case in UNSETTLED if not any(type(value) is float for value in case[0].values())]
+# The commands refuse fractions and numbers from 2^53 on in their input themselves.
+WHOLE = [
+    case
+    for case in UNSETTLED
+    if not {44.5, 2**53} & {v for v in case[0].values() if type(v) in (int, float)}
+]
 
 
 @pytest.mark.parametrize(("given", "field"), WHOLE)
