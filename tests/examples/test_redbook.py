@@ -48,7 +48,7 @@ def test_separate_blocks_would_need_many_more_people() -> None:
 
 
 def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> None:
-    run = run_demo(tmp_path, "redbook", 400)
+    run = run_demo(tmp_path, "redbook", 300)
     assert run.status == 0, run.output
     assert re.search(r"[\d,]+ respondents would be needed", " ".join(run.output.split()))
     page = run.report.read_text(encoding="utf-8")

@@ -178,7 +178,8 @@ def _of_joint_answers(request: FormRequest) -> float:
     It knows every mechanism of the joint answers, forms among them.
     """
     sizes = [question.choices for question in request.questions]
-    if prod(sizes) > _MOST_JOINT:
+    # With wanted pairs that engine takes long, and rarely closes the gap.
+    if prod(sizes) > _MOST_JOINT or request.cross_tables:
         return 0.0
     answers = list(product(*map(range, sizes)))
     rows = [
@@ -189,11 +190,6 @@ def _of_joint_answers(request: FormRequest) -> float:
         ]
         for i, question in enumerate(request.questions)
         for row in question.targets
-    ]
-    rows += [
-        [Fraction(int((answer[a], answer[b]) == cell)) for answer in answers]
-        for a, b in request.cross_tables
-        for cell in product(range(sizes[a]), range(sizes[b]))
     ]
     prior = [
         prod(q.prior[x] for q, x in zip(request.questions, answer, strict=True))
