@@ -96,7 +96,8 @@ def run(
         received = server.received(published["survey"])
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.question_texts())
-    joint = [_joint(survey, names, rows, respondents) for names, rows in tables]
+    # With few respondents, too few reports show both questions.
+    joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
     for question in (*questions, *joint):
         console.print(_question_table(question))
     inside, checked, chance = verdict(questions)
