@@ -55,12 +55,14 @@ class PartTable(DenseMechanism):
         """Return the column of a report on the form, None if it does not show all the parts."""
         form = cast("AgreementMechanism", self.form)
         sets = {part: (pool, number) for pool, part, number in form.drawn(symbol)}
+        # A report counts for these parts only if its component drew them all.
         if not sets.keys() >= set(self.parts):
             return None
         return self.column_of(symbol[0], [sets[part][1] for part in self.parts])
 
     def column_of(self, component: int, sets: Sequence[int]) -> int:
         """Return the column for a component and the number of the set of each part."""
+        # Mixed radix: one digit for the set of each part, the last part's running fastest.
         number = 0
         for size, place in zip(self._sizes(component), sets, strict=True):
             number = number * size + place
@@ -105,6 +107,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
     shown = [component.chance * _drawn_chance(component, parts) for _, component, _ in holders]
+    # Every component has its own columns, because its sets come with other chances.
     starts, laws, start = [], [], 0
     for (number, component, pools), chance in zip(holders, shown, strict=True):
         starts.append((number, start))
@@ -112,6 +115,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         law = _law(form, component, pools, sizes)
         laws.append([[chance / sum(shown) * value for value in row] for row in law])
     rows = [[value for row in across for value in row] for across in zip(*laws, strict=True)]
+    # One denominator for all entries: the table stays exact.
     total = lcm(*(value.denominator for row in rows for value in row))
     weights = tuple(
         tuple(value.numerator * (total // value.denominator) for value in row) for row in rows
@@ -217,6 +221,7 @@ def _pools_of(component: Component, parts: Sequence[int]) -> tuple[Pool, ...] | 
     """Return the pool of each part, None if the component cannot draw them all together."""
     pools = [next((p for p in component.pools if part in p.parts), None) for part in parts]
     known = tuple(pool for pool in pools if pool is not None)
+    # Two parts of one pool need two draws from it.
     is_possible = all(known.count(pool) <= pool.pick for pool in known)
     return known if len(known) == len(parts) and is_possible else None
 

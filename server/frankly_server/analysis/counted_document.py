@@ -17,7 +17,7 @@ Key = tuple[Blocks, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellCounts:
     """Reports of some blocks within a stratum and a period: their number, and counts of joint symbols."""
 
     n: int
@@ -32,15 +32,15 @@ class Received:
     """
 
     document: SurveyDocument
-    cells: Mapping[Key, Cell]
+    cells: Mapping[Key, CellCounts]
     release: int
 
     @classmethod
-    def of(cls, envelope: bytes, cells: Mapping[Key, Cell], release: int) -> "Received":
+    def of(cls, envelope: bytes, cells: Mapping[Key, CellCounts], release: int) -> "Received":
         """Return the document of an envelope with its cells."""
         return cls(SurveyDocument.from_envelope(envelope), cells, release)
 
-    def with_cells(self, cells: Mapping[Key, Cell]) -> "Received":
+    def with_cells(self, cells: Mapping[Key, CellCounts]) -> "Received":
         """Return a copy with further cells; a cell with an existing key is replaced."""
         return replace(self, cells={**self.cells, **cells})
 

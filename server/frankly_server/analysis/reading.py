@@ -11,7 +11,7 @@ from typing import Any
 
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
 
-from frankly_server.analysis.counted_document import Blocks, Cell, Key, Received
+from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
 from frankly_server.forms import counted_blocks, counted_symbols
@@ -123,7 +123,7 @@ def _from_reports(
     block_groups: Sequence[Blocks],
     newest: int | None = None,
     periods: dict[int, str | None] | None = None,
-) -> dict[Key, Cell]:
+) -> dict[Key, CellCounts]:
     """Return the cells that stored counts would give, by reading every released report.
 
     The time grows with the number of reports. newest : last release to include, None for all.
@@ -151,8 +151,8 @@ def _from_reports(
     return _cells(totals, tallies)
 
 
-def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, Cell]:
-    return {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
+def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, CellCounts]:
+    return {key: CellCounts(n, dict(tallies[key])) for key, n in totals.items()}
 
 
 def _entries(mechanisms: Sequence[AnyMechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:

@@ -36,6 +36,7 @@ _OPTIONS: dict[Any, dict[str, Any]] = {
 
 def request_options(command: Command) -> Command:
     """Add an option for each declared field but `targets`: `--crosstab` is easier to type."""
+    # Decorators apply from the bottom up, so the first option is added last.
     for name, item in reversed(FIELDS.items()):
         more = _OPTIONS.get(KINDS[name], {})
         if choices := item.metadata.get("choices"):
@@ -91,6 +92,7 @@ def estimates(
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     link = _LINK.fullmatch(survey)
+    # The machine interface has one parameter for shares and joint tables.
     fields["targets"] = list(crosstab) or SHARES
     response = (
         _remote(link, survey, url, key, language, fields)
@@ -138,6 +140,7 @@ def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimat
     No API key is needed, because access to the database already exposes the reports.
     """
     with open_services() as services:
+        # A name on this machine is unique; anything else is taken as an id.
         ids = {line.name: line.survey_id for line in services.surveys.list()}
         body = services.analysis.estimates(ids.get(survey, survey), **fields)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])

@@ -150,6 +150,7 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
     try:
         frontier_points = frontier(request, points)
     except InvalidInput as error:
+        # Then there is no trade-off to show, which is no fault of the request.
         if error.problem is not Problem.IDENTITY_MECHANISM:
             raise
         frontier_points = []

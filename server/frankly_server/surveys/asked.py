@@ -223,6 +223,7 @@ class FormItem:
         question, box = self.question.for_devices(), self.box
         if box is None:
             return question
+        # Devices show the boxes of one question together, although each is randomised alone.
         asked = Box(self.question.id, self.question.text, box.label, box.role)
         return replace(question, id=self.id, text=self.text, box=asked)
 
@@ -240,6 +241,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     question = dict(data)
     kind = question.pop("type", None)
     ranges = question.pop("ranges", None)
+    # A file may leave the type out where the other keys leave no doubt.
     kind = kind or (
         "number" if ranges is not None else "multi" if "boxes" in question else "single"
     )
@@ -279,8 +281,10 @@ def _of_ranges(ranges: Any, languages: Iterable[str]) -> list[dict[str, Any]]:
         raise custom(Problem.DEFINITION_INVALID, "ranges holds increasing numbers")
     choices = []
     for low, following in zip(lows, [*lows[1:], None], strict=True):
+        # The last range has no upper end.
         high = None if following is None else following - 1
         text = f"{low}+" if high is None else str(low) if high == low else f"{low}–{high}"
+        # The character – of the label is not allowed in an id, nor is a minus sign in front.
         end = "up" if high is None else str(high)
         name = f"{low}" if high == low else f"{low}_{end}"
         label = dict.fromkeys(languages, text)
@@ -322,6 +326,7 @@ def _fill_scores(question: dict[str, Any]) -> None:
         for choice in choices
         if isinstance(choice, Mapping)
     ]
+    # A choice without a score is left for the check of the scores, which names it.
     if None not in scores:
         question["scores"] = scores
 
@@ -344,6 +349,7 @@ def require_asked(
         asked = item.for_devices()
         with _named({}):
             questions.append(Question.from_json(asked.to_json(), path, languages))
+        # The document holds scores as decimals of 6 digits; finer ones would be rounded silently.
         if questions[-1] != asked:
             message = "a score has at most 6 digits after the point"
             raise InvalidInput(Problem.DEFINITION_INVALID, message, path)

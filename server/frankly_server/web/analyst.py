@@ -71,6 +71,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         operator can recompute it with `frankly replay`.
         """
         holder = auth.require_role(services, auth.ANALYST_ROLES)
+        # Before the survey is looked up, so that guessing ids is limited too.
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
         texts = reading.query({item.name for item in _QUERY})
@@ -102,6 +103,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
         reading.query(())
         reading.content_type({reading.JSON})
+        # Decimals, because levels must not pass through floats.
         asked = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
         return Response(
             encode(plan_within(asked, time.monotonic, PLAN_S)), content_type=reading.JSON

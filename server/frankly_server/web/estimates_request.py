@@ -40,6 +40,7 @@ PARAMETERS: Final = tuple(map(_parameter, FIELDS.values()))
 
 
 def _targets(text: str, _name: str) -> Any:
+    # The only value that is a word; all others are JSON.
     if text == SHARES:
         return text
     try:

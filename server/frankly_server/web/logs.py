@@ -34,6 +34,7 @@ def code_place(trace: TracebackType | None) -> str:
     """Return ``module:line`` of the innermost frame, which locates a fault without quoting data."""
     if trace is None:
         return "unknown"
+    # The last frame is where the exception was raised.
     while trace.tb_next is not None:
         trace = trace.tb_next
     return f"{trace.tb_frame.f_globals.get('__name__', 'unknown')}:{trace.tb_lineno}"

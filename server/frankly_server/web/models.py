@@ -175,6 +175,7 @@ def _json_type(item: DeclaredField[Any], hint: Any) -> Any:
     return item.metadata.get("json", legal | None if NoneType in get_args(hint) else legal)
 
 
+# Derived, so that the analyst's client and the OpenAPI document cannot disagree.
 class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from the declared row
     """One estimate and its uncertainty; unknown values are null."""
 

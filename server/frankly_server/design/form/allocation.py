@@ -47,14 +47,16 @@ def allocate(
     with a weight needs one. The steps are those of a primal-dual interior-point method (Boyd and
     Vandenberghe, Convex Optimization, section 11.7).
     """
-    programme = _Programme(units, informations)
+    programme = _AllocationProgramme(units, informations)
     number = len(informations)
     even = np.full(number, 1 / number)
     chances = even if start is None else (1 - _MIXED) * start + _MIXED * even
     at = programme.at(chances)
+    # Slacks in balance with the chances: every product is F divided by their number.
     slacks = np.full(number, at.value / number) / chances
     for _ in range(_STEPS):
         prices = programme.component_prices(at)
+        # The largest price is the duality gap, so that F is within the tolerance of its minimum.
         if float(np.max(prices)) / at.value - 1 < _TOLERANCE or limits.out_of_time():
             break
         barrier = _CENTRING * float(at.chances @ slacks) / number
@@ -64,6 +66,7 @@ def allocate(
         merit = _merit(at, barrier)
         while _merit(moved := programme.at(at.chances + length * step), barrier) > merit:
             length /= 2
+            # No shorter step improves F beyond rounding.
             if length < 1e-10:
                 return at
         at, slacks = moved, slacks + length * towards
@@ -71,7 +74,11 @@ def allocate(
 
 
 def _newton(
-    programme: "_Programme", at: Allocation, slacks: FloatArray, prices: FloatArray, barrier: float
+    programme: "_AllocationProgramme",
+    at: Allocation,
+    slacks: FloatArray,
+    prices: FloatArray,
+    barrier: float,
 ) -> FloatArray:
     """Return the Newton step of −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
 
@@ -84,6 +91,7 @@ def _newton(
     matrix[:-1, :-1] += np.diag(slacks * p / at.value)
     matrix[-1, :-1] = matrix[:-1, -1] = p
     right = np.append((prices * p + barrier) / at.value, 0)
+    # Least squares, because equal components make the matrix singular.
     result: FloatArray = p * np.linalg.lstsq(matrix, right)[0][:-1]
     return result
 
@@ -98,7 +106,7 @@ def _merit(at: Allocation, barrier: float) -> float:
     return at.value - barrier * float(np.log(at.chances).sum())
 
 
-class _Programme:
+class _AllocationProgramme:
     def __init__(
         self, units: Sequence[Unit], informations: Sequence[Mapping[int, FloatArray]]
     ) -> None:

@@ -44,7 +44,7 @@ _MOST_JOINT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Curve:
+class _GainCurve:
     """What one question can gain: ν, points (KL, ‖P g‖²) above ψ, and the largest ‖P g‖² alone."""
 
     nuclear: float
@@ -53,9 +53,9 @@ class _Curve:
     alone: float
 
     @classmethod
-    def of(cls, question: FormQuestion, ratio: float) -> "_Curve":
+    def of(cls, question: FormQuestion, ratio: float) -> "_GainCurve":
         p = shares_of(question.prior)
-        targets = np.array([[float(v) for v in row] for row in question.targets])
+        targets = question.target_matrix
         centred = (targets - (targets @ p)[:, None]) * np.sqrt(p)
         values = np.linalg.svd(centred, compute_uv=False)
         # Shares of two choices are one contrast, and all of them.
@@ -65,7 +65,7 @@ class _Curve:
         return cls._of_one(p, scores / np.sqrt(float(p @ scores**2)), float(values[0]), ratio)
 
     @classmethod
-    def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_Curve":
+    def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_GainCurve":
         """ψ is attained by posteriors of two values r and q on a set of measure s, and they rise in s."""
         least = float(p.min())
         if np.ptp(p) < 1e-12:
@@ -73,6 +73,7 @@ class _Curve:
             steps = _POINTS
         else:
             steps = _POINTS // 10
+            # With uneven shares every measure between the smallest share and its rest may occur.
             odds = np.geomspace(least / (1 - least), (1 - least) / least, 200)
             low, high = odds[:-1] / (1 + odds[:-1]), odds[1:] / (1 + odds[1:])
         entropies, squares = [], []
@@ -80,12 +81,15 @@ class _Curve:
             r = 1 + (1 / s - 1) * np.linspace(0, 1, steps) ** 2
             entropies.append(_entropy(s, r)[:-1])
             squares.append(np.minimum((r - 1) ** 2 * upper / (1 - upper), 1 / least - 1)[1:])
+        # The measure of the agreeing answers that is best for one question.
         best = min(max(1 / (1 + ratio), least), 1 - least)
         alone = (ratio - 1) ** 2 * best * (1 - best) / (1 + (ratio - 1) * best) ** 2
         return cls(nuclear, *_hull(np.concatenate(entropies), np.concatenate(squares)), alone)
 
     @classmethod
-    def _of_one(cls, p: FloatArray, scores: FloatArray, nuclear: float, ratio: float) -> "_Curve":
+    def _of_one(
+        cls, p: FloatArray, scores: FloatArray, nuclear: float, ratio: float
+    ) -> "_GainCurve":
         """ψ is attained by exponential tilting of the prior, in either direction."""
         entropies, squares, alone = [], [], 0.0
         for direction in (scores, -scores):
@@ -98,6 +102,7 @@ class _Curve:
             entropy = tilts * (means - direction.max()) - np.log(total)
             entropies.append(np.maximum(entropy, 0))
             squares.append(np.append(means[1:], direction.max()) ** 2)
+            # The best column for one contrast cuts the answers at a score.
             order = np.argsort(-direction)
             share, gain = np.cumsum(p[order])[:-1], np.cumsum((p * direction)[order])[:-1]
             alone = max(alone, float(((ratio - 1) * gain / (1 + (ratio - 1) * share)).max() ** 2))
@@ -115,9 +120,10 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
     for i, question in enumerate(request.questions):
         places.setdefault(question, []).append(i)
     classes = [
-        _Class(_Curve.of(q, ratio), float(q.importance), len(found), variances[found[0]])
+        _Class(_GainCurve.of(q, ratio), float(q.importance), len(found), variances[found[0]])
         for q, found in places.items()
     ]
+    # Two starts: equal weights, and those of the design at hand.
     best = max(_searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes)))
     bound = (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
     return max(bound, _of_joint_answers(request))
@@ -127,7 +133,7 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
 class _Class:
     """Equal questions: their curve, importance, number, and the variance of each in some design."""
 
-    curve: _Curve
+    curve: _GainCurve
     importance: float
     number: int
     variance: float
@@ -159,6 +165,7 @@ def _searched(classes: Sequence[_Class], start: Sequence[float], ratio: float) -
                 if value > best:
                     best, c = value, moved
         if best <= before * (1 + 1e-4):
+            # A finer step on the logarithmic scale.
             step **= 0.5
     return best
 
@@ -218,17 +225,18 @@ def _of_pairs(request: FormRequest, ratio: float) -> float:
         p = np.outer(first, second).reshape(-1)
         centred = (np.eye(len(p)) - p) * np.sqrt(p)
         nuclear = float(np.linalg.svd(centred, compute_uv=False).sum())
-        total += nuclear**2 / _Curve.of_all_contrasts(p, nuclear, ratio).alone
+        total += nuclear**2 / _GainCurve.of_all_contrasts(p, nuclear, ratio).alone
     return total
 
 
-def _information(classes: Sequence[tuple[_Curve, float, int]], ratio: float) -> float:
+def _information(classes: Sequence[tuple[_GainCurve, float, int]], ratio: float) -> float:
     """Return an upper bound on Σ c_i²‖P_i g_i‖² over all columns with values 1 and `ratio`.
 
     classes : curve, c² and number of questions.
     """
     most = _together(classes)
     ends = np.exp(np.linspace(0, np.log(ratio), _INTERVALS + 1))
+    # Taking a constant off a column keeps the contrasts and lowers its entropy; every offset gives a bound.
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
     # In these terms N = 1 + (E−1)μ runs over the intervals [low, high].
@@ -264,7 +272,7 @@ def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
     return result
 
 
-def _together(classes: Sequence[tuple[_Curve, float, int]]) -> tuple[FloatArray, FloatArray]:
+def _together(classes: Sequence[tuple[_GainCurve, float, int]]) -> tuple[FloatArray, FloatArray]:
     """Return the corners of the largest Σ c²ψ(d) over Σ d ≤ D, as a function of D.
 
     It is concave, so the steepest pieces of all curves come first.

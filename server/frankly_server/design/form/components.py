@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from frankly_server.design.form.covers import Candidate
+from frankly_server.design.form.covers import FloatCover
 from frankly_server.design.form.units import PartClass
 from frankly_server.design.tables.linear import FloatArray
 
@@ -57,6 +57,7 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 
     ratio : agree/disagree.
     """
+    # (class, score, chance that a set holds the truth, number of parts)
     slots = [
         (g, draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     ]
@@ -64,6 +65,7 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
     mean = 1 + (ratio - 1) * _reaching(_law(tuple((s, p, n) for _, s, p, n in slots)), most)[1:]
     agree, other, tails = {}, {}, {}
     for place, (g, score, _, _) in enumerate(slots):
+        # A report shows this part's set, so only the other slots are random.
         remaining = tuple((s, p, n - (i == place)) for i, (_, s, p, n) in enumerate(slots))
         tail = _reaching(_law(remaining), most)
         thresholds = np.arange(1, most + 1)
@@ -84,6 +86,7 @@ def pair_factors(
     every = tuple(
         (draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     )
+    # Two parts of one class take two of its slots.
     others = tuple(
         (score, inside, pick - pair.count(g))
         for (g, _), (score, inside, pick) in zip(structure, every, strict=True)
@@ -101,13 +104,14 @@ def pair_factors(
 
 
 def pair_information(
-    first: Candidate, second: Candidate, factors: FloatArray,
+    first: FloatCover, second: FloatCover, factors: FloatArray,
     shares: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Return QᵀD⁻¹Q over the joint answers of two parts that a report shows together.
 
     factors : the four of `pair_factors` at one threshold.
     """
+    # The factor on a pair of sets is bilinear in their indicators of agreement.
     both, one, other, none = factors
     a, b = first.member[:, None, :, None], second.member[None, :, None, :]
     law = none + (one - none) * a + (other - none) * b + (both - one - other + none) * a * b
@@ -120,6 +124,7 @@ def pair_information(
 @lru_cache(maxsize=65536)
 def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
     """Return the chance of each total score of slots (score, chance to hold the truth, number of slots)."""
+    # Slots are independent given the truth, so their scores add up by convolution.
     law = np.ones(1)
     for score, inside, number in slots:
         step = np.zeros(score + 1)

@@ -36,7 +36,7 @@ _MOST_OPTIMISED: Final = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class FloatCover:
     """A cover in floats.
 
     member : member[s][x] is 1 if set s holds answer x, otherwise 0. chance : of each set. inside :
@@ -49,7 +49,7 @@ class Candidate:
     inside: float
 
     @classmethod
-    def of(cls, cover: Cover) -> "Candidate":
+    def of(cls, cover: Cover) -> "FloatCover":
         """Return the candidate of a cover."""
         member = np.array(
             [[mask >> x & 1 for x in range(cover.answers)] for mask in cover.masks],
@@ -91,7 +91,7 @@ def sizes(answers: int) -> list[int]:
 def candidates(
     answers: int, prior: Sequence[int], targets: FloatArray, epsilon: float,
     limits: Limits, *, are_shares: bool,
-) -> list[Candidate]:  # fmt: skip
+) -> list[FloatCover]:  # fmt: skip
     """Return covers for a part with these targets (rows over its answers).
 
     epsilon : the level of the whole form, an upper bound on that of a single part.
@@ -100,17 +100,20 @@ def candidates(
     if not found:
         found = [Cover(answers, 1)]
     is_even = len(set(prior)) == 1
+    # The best size for even shares of one question (Ye and Barg 2018).
     best = round(answers / (1 + exp(epsilon)))
     if are_shares and best > 1 and comb(answers, best) > MOST_SETS:
         found.append(rotations(answers, best))
     if not (are_shares and is_even):
         found += ordered(answers)
         if answers <= _MOST_OPTIMISED or len(targets) == 1:
+            # A question among others is seen at a level below that of the form.
             for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
                 plugged = optimum(prior, targets, level, limits)
                 found += [] if plugged is None else [plugged]
+    # The same sets can come from several of the ways above.
     unique = {(cover.size, cover.listed): cover for cover in found}
-    return [Candidate.of(cover) for cover in unique.values()]
+    return [FloatCover.of(cover) for cover in unique.values()]
 
 
 def ordered(answers: int) -> Iterator[Cover]:
@@ -229,11 +232,13 @@ def _uniform(columns: FloatArray) -> Cover | None:
         if high - low < low * 1e-6:
             continue  # a constant column tells nothing
         mask = sum(1 << x for x in range(answers) if column[x] > (low + high) / 2)
+        # A column c·(1, E) draws its set with a chance proportional to c.
         weights[mask] = weights.get(mask, 0) + int(low * _SCALE)
     weights = {mask: weight for mask, weight in weights.items() if weight}
     coverage = [
         sum(weight for mask, weight in weights.items() if mask >> x & 1) for x in range(answers)
     ]
+    # Rounding, and optima that are not uniform, leave some answers covered less often.
     for x, covered in enumerate(coverage):
         if covered < max(coverage):
             weights[1 << x] = weights.get(1 << x, 0) + max(coverage) - covered

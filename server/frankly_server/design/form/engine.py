@@ -17,7 +17,7 @@ from frankly_server.design.form.bounds import lower_bound
 from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
 from frankly_server.design.form.search import Found, search
-from frankly_server.design.form.units import pair_classes, question_classes
+from frankly_server.design.form.units import lifted, pair_classes, question_classes
 
 BITS: Final = 48
 
@@ -53,6 +53,7 @@ def design_form(request: FormRequest) -> FormDesign:
     ratio = (
         level[0] / level[1]
     )  # rounding: for the search only; the mechanism has the whole numbers
+    # Few wanted pairs are better as parts of their own, many apart: both designs are made.
     alternatives = [_apart(request, ratio)]
     if request.cross_tables:
         alternatives.append(_grouped(request, ratio))
@@ -121,6 +122,7 @@ def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
     """Return whole numbers proportional to chances that sum to 2^48, each at least 1."""
     total = 1 << BITS
     numbers = [max(1, int(Fraction(float(chance)) * total)) for chance in chances]
+    # Rounding down leaves a rest, which changes the largest chance least.
     numbers[int(np.argmax(chances))] += total - sum(numbers)
     return numbers
 
@@ -133,14 +135,13 @@ def _variances(request: FormRequest, found: Found) -> list[float]:
         for members in entry.members:
             for place, number in enumerate(members):
                 question = request.questions[number]
-                rows = np.array([[float(v) for v in row] for row in question.targets])
+                rows = question.target_matrix
                 if len(members) == 2:
                     other = request.questions[members[1 - place]].choices
-                    rows = (
-                        np.repeat(rows, other, axis=1) if place == 0 else np.tile(rows, (1, other))
-                    )
+                    rows = lifted(rows, other, first=place == 0)
                 own = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
                 own -= float(((rows @ entry.unit.shares) ** 2).sum())
+                # With several pairs of a question, the estimator uses the first as well.
                 if np.isnan(values[number]):
                     values[number] = own
     return values

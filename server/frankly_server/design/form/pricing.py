@@ -21,6 +21,7 @@ class Pricer:
 
     def best(self, structure: Structure) -> tuple[float, int]:
         """Return the largest price over all thresholds, and its threshold."""
+        # Local searches meet the same structures again and again.
         if structure not in self._known:
             prices = self._all(structure)
             place = int(np.argmax(prices))
@@ -58,6 +59,7 @@ class Pricer:
             cover.spread(problem.classes[g].unit.shares)
             for g, cover in zip(pair, covers, strict=True)
         ]
+        # Without a closed form, one matrix for every threshold.
         if spreads[0] is None or spreads[1] is None:
             infos = (
                 pair_information(covers[0], covers[1], factors[:, t], unit.shares)

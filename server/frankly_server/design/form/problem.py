@@ -30,6 +30,7 @@ class Pairs:
     @classmethod
     def of(cls, classes: Sequence[PartClass], pairs: Iterable[tuple[int, int]]) -> "Pairs":
         """Return the units of wanted pairs of questions."""
+        # In this problem every part is a single question.
         place = {members[0]: g for g, entry in enumerate(classes) for members in entry.members}
         numbers: Counter[tuple[int, int]] = Counter()
         for a, b in pairs:
@@ -98,6 +99,7 @@ class FormProblem:
         if g not in draws or h not in draws:
             return 0.0
         size, pick = self.classes[g].size, draws[g].pick
+        # Drawn without replacement from one class.
         if g == h:
             return pick * (pick - 1) / (size * (size - 1))
         return pick / size * draws[h].pick / self.classes[h].size

@@ -48,6 +48,11 @@ class FormQuestion:
             )
         return tuple(tuple(Fraction(int(x == z)) for x in range(size)) for z in range(size))
 
+    @property
+    def target_matrix(self) -> FloatArray:
+        """The targets in floats, shape (targets, choices)."""
+        return np.array([[float(v) for v in row] for row in self.targets])
+
 
 @dataclass(frozen=True, slots=True)
 class FormRequest:
@@ -75,6 +80,7 @@ def check(request: FormRequest) -> None:
         raise _invalid(f"{detail}: ask fewer questions, or merge choices", "questions")
     for j, pair in enumerate(request.cross_tables):
         where, places = f"cross_tables[{j}]", range(len(request.questions))
+        # Positions, because a request of the machine interface names no ids.
         if len(set(pair)) != 2 or not all(i in places for i in pair):
             raise _invalid("name two different questions", where)
         first, second = (request.questions[i].choices for i in pair)
@@ -89,6 +95,7 @@ def _check_question(question: FormQuestion, where: str) -> None:
         raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
     if question.wanted not in WANTED:
         raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
+    # Equal numbers would make every answer the same mean: nothing to learn.
     needs_scores = question.wanted in ("mean", "contrast")
     if needs_scores != (question.scores is not None) or (
         needs_scores and len(set(question.scores or ())) < 2

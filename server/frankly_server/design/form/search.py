@@ -41,10 +41,10 @@ class Found:
 
 def search(problem: FormProblem, limits: Limits) -> Found:
     """Return the best components found; the search starts from those that draw a single part."""
-    return _Search(problem, limits).run()
+    return _ComponentSearch(problem, limits).run()
 
 
-class _Search:
+class _ComponentSearch:
     def __init__(self, problem: FormProblem, limits: Limits) -> None:
         self._problem, self._limits = problem, limits
 
@@ -54,6 +54,7 @@ class _Search:
             for g, entry in enumerate(self._problem.classes)
             for c in range(len(entry.covers))
         ]
+        # A component that draws a single part knows nothing about a pair: F would be infinite.
         for pair in self._problem.pairs.units:
             sketches += self._with_both(pair)
         infos = [self._problem.information(sketch) for sketch in sketches]
@@ -62,6 +63,7 @@ class _Search:
         while not self._limits.out_of_time():
             sketches, infos, chances = _kept(sketches, infos, chances)
             known = set(sketches)
+            # Each improving structure costs an information matrix per unit, hence only the best few.
             better = [
                 sketch
                 for price, sketch in self._priced(allocation, sketches)
@@ -71,6 +73,7 @@ class _Search:
                 break
             sketches += better
             infos += [self._problem.information(sketch) for sketch in better]
+            # The new components start with a fifth of all reports; a vertex of the simplex would slow Newton.
             share = 0.2
             start = np.concatenate(
                 [chances * (1 - share), np.full(len(better), share / len(better))]
@@ -100,6 +103,7 @@ class _Search:
         """Return (price, component), the highest price first."""
         pricer = Pricer(self._problem, allocation)
         if len(self._problem.classes) == 1:
+            # Few enough to price all of them.
             structures = self._all_of_one_class()
         else:
             structures = self._moved(pricer, [sketch.structure for sketch in sketches])
@@ -124,6 +128,7 @@ class _Search:
         for g, entry in enumerate(self._problem.classes):
             if not self._problem.meets(everything, g):
                 everything = _with(everything, g, Draw(entry.most, len(entry.covers) // 2))
+        # The dearest components in use, and a draw of all questions, which a climb rarely reaches.
         ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
         ends: dict[Structure, None] = {}
         for start in [*ranked[:4], everything]:
@@ -136,6 +141,7 @@ class _Search:
         while is_better and not self._limits.out_of_time():
             is_better = False
             for g in range(len(self._problem.classes)):
+                # The pricer remembers every structure, so asking for a price again costs nothing.
                 price = pricer.best(structure)[0]
                 moved = max(self._moves(structure, g), key=lambda s: pricer.best(s)[0])
                 if pricer.best(moved)[0] > price * (1 + 1e-9):
@@ -153,9 +159,11 @@ class _Search:
                 new = (Draw(1, c, score) for c in covers for score in (1, 2))
                 yield from (_with(structure, g, added) for added in new)
             return
+        # One more, one less, or all: with many equal parts the best number is often at an end.
         for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
             if 1 <= pick <= entry.most:
                 yield _with(structure, g, replace(draw, pick=pick))
+        # A component must draw something.
         if len(draws) > 1:
             yield tuple((h, d) for h, d in structure if h != g)
         for c in covers:

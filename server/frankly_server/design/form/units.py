@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from frankly_server.design.form.covers import Candidate, candidates
+from frankly_server.design.form.covers import FloatCover, candidates
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
 from frankly_server.design.tables.linear import FloatArray
 
@@ -64,7 +64,7 @@ class PartClass:
 
     members: tuple[tuple[int, ...], ...]
     unit: Unit
-    covers: tuple[Candidate, ...]
+    covers: tuple[FloatCover, ...]
 
     @property
     def size(self) -> int:
@@ -86,6 +86,7 @@ def question_classes(
     request: FormRequest, without: frozenset[int] = frozenset()
 ) -> list[PartClass]:
     """Return the classes of single questions, except those in `without`."""
+    # Questions are values: equal ones are the same key.
     groups: dict[FormQuestion, list[int]] = {}
     for i, question in enumerate(request.questions):
         if i not in without:
@@ -103,6 +104,7 @@ def pair_classes(request: FormRequest) -> list[PartClass]:
     """
     groups: dict[tuple[FormQuestion | bool, ...], list[tuple[int, int]]] = {}
     counted: set[int] = set()
+    # Sorted, so that the order of the request does not change the design.
     for a, b in sorted(sorted(pair) for pair in request.cross_tables):
         key = (request.questions[a], request.questions[b], a in counted, b in counted)
         groups.setdefault(key, []).append((a, b))
@@ -110,19 +112,23 @@ def pair_classes(request: FormRequest) -> list[PartClass]:
     classes = []
     for (*_, skip_first, skip_second), members in groups.items():
         pair = tuple(request.questions[i] for i in members[0])
+        # The answers to two questions are taken as independent; nothing is known about them together.
         prior = tuple(a * b for a in pair[0].prior for b in pair[1].prior)
+        # The cells of the joint table, and then the targets of each question that no earlier pair has.
         rows = [np.eye(len(prior))]
         for place, skipped in enumerate((skip_first, skip_second)):
             if not skipped:
-                lifted = _lifted(_matrix(pair[place]), pair[1 - place].choices, first=place == 0)
-                rows.append(lifted * np.sqrt(float(pair[place].importance)))
+                own = lifted(pair[place].target_matrix, pair[1 - place].choices, first=place == 0)
+                rows.append(own * np.sqrt(float(pair[place].importance)))
         unit = Unit(shares_of(prior), np.vstack(rows), float(len(members)))
         classes.append(_class(tuple(members), unit, prior, are_shares=True, request=request))
     return classes
 
 
 def _own(question: FormQuestion, number: int) -> tuple[Unit, tuple[int, ...], bool]:
-    unit = Unit(shares_of(question.prior), _matrix(question), number * float(question.importance))
+    unit = Unit(
+        shares_of(question.prior), question.target_matrix, number * float(question.importance)
+    )
     return unit, question.prior, question.wanted == "shares"
 
 
@@ -137,10 +143,6 @@ def _class(
     return PartClass(members, unit, tuple(found))
 
 
-def _matrix(question: FormQuestion) -> FloatArray:
-    return np.array([[float(v) for v in row] for row in question.targets])
-
-
-def _lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:
+def lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:
     """Return rows over the joint answers of two questions, from rows over the answers of one."""
     return np.repeat(targets, other, axis=1) if first else np.tile(targets, (1, other))

@@ -62,6 +62,7 @@ def is_extreme(matrix: Rows, level: Level) -> bool:
     m, k = len(matrix), len(columns)
     tight = [[1 if x == i else 0 for _ in range(k) for x in range(m)] for i in range(m)]
     for j, column in enumerate(columns):
+        # Both orders: either entry may be E times the other.
         for i, partner in permutations(range(m), 2):
             if column[i] * q == p * column[partner]:
                 row = [0] * (m * k)

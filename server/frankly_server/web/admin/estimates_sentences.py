@@ -63,6 +63,7 @@ def sentences_of(
         return Sentences(
             (), ("This question's shares cannot be estimated, however many answers come in.",)
         )
+    # One more sentence is shorter than saying that one row is left out.
     stated_rows = rows if len(rows) <= _MAX_STATED + 1 else rows[:_MAX_STATED]
     population_text = (
         "those who answered" if percent is None else "those with the answer after the bar"
@@ -209,6 +210,7 @@ def _ahead(
     The level is simultaneous for `pairs` comparisons (Bonferroni). The distances between an estimate
     and the ends of its interval are combined like standard errors (MOVER) [Zou and Donner 2008].
     """
+    # The sentence holds for all pairs together, not for one chosen after the fact.
     z, wider = normal_quantile(level), normal_quantile(level, pairs)
     (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
     (variance, covariance_term), (_, other_variance) = covariance
@@ -245,6 +247,7 @@ def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, floa
 
 def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     costs = [row["privacy_cost"] for row in rows if row["privacy_cost"] is not None]
+    # The costliest row decides.
     if costs and max(costs) > 0.99:
         yield "Privacy costs more than 99% of the precision that the bare answers would give."
     elif costs:

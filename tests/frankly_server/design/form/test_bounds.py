@@ -11,7 +11,7 @@ import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
-from frankly_server.design.form.bounds import _Curve, _hull, lower_bound
+from frankly_server.design.form.bounds import _GainCurve, _hull, lower_bound
 from frankly_server.design.form.request import shares_of
 from frankly_server.design.notions.prior import Prior
 
@@ -66,7 +66,7 @@ def test_no_posterior_is_above_its_curve(seed: int) -> None:
     """Random posteriors and those of two values: P projects onto the centred targets, by least squares."""
     rng = Random(seed)
     question = asked(rng, rng.randint(2, 7))
-    curve = _Curve.of(question, 7.0)
+    curve = _GainCurve.of(question, 7.0)
     p = shares_of(question.prior)
     targets = np.array([[float(v) for v in row] for row in question.targets])
     centred = (targets - (targets @ p)[:, None]) * np.sqrt(p)

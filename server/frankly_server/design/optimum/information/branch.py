@@ -31,7 +31,7 @@ _SEARCHED_BOXES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _OpenBox:
     """Open box: its bound, the solution `t` of its programme, and the secants (slope, constant)."""
 
     bound: float
@@ -57,7 +57,7 @@ def bound(
     """
     root = _box(base, gain, prices, tolerance, base.low, base.high)
     # The counter in the tuples breaks ties of equal bounds, because boxes cannot be compared.
-    heap: list[tuple[float, int, _Box]] = []
+    heap: list[tuple[float, int, _OpenBox]] = []
     if root is not None:
         heap.append((-root.bound, 0, root))
     columns: list[FloatArray] = []
@@ -93,7 +93,7 @@ def _box(
     tolerance: float,
     low: FloatArray,
     high: FloatArray,
-) -> _Box | None:
+) -> _OpenBox | None:
     """Bound a box and shrink it; return None if nothing in it is worth more than `tolerance`."""
     slope, constant = gain.secant(low, high)
     support = base.support(slope - prices, low, high)
@@ -109,12 +109,12 @@ def _box(
     at_low, at_high = reduced < -_SAFETY, reduced > _SAFETY
     shrunk_high = np.where(at_low, np.minimum(high, low + span), high)
     shrunk_low = np.where(at_high, np.maximum(low, high - span), low)
-    return _Box(worth, shrunk_low, shrunk_high, support.x, slope, constant)
+    return _OpenBox(worth, shrunk_low, shrunk_high, support.x, slope, constant)
 
 
 def _halves(
     gain: Information,
-    box: _Box,
+    box: _OpenBox,
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Split a box at its `t`, where the gap between a secant and its function is largest."""
     gaps = box.slope * box.t + box.constant - gain.terms(box.t)

@@ -36,6 +36,7 @@ class WorstTarget:
 
     def _factors(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (V L⁻ᵀ, V A⁻¹Wᵀ, variances). Raises LinAlgError unless A is positive definite."""
+        # With A = LLᵀ, both products below are plain multiplications by L⁻¹.
         inverse = np.linalg.inv(np.linalg.cholesky(self._fixed + (self._V.T * x) @ self._V))
         whitened = self._V @ inverse.T
         targets = inverse @ self._W.T
