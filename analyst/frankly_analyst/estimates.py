@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from frankly_analyst import formats
 from frankly_analyst.errors import InvalidRequest
-from frankly_analyst.plots import PlotRow, interval_plot, percent, small_bar
+from frankly_analyst.plots import SHARE, PlotRow, interval_plot, small_bar
+from frankly_analyst.request import SCALES
 from frankly_analyst.rows import Estimate, localised
 
 Ask = Callable[[Any, str | None], "Estimates"]
@@ -122,6 +123,13 @@ class Estimates:
         _require_different(questions, "questions")
         return self._ask(list(questions), percent)
 
+    def scales(self) -> "Estimates":
+        """Ask the server for mean, distribution and median of the questions with scores or ranges.
+
+        Raises like `lincom`.
+        """
+        return self._ask(SCALES)
+
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, for one question (all its groups if `by` is empty) or for all rows.
 
@@ -153,7 +161,7 @@ class Estimates:
         """Return an HTML table for notebooks: every estimate with its interval and a bar with whisker."""
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
-            f"<td>{percent(row.estimate)}</td><td>{row.interval}</td><td>{row.n}</td>"
+            f"<td>{row.value}</td><td>{row.interval}</td><td>{row.n}</td>"
             f"<td>{''.join(map(small_bar, _bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
@@ -181,7 +189,7 @@ class Estimates:
                     f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
                 )
             flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
-            numbers = f"{percent(row.estimate):>7}  {row.interval:<{ends}}"
+            numbers = f"{row.value:>7}  {row.interval:<{ends}}"
             lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
         lines += [
             f"{question}: not enough reports, {missing} more needed"
@@ -265,5 +273,5 @@ def _bars(*rows: Estimate) -> list[PlotRow]:
     return [
         PlotRow(_label(row), row.estimate, row.low, row.high)
         for row in rows
-        if row.estimate is not None
+        if row.estimate is not None and row.unit == SHARE
     ]

@@ -8,9 +8,13 @@ Colours come from the page's style sheet through the classes `bar`, `whisker`, `
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from frankly_analyst import svg
 
+SHARE: Final = "share"
+NUMBER: Final = "number"
+"""Units of estimates."""
 # Labels are above their bars, so that plots fit on a phone.
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 22, 62, 46, 4, 28
 STROKE, WHISKER = "#174ea6", 'class="whisker" stroke="#123" stroke-width="2"'
@@ -70,12 +74,19 @@ def percent(share: float | None) -> str:
     return f"{share * 100:.{decimals}f}%".replace("-", "−")
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of shares as text: both ends, because intervals need not be symmetric."""
+def figure(value: float | None, unit: str) -> str:
+    """Return an estimate as text: a share in percent, a number with up to four digits."""
+    if unit == SHARE or value is None:
+        return percent(value)
+    return f"{value:.4g}".replace("-", "−")
+
+
+def interval(low: float | None, high: float | None, unit: str = SHARE) -> str:
+    """Return an interval as text: both ends, because intervals need not be symmetric."""
     return (
         "interval unbounded"
         if low is None or high is None
-        else f"{percent(low)} to {percent(high)}"
+        else f"{figure(low, unit)} to {figure(high, unit)}"
     )
 
 

@@ -24,6 +24,8 @@ WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
 """Weights of pooled versions."""
 SHARES: Final = "shares"
 """Default of `targets`: the shares of every question."""
+SCALES: Final = "scales"
+"""Value of `targets`: mean, distribution and median of every question with scores or ranges."""
 _DAY: Final = {
     "json": str | None,
     "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
@@ -73,7 +75,8 @@ class EstimatesRequest:
         default=SHARES,
         kw_only=True,
         metadata={
-            "description": "`shares`; or JSON: a list of question ids for their joint table, or combinations of "
+            "description": "`shares`; `scales` for mean, distribution and median of the questions with scores or "
+            "ranges; or JSON: a list of question ids for their joint table, or combinations of "
             'choices by question, such as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is '
             "a ratio.",
             "schema": {"maxLength": 1500},

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from frankly_analyst.declared import described
-from frankly_analyst.plots import interval, percent
+from frankly_analyst.plots import NUMBER, SHARE, figure, interval
 from frankly_analyst.request import METHODS
 
 
@@ -40,6 +40,14 @@ class Estimate:
         default="",
         metadata={
             "description": "Group of the estimate, such as `region=north`; empty for all reports together."
+        },
+    )
+    unit: str = field(
+        default=SHARE,
+        metadata={
+            "description": "Unit of the estimate and its errors: `share` (1 is all), or `number` for means, medians "
+            "and combinations with coefficients above 1.",
+            "choices": (SHARE, NUMBER),
         },
     )
     estimate: float | None = field(
@@ -129,8 +137,13 @@ class Estimate:
         return (
             "interval unknown"
             if "interval_unknown" in self.flags
-            else interval(self.low, self.high)
+            else interval(self.low, self.high, self.unit)
         )
+
+    @property
+    def value(self) -> str:
+        """The estimate as text."""
+        return figure(self.estimate, self.unit)
 
     @classmethod
     def from_json(
@@ -147,4 +160,6 @@ class Estimate:
 
     def __str__(self) -> str:
         flags = f"  [{', '.join(self.flags)}]" if self.flags else ""
-        return f"{self.label}  {percent(self.estimate)}, {self.interval} at {self.level:.10g} (n {self.n}){flags}"
+        return (
+            f"{self.label}  {self.value}, {self.interval} at {self.level:.10g} (n {self.n}){flags}"
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from frankly_server.surveys import Surveys, parse_definition
+from frankly_server.web.admin.estimates_query import Asked as Query
+from frankly_server.web.admin.estimates_sections import names_of, sections_of
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import released, row
@@ -197,6 +200,47 @@ def test_what_was_wanted_is_told(asked: Asked) -> None:
             true = sum(w * asked.truths[question["id"], c] for c, w in weights.items()) / DEVICES
             assert abs(one["estimate"] - true) < 4 * one["se"]
             assert one["low"] <= one["high"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scales_have_their_mean_distribution_and_median(asked: Asked, method: str) -> None:
+    result = asked.analysis.estimates(asked.document.survey, targets="scales", method=method)
+    assert [question["id"] for question in result["questions"]] == ["age", "stop", "mood"]
+    for question in result["questions"]:
+        choices = asked.document.questions[question["id"]].choices
+        numbers = {
+            choice.id: float(choice.low if choice.score is None else choice.score)  # type: ignore[arg-type]
+            for choice in choices
+            if choice.role is None
+        }
+        people = sorted(
+            number for c, number in numbers.items() for _ in range(asked.truths[question["id"], c])
+        )
+        rows = {one["choice"]: one for one in question["rows"]}
+        assert ("mean" in rows) == (question["id"] != "age")
+        assert [name for name in rows if name.startswith("up to ")] == {
+            "age": ["up to 29", "up to 44", "up to 59"],
+            "stop": ["up to 0", "up to 1"],
+            "mood": ["up to 0", "up to 1", "up to 2"],
+        }[question["id"]]
+        for name, one in rows.items():
+            if name.startswith("up to "):
+                true = sum(number <= float(name[6:]) for number in people) / len(people)
+            else:
+                true = fmean(people) if name == "mean" else people[(len(people) - 1) // 2]
+            assert abs(one["estimate"] - true) <= 2.5 * one["margin"]
+            assert one["low"] <= one["estimate"] <= one["high"]
+
+
+def test_the_page_says_the_mean_and_the_median(asked: Asked) -> None:
+    answer = asked.analysis.estimates(asked.document.survey)
+    scales = asked.analysis.estimates(asked.document.survey, targets="scales")
+    sections = sections_of(answer, Query(), names_of([asked.document]), scales)
+    said = {section.text: section.groups[0].sentences.findings for section in sections}
+    assert said["How was your week?"][0].startswith("Mean of the answers with a score: ")
+    assert said["How was your week?"][1].startswith("Median of the answers with a score: ")
+    assert said["How old are you?"][0].startswith("The median's range begins at ")
+    assert not any("Mean" in words for words in said["Do you smoke?"])
 
 
 def test_the_wanted_table_is_told_and_no_other(asked: Asked) -> None:

@@ -12,6 +12,7 @@ from frankly_analyst.request import (
     INVERSE_VARIANCE,
     KINDS,
     RESPONDENTS,
+    SCALES,
     SHARES,
     EstimatesRequest,
 )
@@ -76,7 +77,10 @@ class Request(EstimatesRequest):
 
     @property
     def is_ratio(self) -> bool:
-        """True if some estimate is a ratio or a percentage."""
+        """True if some estimate may be a ratio or a percentage."""
+        # The figures of a scale are ratios if a choice has a role.
+        if self.targets == SCALES:
+            return True
         by_question = (self.combinations or {}).values()
         return self.percent is not None or any(
             target.over is not None for by_name in by_question for target in by_name.values()
@@ -160,10 +164,10 @@ def _is_table(questions: Any) -> bool:
 
 _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
     (
-        lambda r: r.targets != SHARES and not isinstance(r.targets, list | Mapping),
+        lambda r: r.targets not in (SHARES, SCALES) and not isinstance(r.targets, list | Mapping),
         Problem.TARGETS_INVALID,
         "targets",
-        'give "shares", a list of question ids for their joint table, or combinations of choices by question',
+        'give "shares", "scales", a list of question ids for their joint table, or combinations of choices by question',
     ),
     (
         lambda r: isinstance(r.targets, list) and not _is_table(r.targets),

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, Final
 
 import numpy as np
+from frankly_analyst.plots import NUMBER
 from frankly_analyst.rows import Estimate
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
@@ -15,6 +16,7 @@ from frankly_protocol.blocks import Block
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
+from frankly_server.analysis.scales import MEAN, MEDIAN
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.figures import sampling_factors
@@ -25,6 +27,12 @@ from frankly_server.surveys.devices import is_unstated
 
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
 """Row of the declared columns, all null."""
+
+_SHARED: Final = (
+    "question", "by", "level", "n", "mechanism", "notion", "epsilon", "ceiling", "documents",
+    "versions_p",
+)  # fmt: skip
+"""Columns that are equal in all rows of a table."""
 
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
     ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
@@ -70,14 +78,32 @@ def table_json(
                 [*pooled.mean.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]
             )
         )
-        named = {"question": table.id, "choice": target.id, "label": dict(target.label)}
+        named = {
+            "question": table.id,
+            "choice": target.id,
+            "label": dict(target.label),
+            "unit": target.unit,
+        }
         rows.append(_EMPTY | named | row | shared)
+    rows += _medians(table, rows)
     identifiable = [row["choice"] for row in rows]
     return {
         "rows": rows,
         "covariance": _covariance(pooled, table, places),
         **_products(pooled, table, identifiable),
     }
+
+
+def _medians(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the row of a scale's median, made from the rows of its distribution; none for other tables."""
+    if table.scale is None:
+        return []
+    cuts = [row for row in rows if row["choice"] != MEAN]
+    median = table.scale.median(cuts)
+    if median is None:
+        return []
+    named = {"choice": MEDIAN, "label": dict.fromkeys(table.text, MEDIAN), "unit": NUMBER}
+    return [_EMPTY | {name: cuts[0][name] for name in _SHARED} | named | median]
 
 
 def part_targets(table: Table) -> list[tuple[Any, ...]]:
@@ -229,17 +255,26 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
 
 
 def _possible(target: Target) -> tuple[float, float]:
-    """Return the smallest and largest value of a target: 0 and 1 for a proportion, ±∞ for other ratios."""
+    """Return the smallest and largest value of a target; ±∞ for a ratio of which they are not known."""
     if target.over is None:
         return float(min(target.weights)), float(max(target.weights))
-    is_part = all(0 <= of <= over for of, over in zip(target.weights, target.over, strict=True))
-    return (0.0, 1.0) if is_part else (-inf, inf)
+    pairs = [pair for pair in zip(target.weights, target.over, strict=True) if any(pair)]
+    if any(over <= 0 for _, over in pairs):
+        return -inf, inf
+    # A ratio of sums lies between the smallest and the largest ratio of its terms.
+    quotients = [of / over for of, over in pairs]
+    return float(min(quotients)), float(max(quotients))
 
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
     """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
     # Ratios are not linear in the shares, so this covariance is not that of their estimates.
-    if pooled.mean.covariance is None or any(target.over is not None for target in table.targets):
+    # Nor is it that of a median.
+    if (
+        pooled.mean.covariance is None
+        or table.scale is not None
+        or any(target.over is not None for target in table.targets)
+    ):
         return None
     covariance: list[list[float]] = np.array(pooled.mean.covariance)[
         np.ix_(places, places)

@@ -8,6 +8,8 @@ from itertools import product
 from math import prod
 from typing import Final
 
+from frankly_analyst.plots import NUMBER, SHARE
+from frankly_analyst.request import SCALES
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -16,6 +18,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
+from frankly_server.analysis.scales import MEAN, Scale
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.forms import PartTable, counted_blocks
 from frankly_server.joint_tables import is_estimable
@@ -33,12 +36,14 @@ class Target:
     """One row: id, label by language, and weights over the cells of the table.
 
     Cells are row-major, the last question fastest. over : weights of a ratio's denominator, else None.
+    unit : SHARE or NUMBER.
     """
 
     id: str
     label: Texts
     weights: tuple[Fraction, ...]
     over: tuple[Fraction, ...] | None = None
+    unit: str = SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Table:
     sources : documents with these ids of questions and choices, oldest first.
     shares : True if the rows are the shares of all cells, in order.
     percent : "row" or "column" if the rows are shares within these, else None.
+    scale : of a table of the mean and the distribution, to which the median is added, else None.
     """
 
     questions: tuple[Question, ...]
@@ -55,6 +61,7 @@ class Table:
     sources: tuple[Received, ...]
     shares: bool
     percent: str | None = None
+    scale: Scale | None = None
 
     @property
     def id(self) -> str:
@@ -79,6 +86,8 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     if request.joint is not None:
         return [_joint_table(documents, request.joint, request.percent, "targets")]
     groups = _grouped_by_ids(documents)
+    if request.targets == SCALES:
+        return _scales(groups)
     if request.combinations is None:
         return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in groups]
     newest = {question.id: (question, sources) for question, sources in reversed(groups)}
@@ -93,6 +102,24 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
             replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False)
         )
     return requested
+
+
+def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Table]:
+    """Return a table for each question with a scale."""
+    found = []
+    for question, sources in groups:
+        scale = Scale.of(question)
+        if scale is not None:
+            targets = tuple(
+                Target(name, dict.fromkeys(question.text, name), weights, scale.over,
+                       NUMBER if name == MEAN else SHARE)
+                for name, weights in scale.named_weights().items()
+            )  # fmt: skip
+            found.append(Table((question,), targets, sources, shares=False, scale=scale))
+    if not found:
+        detail = "no question of this survey has scores or ranges: ask for shares"
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
+    return found
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
@@ -260,7 +287,8 @@ def _combined(
         of, over = weights(combination.of, where), None
         if combination.over is not None:
             of, over = _divided(of, weights(combination.over, where), where)
-        targets.append(Target(name, dict.fromkeys(cells.text, name), of, over))
+        unit = SHARE if all(abs(weight) <= 1 for weight in of) else NUMBER
+        targets.append(Target(name, dict.fromkeys(cells.text, name), of, over, unit))
     return tuple(targets)
 
 

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 import click
 from frankly_analyst import Analyst, AnalystError, Estimate, Estimates
-from frankly_analyst.plots import percent
-from frankly_analyst.request import FIELDS, KINDS, SHARES
+from frankly_analyst.plots import figure
+from frankly_analyst.request import FIELDS, KINDS, SCALES, SHARES
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
@@ -65,6 +65,11 @@ def request_options(command: Command) -> Command:
     multiple=True,
     help="Question id of a joint table; repeat the option for each question.",
 )
+@click.option(
+    "--scales",
+    is_flag=True,
+    help="Mean, distribution and median of the questions with scores or ranges, instead of shares.",
+)
 @click.option("--language", help="Language of the labels [default: the survey's first].")
 @click.option(
     "--result",
@@ -78,6 +83,7 @@ def estimates(
     url: str | None,
     key: str | None,
     crosstab: tuple[str, ...],
+    scales: bool,
     language: str | None,
     result: bool,
     as_csv: bool,
@@ -91,9 +97,11 @@ def estimates(
     """
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
+    if scales and crosstab:
+        raise InvalidInput(Problem.USAGE, "choose --scales or --crosstab", "scales")
     link = _LINK.fullmatch(survey)
     # The machine interface has one parameter for shares and joint tables.
-    fields["targets"] = list(crosstab) or SHARES
+    fields["targets"] = list(crosstab) or (SCALES if scales else SHARES)
     response = (
         _remote(link, survey, url, key, language, fields)
         if link or url
@@ -194,10 +202,10 @@ def _show(response: Estimates) -> None:
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
-    no_end = percent(None) if "interval_unknown" in row.flags else _NO_END
+    no_end = figure(None, row.unit) if "interval_unknown" in row.flags else _NO_END
     numbers = [
-        percent(row.estimate),
-        *(no_end if end is None else percent(end) for end in (row.low, row.high)),
+        row.value,
+        *(no_end if end is None else figure(end, row.unit) for end in (row.low, row.high)),
     ]
     label = f"{row.label} ({row.by})" if row.by else row.label
     return (

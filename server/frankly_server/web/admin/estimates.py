@@ -6,11 +6,13 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_analyst.request import RESPONDENTS, SCALES, SHARES
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
+from frankly_server.analysis.scales import Scale
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.times import next_release
@@ -68,14 +70,29 @@ def _page(
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)
+    scales = None
+    if _has_scales(documents) and _can_show_scales(query):
+        fields = query.request.given() | {"targets": SCALES}
+        scales = services.analysis.estimates(survey.id, **fields)
     names, now = names_of(documents), services.surveys.now()
     pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
-        "estimates.html", survey, "estimates", refused, found=sections_of(answer, query, names),
+        "estimates.html", survey, "estimates", refused, found=sections_of(answer, query, names, scales),
         n=answer["n"], pending=pending, next_release=next_time, asked=query, choices=_choices(documents, names),
         flag_words=flag_words, notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
     )  # fmt: skip
+
+
+def _has_scales(documents: Sequence[SurveyDocument]) -> bool:
+    return any(
+        Scale.of(question) for document in documents for question in document.questions.values()
+    )
+
+
+def _can_show_scales(query: Asked) -> bool:
+    """Return True unless a joint table is shown, or weights that ratios do not have."""
+    return query.request.targets == SHARES and query.request.weights == RESPONDENTS
 
 
 def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any]:

@@ -11,12 +11,21 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
-from frankly_server.web.admin.estimates_sentences import Sentences, group_sentences, sentences_of
+from frankly_server.web.admin.estimates_sentences import (
+    Sentences,
+    group_sentences,
+    scale_sentences,
+    sentences_of,
+)
 
 _DRAWN: Final = 40
 """Largest number of bars of a plot; with more it is unreadable and left out."""
 _COMPARED: Final = 12
 """Largest number of groups that are compared; the number of pairs grows with its square."""
+
+
+ScaleRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+"""Rows of the scales by question id and name of the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +116,35 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
     )
 
 
-def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[Section]:
-    """Return one section per question, in order of first appearance, with all its groups."""
+def sections_of(
+    answer: Mapping[str, Any],
+    asked: Asked,
+    names: Names,
+    scales: Mapping[str, Any] | None = None,
+) -> list[Section]:
+    """Return one section per question, in order of first appearance, with all its groups.
+
+    scales : the result of the same request for scales, None if there are none.
+    """
+    scale_rows = {
+        (question["id"], names.group(question["by"])): question["rows"]
+        for question in (scales or {"questions": ()})["questions"]
+    }
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
         # By text too, because versions may ask different questions under one id.
         together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
             question
         )
-    return [_section(questions, asked, names) for questions in together.values()]
+    return [_section(questions, asked, names, scale_rows) for questions in together.values()]
 
 
-def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names) -> Section:
+def _section(
+    questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names, scale_rows: ScaleRows
+) -> Section:
     level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
-    groups = [_group(question, asked, level, names) for question in questions]
+    groups = [_group(question, asked, level, names, scale_rows) for question in questions]
     # Bars of the same choice are adjacent, so that they can be compared.
     order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
     bars = sorted(
@@ -180,10 +203,13 @@ def _place(order: Sequence[str], choice: str) -> int:
     return order.index(choice) if choice in order else len(order)
 
 
-def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names) -> EstimatesTable:
+def _group(
+    question: Mapping[str, Any], asked: Asked, level: float, names: Names, scale_rows: ScaleRows
+) -> EstimatesTable:
+    name = names.group(question["by"])
     ok = question["status"] == "ok"
     return EstimatesTable(
-        name=names.group(question["by"]),
+        name=name,
         status=question["status"],
         n=question["n"],
         received=question["received"],
@@ -193,7 +219,9 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        sentences=sentences_of(question, level, names.language, asked.request.percent)
+        sentences=sentences_of(question, level, names.language, asked.request.percent).after(
+            scale_sentences(scale_rows.get((question["id"], name), ()))
+        )
         if ok
         else Sentences((), ()),
     )

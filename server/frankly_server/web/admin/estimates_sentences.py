@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
 
+from frankly_analyst.plots import NUMBER, figure, interval
+
+from frankly_server.analysis.scales import MEAN, MEDIAN
 from frankly_server.estimate.margins import normal_quantile
 
 FLAGS: Final = {
@@ -47,6 +50,10 @@ class Sentences:
 
     findings: tuple[str, ...]
     limits: tuple[str, ...]
+
+    def after(self, findings: tuple[str, ...]) -> "Sentences":
+        """Return the sentences with others before the findings."""
+        return Sentences((*findings, *self.findings), self.limits)
 
 
 def sentences_of(
@@ -125,6 +132,22 @@ def group_sentences(
     return tuple(
         sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_MAX_STATED]
     )
+
+
+def scale_sentences(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return sentences on the mean and the median from the rows of a question's scale."""
+    named = {row["choice"]: row for row in rows}
+    mean, median, sentences = named.get(MEAN), named.get(MEDIAN), []
+    if mean is not None and mean["low"] is not None:
+        ends = interval(mean["low"], mean["high"], NUMBER)
+        sentences.append(
+            f"Mean of the answers with a score: {figure(mean['estimate'], NUMBER)} ({ends})."
+        )
+    if median is not None:
+        ends = interval(median["low"], median["high"], NUMBER)
+        what = "Median of the answers with a score:" if mean else "The median's range begins at"
+        sentences.append(f"{what} {figure(median['estimate'], NUMBER)} ({ends}).")
+    return tuple(sentences)
 
 
 def interval_words(low: float, high: float) -> str:

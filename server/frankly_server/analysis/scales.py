@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales: the numbers of a question's choices, with the mean, the distribution and the median.
+
+A choice has a score, or a range of which the smallest number is known. Choices of a role ("prefer not
+to say", "does not apply") have no number: all figures are then about the people who gave an answer.
+
+The median is the smallest number v with F(v) ≥ 1/2, where F(v) is the share of answers up to v. Its
+interval follows from those of F: it begins with the first v whose upper end reaches 1/2, and ends with
+the number after the last v whose lower end is below 1/2. It misses the median on one side only if the
+interval of F at one fixed v does so on that side (docs/maths/margins.md, claim 14).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+from frankly_protocol.blocks import Question
+from frankly_protocol.questions import decimal_text
+
+MEAN: Final = "mean"
+MEDIAN: Final = "median"
+UP_TO: Final = "up to "
+"""Start of the name of a share of the distribution; the number follows."""
+_HALF: Final = 0.5
+_OF_CUTS: Final = ("few_informative", "exact_not_available", "score_instead")
+
+Weights = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers of a question's choices.
+
+    by_choice : the number of each choice, None for a choice of a role. are_ranges : True if they are
+    the smallest numbers of ranges, which have no mean.
+    """
+
+    by_choice: tuple[Fraction | None, ...]
+    are_ranges: bool
+
+    @classmethod
+    def of(cls, question: Question) -> "Scale | None":
+        """Return the scale of a question, None if it has fewer than two different numbers."""
+        scores = tuple(choice.score for choice in question.choices)
+        lows = tuple(
+            None if choice.low is None else Fraction(choice.low) for choice in question.choices
+        )
+        found = next((values for values in (scores, lows) if len(set(values) - {None}) > 1), None)
+        return None if found is None else cls(found, are_ranges=found is lows)
+
+    @property
+    def numbers(self) -> list[Fraction]:
+        """The different numbers, in increasing order."""
+        return sorted({number for number in self.by_choice if number is not None})
+
+    @property
+    def over(self) -> Weights | None:
+        """Weights of the answers that have a number; None if all have one."""
+        if None not in self.by_choice:
+            return None
+        return tuple(Fraction(int(number is not None)) for number in self.by_choice)
+
+    def named_weights(self) -> dict[str, Weights]:
+        """Return the weights of the mean, if there is one, and of the shares up to each number but the last."""
+        numbers = self.numbers
+        named = {}
+        if not self.are_ranges:
+            named[MEAN] = tuple(number or Fraction(0) for number in self.by_choice)
+        for number, following in pairwise(numbers):
+            # A range ends before the next one begins.
+            end = following - 1 if self.are_ranges else number
+            named[UP_TO + decimal_text(end)] = tuple(
+                Fraction(int(v is not None and v <= number)) for v in self.by_choice
+            )
+        return named
+
+    def median(self, cuts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        """Return the figures of the median from the rows of the distribution, in order.
+
+        Of ranges, the numbers are those at which they begin. None if a row has no estimate.
+        """
+        numbers, last = [float(number) for number in self.numbers], len(cuts)
+        if last + 1 < len(numbers) or any(cut["estimate"] is None for cut in cuts):
+            return None
+        # Up to the last number lie all answers. A share without an interval may be anything.
+        shares = [*(cut["estimate"] for cut in cuts), 1.0]
+        lows = [-1.0 if cut["low"] is None else cut["low"] for cut in cuts]
+        highs = [*(2.0 if cut["high"] is None else cut["high"] for cut in cuts), 1.0]
+        value = numbers[next(i for i, share in enumerate(shares) if share >= _HALF)]
+        low = numbers[next(i for i, high in enumerate(highs) if high >= _HALF)]
+        high = numbers[max((i + 1 for i, end in enumerate(lows) if end < _HALF), default=0)]
+        flags = [flag for flag in _OF_CUTS if any(flag in cut["flags"] for cut in cuts)]
+        return {
+            "estimate": value,
+            "low": low,
+            "high": high,
+            "margin": max(value - low, high - value),
+            "method": cuts[0]["method"],
+            "flags": flags,
+        }
