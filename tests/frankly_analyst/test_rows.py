@@ -19,7 +19,7 @@ ROW = [column.name for column in fields(Estimate)]
 # The format of CSV and Parquet files, which analysts' programs rely on.
 TEXT, WHOLE, NUMBER = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 FILE = {
-    **dict.fromkeys(("question", "choice", "label", "by", "status"), TEXT),
+    **dict.fromkeys(("question", "choice", "label", "by", "status", "unit"), TEXT),
     **dict.fromkeys(("estimate", "se", "margin", "low", "high", "level"), NUMBER),
     **dict.fromkeys(("se_privacy", "se_sampling", "worst_case_se"), NUMBER),
     **dict.fromkeys(("poisoning_up", "poisoning_down", "privacy_cost"), NUMBER),

@@ -2,10 +2,14 @@
 """Databases with our tables, of both kinds."""
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from frankly_server.store import Database, upgrade
 from frankly_server.store.schema import metadata
+from sqlalchemy import text
 
 from tests.postgres import PostgresServer
 
@@ -32,6 +36,8 @@ def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
 def postgresql(postgres_database: Database) -> Database:
     """A migrated PostgreSQL database without rows, for tests that are about its own ways."""
     with postgres_database.engine.begin() as connection:
+        # Without triggers, because one of them keeps audit events from being deleted.
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
     return postgres_database
@@ -44,7 +50,22 @@ def database(request: pytest.FixtureRequest) -> Database:
     return database
 
 
+@cache
+def _migrated_file() -> bytes:
+    """Return the bytes of a migrated SQLite file: a copy takes a fiftieth of the time of a migration."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "frankly.db"
+        database = Database(f"sqlite:///{path}")
+        upgrade(database)
+        database.close()
+        return path.read_bytes()
+
+
 def _migrated(url: str) -> Iterator[Database]:
+    if url.startswith("sqlite:///"):
+        path = Path(url.removeprefix("sqlite:///"))
+        path.touch(0o600)
+        path.write_bytes(_migrated_file())
     database = Database(url)
     upgrade(database)
     yield database

@@ -30,9 +30,9 @@ def clock() -> Hands:
 
 
 @pytest.fixture
-def services(fresh_database: Database, tmp_path: Path, clock: Hands) -> Services:
+def services(database: Database, tmp_path: Path, clock: Hands) -> Services:
     """Services over a migrated database; keys of a week ago, an account, a draft."""
-    services = Services(Settings(home=tmp_path), fresh_database, clock, Passwords(CHEAP))
+    services = Services(Settings(home=tmp_path), database, clock, Passwords(CHEAP))
     clock.wait(-7 * DAY_S)
     services.keys.init()
     clock.wait(7 * DAY_S)

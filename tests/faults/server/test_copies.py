@@ -58,7 +58,7 @@ def stored_ids(database: Database) -> Counter[str]:
 
 
 def test_copies_are_one_report(place: Place, full: bool) -> None:
-    ids = 1000 if full else 12
+    ids = 1000 if full else 4
     document = published(place.services.database)
     bodies = [[body(document, report_id=f"{i:032x}")] * COPIES for i in range(ids)]
     for answers in race(place, bodies):
@@ -68,7 +68,7 @@ def test_copies_are_one_report(place: Place, full: bool) -> None:
 
 
 def test_the_first_of_two_bodies_is_stored_and_the_other_refused(place: Place, full: bool) -> None:
-    ids = 1000 if full else 12
+    ids = 1000 if full else 4
     document = published(place.services.database)
     bodies = [
         [body(document, j % 2, 0, report_id=f"{i:032x}") for j in range(COPIES)] for i in range(ids)

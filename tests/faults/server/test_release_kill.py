@@ -63,7 +63,7 @@ def test_releases_killed_while_reports_come_in(
         if kind == "sqlite"
         else str(request.getfixturevalue("postgres_url"))
     )
-    kills, rng = 50 if full else 3, Random(7)
+    kills, rng = 50 if full else 2, Random(7)
     server = Running(tmp_path, url, production=kind == "postgresql")
     server.start()
     try:

@@ -14,7 +14,7 @@ def hands() -> Hands:
 
 
 @pytest.fixture
-def accounts(fresh_database: Database, hands: Hands) -> Accounts:
-    accounts = Accounts(fresh_database, hands, Passwords(CHEAP))
+def accounts(database: Database, hands: Hands) -> Accounts:
+    accounts = Accounts(database, hands, Passwords(CHEAP))
     accounts.create("main", "Ada@example.org", "owner", PASSWORD)
     return accounts

@@ -30,9 +30,9 @@ def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> N
     assert accounts.person(second) is None
 
 
-def test_neither_password_nor_token_is_kept(accounts: Accounts, fresh_database: Database) -> None:
+def test_neither_password_nor_token_is_kept(accounts: Accounts, database: Database) -> None:
     token = accounts.sign_in("ada@example.org", PASSWORD).token
-    with fresh_database.engine.connect() as connection:
+    with database.engine.connect() as connection:
         rows = [
             connection.exec_driver_sql(f"SELECT * FROM {name}").all()
             for name in ("accounts", "sessions")
@@ -72,9 +72,9 @@ def test_ten_thousand_wrong_passwords_lock_after_every_fifth() -> None:
 
 
 def test_a_row_at_the_most_failures_still_locks(
-    accounts: Accounts, hands: Hands, fresh_database: Database
+    accounts: Accounts, hands: Hands, database: Database
 ) -> None:
-    with fresh_database.transaction("many failures") as tx:
+    with database.transaction("many failures") as tx:
         row = tx.accounts.by_email("ada@example.org")
         assert row is not None
         tx.accounts.change(row.id, failures=50)
@@ -96,9 +96,7 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
     accounts.change_password(signed.person, PASSWORD, "another good password")
 
 
-def test_wrong_passwords_at_the_same_time_all_count(
-    accounts: Accounts, fresh_database: Database
-) -> None:
+def test_wrong_passwords_at_the_same_time_all_count(accounts: Accounts, database: Database) -> None:
     """Every count reads the row and then writes it: without a lock, two would be one on PostgreSQL."""
     account = accounts.create("main", "many@example.org", "viewer", PASSWORD)
     ready = threading.Barrier(4)
@@ -113,7 +111,7 @@ def test_wrong_passwords_at_the_same_time_all_count(
         thread.start()
     for thread in threads:
         thread.join()
-    with fresh_database.reading("failures") as tx:
+    with database.reading("failures") as tx:
         row = tx.accounts.get(account.id)
     assert row is not None
     assert row.failures == 20
@@ -188,9 +186,9 @@ def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
     refused(accounts.sign_in, "ada@example.org", PASSWORD)
 
 
-def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> None:
+def test_the_trail_only_grows(accounts: Accounts, database: Database) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
-    with fresh_database.transaction("create survey") as tx:
+    with database.transaction("create survey") as tx:
         accounts.recorder(ada, "survey created", "habits")(tx)
     recorded_events = [(event.actor, event.action) for event in accounts.trail("main")]
     assert recorded_events == [
@@ -207,7 +205,7 @@ def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> N
     for statement in ("UPDATE audit_events SET actor = 'x'", "DELETE FROM audit_events"):
         with (
             pytest.raises(DBAPIError, match="never changed"),
-            fresh_database.engine.begin() as connection,
+            database.engine.begin() as connection,
         ):
             connection.exec_driver_sql(statement)
     assert [(event.actor, event.action) for event in accounts.trail("main")] == recorded_events

@@ -94,13 +94,13 @@ def test_an_expired_browser_is_a_stranger(
 
 
 def test_an_account_knows_ten_browsers(
-    accounts: Accounts, hands: Hands, fresh_database: Database
+    accounts: Accounts, hands: Hands, database: Database
 ) -> None:
     issued = []
     for _ in range(12):
         issued.append(accounts.sign_in(ADA, PASSWORD).browser)
         hands.wait(1)
-    assert browsers(fresh_database) == 10
+    assert browsers(database) == 10
     lock(accounts)
     for browser in issued[:2]:
         refused(accounts.sign_in, ADA, PASSWORD, browser)
@@ -108,8 +108,8 @@ def test_an_account_knows_ten_browsers(
         assert accounts.sign_in(ADA, PASSWORD, browser)
 
 
-def test_only_the_hash_of_a_browser_is_stored(known: SignedIn, fresh_database: Database) -> None:
-    with fresh_database.engine.connect() as connection:
+def test_only_the_hash_of_a_browser_is_stored(known: SignedIn, database: Database) -> None:
+    with database.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT * FROM known_browsers").all()
     assert len(rows) == 1
     assert known.browser not in repr(rows)
@@ -117,7 +117,7 @@ def test_only_the_hash_of_a_browser_is_stored(known: SignedIn, fresh_database: D
 
 
 def test_browsers_are_forgotten_with_the_password_the_account_and_everywhere(
-    accounts: Accounts, known: SignedIn, fresh_database: Database
+    accounts: Accounts, known: SignedIn, database: Database
 ) -> None:
     elsewhere = accounts.sign_in(ADA, PASSWORD)
     changed = accounts.change_password(
@@ -132,11 +132,11 @@ def test_browsers_are_forgotten_with_the_password_the_account_and_everywhere(
     again = accounts.sign_in(ADA, "another good password", changed.browser)
     accounts.sign_out_everywhere(again.person)
     assert accounts.person(again.token) is None
-    assert browsers(fresh_database) == 0
+    assert browsers(database) == 0
     accounts.reset_password(ADA, PASSWORD)
     accounts.sign_in(ADA, PASSWORD)
     accounts.disable_address(ADA)
-    assert browsers(fresh_database) == 0
+    assert browsers(database) == 0
 
 
 def test_a_locked_account_changes_its_password_in_a_known_browser(
@@ -171,10 +171,10 @@ class Stuck(PasswordHasher):
 
 
 def test_strangers_who_fill_the_queue_leave_the_slot_of_known_browsers(
-    fresh_database: Database, hands: Hands
+    database: Database, hands: Hands
 ) -> None:
     hasher = Stuck()
-    accounts = Accounts(fresh_database, hands, Passwords(hasher, wait_s=60))
+    accounts = Accounts(database, hands, Passwords(hasher, wait_s=60))
     accounts.create("main", ADA, "owner", PASSWORD)
     known = accounts.sign_in(ADA, PASSWORD)
 

@@ -35,7 +35,7 @@ def test_two_owners_cannot_remove_each_other(
     def change_late(table: AccountsTable, account_id: str, **values: str | int | None) -> None:
         # Broken if the other transaction waits for this one, as it should.
         with suppress(threading.BrokenBarrierError):
-            both_have_read.wait(2)
+            both_have_read.wait(0.5)
         write(table, account_id, **values)
 
     monkeypatch.setattr(AccountsTable, "change", change_late)

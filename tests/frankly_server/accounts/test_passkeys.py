@@ -28,17 +28,15 @@ TOKEN, OTHER = "T" * 43, "U" * 43
 
 
 @pytest.fixture
-def passkeys(
-    accounts: Accounts, fresh_database: Database, hands: Hands, tmp_path: Path
-) -> Passkeys:
+def passkeys(accounts: Accounts, database: Database, hands: Hands, tmp_path: Path) -> Passkeys:
     keys = Keyring(tmp_path / "keys", hands)
     keys.init()
-    return Passkeys(fresh_database, hands, accounts, keys, URL)
+    return Passkeys(database, hands, accounts, keys, URL)
 
 
 @pytest.fixture
-def factors(accounts: Accounts, fresh_database: Database, hands: Hands) -> SecondFactors:
-    return SecondFactors(fresh_database, hands, accounts, "Frankly")
+def factors(accounts: Accounts, database: Database, hands: Hands) -> SecondFactors:
+    return SecondFactors(database, hands, accounts, "Frankly")
 
 
 @pytest.fixture

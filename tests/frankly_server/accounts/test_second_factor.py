@@ -28,8 +28,8 @@ def test_the_tests_own_codes_are_those_of_the_rfc() -> None:
 
 
 @pytest.fixture
-def factors(accounts: Accounts, fresh_database: Database, hands: Hands) -> SecondFactors:
-    return SecondFactors(fresh_database, hands, accounts, "Frankly surveys.example.org")
+def factors(accounts: Accounts, database: Database, hands: Hands) -> SecondFactors:
+    return SecondFactors(database, hands, accounts, "Frankly surveys.example.org")
 
 
 class App:
@@ -138,8 +138,8 @@ def test_new_recovery_codes_replace_the_old(app: App, factors: SecondFactors) ->
     assert app.enter(codes[0])
 
 
-def test_codes_and_secrets_are_stored_as_documented(app: App, fresh_database: Database) -> None:
-    with fresh_database.engine.connect() as connection:
+def test_codes_and_secrets_are_stored_as_documented(app: App, database: Database) -> None:
+    with database.engine.connect() as connection:
         codes = connection.exec_driver_sql("SELECT * FROM recovery_codes").all()
         waiting = connection.exec_driver_sql("SELECT * FROM pending_sign_ins").all()
     assert len(codes) == 10
@@ -177,7 +177,7 @@ def test_guesses_in_one_waiting_sign_in_count_as_well(app: App, factors: SecondF
 
 
 def test_ten_guesses_at_once_are_no_more_than_five(
-    app: App, factors: SecondFactors, fresh_database: Database
+    app: App, factors: SecondFactors, database: Database
 ) -> None:
     tokens = [app.password() for _ in range(10)]
     threads = [
@@ -187,7 +187,7 @@ def test_ten_guesses_at_once_are_no_more_than_five(
         thread.start()
     for thread in threads:
         thread.join()
-    with fresh_database.reading("failures") as tx:
+    with database.reading("failures") as tx:
         row = tx.second_factors.get(app.person.id)
     # Five were judged; the others met the lock, which counts nothing.
     assert row.failures == 5
@@ -241,11 +241,11 @@ def test_waiting_sign_ins_end_with_password_and_account(
 
 
 def test_an_account_that_was_disabled_meanwhile_is_not_entered(
-    app: App, factors: SecondFactors, fresh_database: Database
+    app: App, factors: SecondFactors, database: Database
 ) -> None:
     token = app.password()
     # As if it had been disabled between the check of the password and this sign-in's row.
-    with fresh_database.transaction("disable") as tx:
+    with database.transaction("disable") as tx:
         tx.accounts.change(app.person.id, disabled="2026-06-01T00:00:00Z")
     assert refused(factors.finish, token, app.code()).field == "sign-in"
 

@@ -152,7 +152,7 @@ def test_a_survey_without_scales(sqlite: Database) -> None:
 def test_the_interval_of_the_median_covers(
     truth: tuple[float, ...], method: str, full: bool
 ) -> None:
-    """All outcomes of 10 reports (24 with --full): the interval of a valid method holds the median in 95 of 100 surveys."""
+    """All outcomes of 10 reports (24 with --full): a valid method holds the median in 95 of 100."""
     n, numbers, mechanism = 24 if full else 10, (1, 2, 3), _grr(3)
     scale = Scale((Fraction(1), Fraction(2), Fraction(3)), are_ranges=False)
     chances = np.array(truth) @ np.array(mechanism.weights) / (1 << 20)

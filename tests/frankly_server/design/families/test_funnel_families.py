@@ -79,7 +79,9 @@ FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", JOINTS, ids=len)
-@pytest.mark.parametrize("epsilon", ["0.1", "0.3"])
+@pytest.mark.parametrize(
+    "epsilon", ["0.3", pytest.param("0.1", marks=pytest.mark.full_only)]
+)
 @pytest.mark.parametrize("family", FORMULAS)
 def test_alpha_is_the_root_of_the_paper(family: str, epsilon: str, joint: list[list[int]]) -> None:
     level = FORMULAS[family]
@@ -142,10 +144,10 @@ def test_conditional_reporting_is_algorithm_1() -> None:
 
 
 @pytest.mark.slow
-def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less() -> None:
+def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less(full: bool) -> None:
     """Funnel Proposition 1 and the bound before it."""
     rng = random.Random(11)
-    for _ in range(20):
+    for _ in range(20 if full else 4):
         joint = [[rng.randint(1, 60) for _ in range(4)] for _ in range(3)]
         response = ask("conditional-reporting", joint, notion="secret-ldp", alpha="1.5")
         assert response["measures"]["lip"] == pytest.approx(lip_cr(1.5, joint), abs=1e-9)
