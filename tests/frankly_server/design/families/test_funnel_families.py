@@ -79,9 +79,7 @@ FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("joint", JOINTS, ids=len)
-@pytest.mark.parametrize(
-    "epsilon", ["0.3", pytest.param("0.1", marks=pytest.mark.full_only)]
-)
+@pytest.mark.parametrize("epsilon", ["0.3", pytest.param("0.1", marks=pytest.mark.full_only)])
 @pytest.mark.parametrize("family", FORMULAS)
 def test_alpha_is_the_root_of_the_paper(family: str, epsilon: str, joint: list[list[int]]) -> None:
     level = FORMULAS[family]
