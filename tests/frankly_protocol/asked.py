@@ -97,17 +97,17 @@ _AT = {one.id: i for i, one in enumerate(QUESTIONS)}
 Edit = Callable[[dict[str, Any]], object]
 
 
-def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[Edit, str]:
-    """An edit of a question and the field that the error names, by default what is edited.
+def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[str, Any, str]:
+    """Path and value of an edit of a question, and the field that the error names, by default what is edited.
 
     In `field`, @ stands for the question's path.
     """
-    edit = put(f"blocks.0.questions.{_AT[name]}.{path}", value)
     named = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
-    return edit, (field or "@" + named).replace("@", f"blocks[0].questions[{_AT[name]}]")
+    where = (field or "@" + named).replace("@", f"blocks[0].questions[{_AT[name]}]")
+    return f"blocks.0.questions.{_AT[name]}.{path}", value, where
 
 
-FAULTS: list[tuple[Edit, str]] = [
+BENT: list[tuple[str, Any, str]] = [
     _fault("age", "choices.3.role", "refused"),
     _fault("age", "choices.3.role", None),
     _fault("age", "choices.3.from", 90, "@.choices"),
@@ -147,7 +147,10 @@ FAULTS: list[tuple[Edit, str]] = [
     _fault("signs-pain", "choices.1.role", "no_answer", "@.choices"),
     _fault("signs-skipped", "box.role", ..., "signs"),
 ]
-"""Edits of the document that a device refuses for its form, and the field that it names."""
+"""Edits of the document that a device refuses for its form: path, value and the field that it names."""
+
+FAULTS: list[tuple[Edit, str]] = [(put(path, value), field) for path, value, field in BENT]
+"""The same, as functions that edit a document."""
 
 NONE = ("no", "no", "no", "yes")
 SETTLED: list[tuple[dict[str, Any], tuple[str, ...]]] = [

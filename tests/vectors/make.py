@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.vectors.from_answers import answers
 from tests.vectors.from_bytes import canonical_json, envelopes
 from tests.vectors.from_documents import acceptance, good_documents, privacy_documents
 from tests.vectors.from_numbers import estimates, sampling
@@ -23,6 +24,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "documents": good_documents,
     "privacy": privacy_documents,
     "acceptance": acceptance,
+    "answers": answers,
     "sampling": sampling,
     "estimates": estimates,
 }

@@ -30,6 +30,7 @@ from frankly_protocol.mechanisms import (
 
 from tests.frankly_protocol.audit.definitions import needed, table
 from tests.frankly_protocol.trust import edwards
+from tests.vectors.second_answers import require_ways
 from tests.vectors.second_bytes import (
     Refused,
     digest,
@@ -65,7 +66,7 @@ def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, An
     except Refused:
         raise Refused("4") from None
     _require_known(document)
-    _require_form(document, schema)
+    require_form(document, schema)
     assert document["survey"] == context["survey"]
     if urlsplit(document["collect_url"]).hostname != urlsplit(context["origin"]).hostname:
         raise Refused("4")
@@ -97,13 +98,16 @@ def _require_known(document: dict[str, Any]) -> None:
         raise Refused("5")
 
 
-def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
+def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
     """Step 4: the published schema, and what its language cannot say."""
     if not jsonschema.Draft202012Validator(schema).is_valid(document):
         raise Refused("4")
     times = [when(document[name]) for name in ("issued", "opens", "closes", "expires")]
-    choices = [q["choices"] for block in document["blocks"] for q in block["questions"]]
+    questions = [question for block in document["blocks"] for question in block["questions"]]
+    choices = [question["choices"] for question in questions]
     labels = [entry["label"] for listed in choices for entry in listed]
+    boxes = [question["box"] for question in questions if "box" in question]
+    labels += [box[name] for box in boxes for name in ("text", "label")]
     if (
         any(a > b for a, b in pairwise(times))
         or times[1] == times[2]
@@ -126,6 +130,7 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or any(not _is_form(block) for block in document["blocks"] if block["kind"] == "agreement")
     ):
         raise Refused("4")
+    require_ways(questions)
 
 
 def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.vectors import make, second_bytes, second_documents, second_numbers
+from tests.vectors import make, second_answers, second_bytes, second_documents, second_numbers
 from tests.vectors.from_documents import put
 from tests.vectors.second_bytes import Refused
 
@@ -159,6 +159,37 @@ def test_acceptance_names_the_step(case: Any, root: Path) -> None:
         assert str(refused) == str(case["step"])
         return
     assert case["step"] is None
+
+
+def test_a_document_asks_in_every_way(root: Path) -> None:
+    case = V["answers"]
+    document = second_bytes.read(case["payload"].encode())
+    assert second_bytes.digest(case["payload"].encode()) == case["digest"]
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    second_documents.require_form(document, schema)
+
+
+@pytest.mark.parametrize("case", V["answers"]["faults"])
+def test_faults_of_its_questions_are_refused(case: Any, root: Path) -> None:
+    document = json.loads(V["answers"]["payload"])
+    put(document, case["path"], case.get("value", ...))
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    assert (case["step"], case["code"]) == (4, "document_schema")
+    with pytest.raises(Refused, match="4"):
+        second_documents.require_form(document, schema)
+
+
+@pytest.mark.parametrize("case", V["answers"]["answers"])
+def test_answers_come_to_these_choices(case: Any) -> None:
+    document = json.loads(V["answers"]["payload"])
+    questions = [question for block in document["blocks"] for question in block["questions"]]
+    try:
+        chosen = second_answers.settled(case["given"], questions)
+    except Refused as refused:
+        assert case["code"] == "unknown_choice"
+        assert str(refused) == (case["field"] or "")
+        return
+    assert (chosen, case["code"]) == (case["chosen"], None)
 
 
 @cases_by_name(V["sampling"]["mechanisms"])

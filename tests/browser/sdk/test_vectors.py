@@ -5,9 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol import canonical
 from playwright.sync_api import Page
 
+from tests.browser.sdk.test_same_as_python import judged_by_browser
+from tests.browser.sdk.test_ways import settle
 from tests.browser.sdk.wire import program
+from tests.frankly_protocol.samples import sealed
+from tests.frankly_protocol.test_documents import put
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 # The page functions that run each vector file; each returns one outcome per case.
@@ -82,6 +87,25 @@ def test_sampling(page: Page) -> None:
         assert report == case["report"]
 
 
+def test_answers(page: Page) -> None:
+    vectors = json.loads((VECTORS / "answers.json").read_text("ascii"))
+    payloads = [vectors["payload"].encode()]
+    for case in vectors["faults"]:
+        body = json.loads(vectors["payload"])
+        put(case["path"], case.get("value", ...))(body)
+        payloads.append(canonical.dumps(body))
+    expected = [None, *([case["code"], case["field"]] for case in vectors["faults"])]
+    assert judged_by_browser(page, [sealed(payload) for payload in payloads]) == expected
+    for case, outcome_in_browser in zip(
+        vectors["answers"],
+        settle(page, [case["given"] for case in vectors["answers"]]),
+        strict=True,
+    ):
+        assert outcome_in_browser.get("chosen") == case["chosen"]
+        assert outcome_in_browser.get("code") == case["code"]
+        assert outcome_in_browser.get("field") == case["field"]
+
+
 def test_log(page: Page) -> None:
     vectors, outcomes = run(page, "log")
     assert outcomes["roots"] == vectors["roots"]
@@ -101,6 +125,7 @@ def test_every_file_is_looked_at_but_that_of_the_server() -> None:
     files = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
     assert files == {
         "acceptance",
+        "answers",
         "canonical",
         "documents",
         "envelopes",

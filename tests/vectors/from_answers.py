@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of ways of answering (docs/spec/3-documents.md, section 3.5): a document that asks in every way,
+its faults, and what people's answers come to."""
+
+import json
+from typing import Any
+
+from frankly_protocol import canonical
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import FranklyError
+from frankly_sdk import UnknownChoice
+from frankly_sdk.answer import Answer
+
+from tests.frankly_protocol.asked import BENT, SETTLED, UNSETTLED, asked
+from tests.vectors.from_documents import put
+
+Case = dict[str, Any]
+
+
+def answers() -> Case:
+    """The document, its edits that are refused at step 4, and answers that are settled or refused."""
+    document = asked()
+    given = [*(given for given, _ in SETTLED), *(given for given, _ in UNSETTLED)]
+    return {
+        "digest": document.digest,
+        "payload": document.payload().decode(),
+        "faults": [_fault(document, path, value) for path, value, _ in BENT],
+        "answers": [_settled(document, one) for one in given],
+    }
+
+
+def _fault(document: SurveyDocument, path: str, value: Any) -> Case:
+    body = json.loads(document.payload())
+    put(body, path, value)
+    # JSON has no value for a field that is taken away.
+    edit = {"path": path} if value is ... else {"path": path, "value": value}
+    try:
+        SurveyDocument.parse(canonical.dumps(body))
+    except FranklyError as error:
+        return {**edit, "step": 4, "code": error.code, "field": error.field}
+    raise AssertionError(f"accepted: {path}")
+
+
+def _settled(document: SurveyDocument, given: Case) -> Case:
+    settled = Answer(given).settled(document.questions)
+    if isinstance(settled, UnknownChoice):
+        return {"given": given, "chosen": None, "code": settled.code, "field": settled.field}
+    return {"given": given, "chosen": dict(settled.revealed()), "code": None, "field": None}
