@@ -187,7 +187,7 @@ def _designed(
     questions: Sequence[FormQuestion], epsilon: str, pairs: tuple[tuple[int, int], ...] = ()
 ) -> tuple[FormDesign, float]:
     start = time.monotonic()
-    limits = Limits(out_of_time=lambda: time.monotonic() > start + 10)
+    limits = Limits.within(10, time.monotonic)
     design = design_form(FormRequest(tuple(questions), Fraction(epsilon), pairs, limits))
     return design, time.monotonic() - start
 

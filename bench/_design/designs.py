@@ -32,7 +32,7 @@ def request(
 def designed(request: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
     """Design; after `limit_s` seconds take the best so far with its bound."""
     start = time.perf_counter()
-    limits = Limits(gap=gap, out_of_time=lambda: time.perf_counter() - start > limit_s)
+    limits = Limits.within(limit_s, time.perf_counter, gap=gap)
     return Measured(design(replace(request, limits=limits)), time.perf_counter() - start)
 
 

@@ -29,7 +29,7 @@ class Measured:
 def most_informative(prior: Prior, claim: Claim, limit_s: float, gap: float = GAP) -> Measured:
     """Maximise I(X; Y); after `limit_s` seconds take the best so far with its bound."""
     start = time.perf_counter()
-    limits = Limits(gap=gap, out_of_time=lambda: time.perf_counter() - start > limit_s)
+    limits = Limits.within(limit_s, time.perf_counter, gap=gap)
     request = DesignRequest(
         prior,
         (claim,),

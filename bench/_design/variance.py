@@ -123,7 +123,7 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
     claims = [promises.promise("lip", prior, Fraction("0.5"))]
     most_informative = designed(request(prior, claims, "information"), LIMIT_S).design
     start = time.perf_counter()
-    limits = Limits(out_of_time=lambda: time.perf_counter() - start > FRONTIER_S)
+    limits = Limits.within(FRONTIER_S, time.perf_counter)
     base_request = replace(request(prior, claims, "variance"), limits=limits)
     curve = frontier(base_request, points)
     seconds = time.perf_counter() - start

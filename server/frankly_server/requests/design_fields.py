@@ -70,13 +70,7 @@ def search_limits(
 
     timer : a monotonic clock in seconds. stopped : ends the search once it returns True.
     """
-    # One callback polls the clock and `stopped`, so that both end a search in the same way.
-    deadline = timer() + limits.seconds
-    found = Limits(
-        gap=limits.gap,
-        out_of_time=lambda: stopped() or timer() > deadline,
-        memory=limits.memory,
-    )
+    found = Limits.within(limits.seconds, timer, stopped, gap=limits.gap, memory=limits.memory)
     return found if progress is None else replace(found, progress=progress)
 
 

@@ -239,8 +239,7 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
 
 def time_limit(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
     """Return limits that end a search after `seconds`; an exception of `timer` ends it at once."""
-    deadline = timer() + seconds
-    return Limits(out_of_time=lambda: timer() > deadline)
+    return Limits.within(seconds, timer)
 
 
 def time_slices(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:

@@ -7,7 +7,7 @@ so every answer is covered equally often (plug-in theorem).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from itertools import count
@@ -189,7 +189,7 @@ def _by_engine(
         claims=(Claim("ldp", level),),
         targets=rows,
         accept_unidentifiable=True,
-        limits=Limits(gap=1e-3, out_of_time=limits.out_of_time),
+        limits=replace(limits, gap=1e-3),
     )
     designed = design(request).mechanism
     weights = designed.weights if isinstance(designed, DenseMechanism) else ()

@@ -29,6 +29,8 @@ _LISTED_CANDIDATES = 20_000
 # Cones of rldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
 # not listed.
 _MAX_LISTED_ROWS = 400
+# Up to this number of averages, a row for each pair of them is no more than with a further variable.
+_FEW_AVERAGES = 3
 # Up to these numbers of answers and rows, rays are listed even if the bound of their number is
 # large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
@@ -44,6 +46,31 @@ class Cone:
     def rows(self) -> list[Row]:
         """Return the rows in addition to q ≥ 0; about answers² of them for ldp and rldp."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
+
+    def lifted_rows(self) -> list[Row]:
+        """Return rows over q and one further variable u for each claim that bounds many averages.
+
+        A claim A_i·q ≤ E·A_j·q for all i ≠ j is 2u ≤ (E+1)·A_i·q ≤ 2E·u for all i. Its rows grow
+        with the number of averages instead of the square of it, and at a ray few of them are tight.
+        The constant column with every u = 1 satisfies all rows strictly (docs/maths/generation.md,
+        claim 8).
+        """
+        lifted: list[tuple[Row, int | None, int]] = []
+        auxiliary = 0
+        for claim in self.claims:
+            averages = _compared_averages(claim, self.answers)
+            if len(averages) <= _FEW_AVERAGES:
+                lifted += [(row, None, 0) for row in rows_of(claim, self.answers)]
+                continue
+            p, q = _level(claim)
+            for average, mass in averages:
+                lifted.append(([(p + q) * n for n in average], auxiliary, -2 * q * mass))
+                lifted.append(([-(p + q) * n for n in average], auxiliary, 2 * p * mass))
+            auxiliary += 1
+        return [
+            [*row, *(factor if i == place else 0 for i in range(auxiliary))]
+            for row, place, factor in lifted
+        ]
 
     def admits_identity(self) -> bool:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
@@ -129,6 +156,15 @@ def rows_of(claim: Claim, answers: int) -> list[Row]:
         else _ROWS[claim.notion](claim)
     )
     return [row for row in rows if min(row) < 0]
+
+
+def _compared_averages(claim: Claim, answers: int) -> list[tuple[Row, int]]:
+    """Return (counts, their sum) of the averages that a claim compares in all pairs; none for other claims."""
+    if claim.notion == "ldp":
+        return [([int(i == x) for i in range(answers)], 1) for x in range(answers)]
+    if claim.notion == "secret-ldp":
+        return [(list(row), sum(row)) for row in claim.joint or ()]
+    return []
 
 
 def _answer_rows(level: Level, answers: int) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 Progress = Callable[[str, float, float], None]
 """Callback of (stage, best value so far, best bound so far); nan while a number is unknown."""
@@ -24,6 +25,7 @@ class Limits:
         relative to the value for variances, absolute for information (nats) and error rates.
     out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
         user stopped the search), the best result so far is returned.
+    half_time : polled by work that can be done without; it returns True once half of the time is over.
     memory : approximate megabytes for open branches or vertices; once they are used up, the search
         ends with its current bound.
     progress : called as the search proceeds.
@@ -31,5 +33,27 @@ class Limits:
 
     gap: float = 1e-6
     out_of_time: Callable[[], bool] = _never
+    half_time: Callable[[], bool] = _never
     memory: int = 1024
     progress: Progress = _silent
+
+    @classmethod
+    def within(
+        cls,
+        seconds: float,
+        timer: Callable[[], float],
+        stopped: Callable[[], bool] = _never,
+        **others: Any,
+    ) -> "Limits":
+        """Return limits that end a search `seconds` after this call.
+
+        timer : a monotonic clock in seconds; an exception of it ends the search at once. stopped :
+        ends the search once it returns True. others : the fields gap, memory and progress.
+        """
+        start = timer()
+        return cls(
+            # One callback polls the clock and `stopped`, so that both end a search in the same way.
+            out_of_time=lambda: stopped() or timer() > start + seconds,
+            half_time=lambda: stopped() or timer() > start + seconds / 2,
+            **others,
+        )

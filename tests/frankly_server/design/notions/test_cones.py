@@ -9,7 +9,7 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
-from frankly_server.design.notions.cones import answer_rays, rows_of
+from frankly_server.design.notions.cones import Cone, answer_rays, rows_of
 from frankly_server.design.notions.promises import require_notion
 from frankly_server.design.notions.rays import extreme_rays
 
@@ -51,6 +51,52 @@ def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> Non
         verdicts[inside] += 1
         assert inside == accepted(mechanism, claim_of(notion, level, prior))
     assert min(verdicts.values()) > 10
+
+
+@pytest.mark.parametrize(
+    "notions", [("ldp",), ("secret-ldp",), ("secret-ldp", "ldp"), ("lip", "ldp")]
+)
+def test_the_shadow_of_lifted_rows_is_the_cone(notions: tuple[str, ...]) -> None:
+    """For a column the further variables have an interval each; it is not empty iff the column is in the cone."""
+    rng = random.Random(5)
+    for _ in range(100):
+        prior = random_prior(rng, 5, 4)
+        claims = tuple(
+            claim_of(notion, level_for(random_epsilon(rng, 0.3, 2.0)), prior) for notion in notions
+        )
+        cone = Cone(claims, prior.answers)
+        lifted = cone.lifted_rows()
+        column = [rng.randint(20, 30 if rng.random() < 0.5 else 80) for _ in range(5)]
+        verdicts = [
+            sum(r * q for r, q in zip(row, column, strict=True)) >= 0 for row in cone.rows()
+        ]
+        low = [Fraction(0)] * (len(lifted[0]) - 5)
+        high: list[Fraction | None] = [None] * len(low)
+        fits = True
+        for row in lifted:
+            value = Fraction(sum(r * q for r, q in zip(row, column, strict=False)))
+            places = [i for i, r in enumerate(row[5:]) if r]
+            if not places:
+                fits = fits and value >= 0
+                continue
+            (i,) = places
+            end = -value / row[5 + i]
+            if row[5 + i] > 0:
+                low[i] = max(low[i], end)
+            else:
+                high[i] = end if high[i] is None else min(high[i], end)  # type: ignore[type-var]
+        fits = fits and all(h is None or lo <= h for lo, h in zip(low, high, strict=True))
+        assert fits == all(verdicts)
+
+
+@pytest.mark.parametrize("answers", [4, 9])
+def test_lifted_rows_hold_strictly_at_the_constant_column(answers: int) -> None:
+    prior = random_prior(random.Random(1), answers, 5)
+    claims = tuple(
+        claim_of(notion, level_for(Fraction(1, 10)), prior)
+        for notion in ("ldp", "secret-ldp", "lip")
+    )
+    assert all(sum(row) > 0 for row in Cone(claims, answers).lifted_rows())
 
 
 def accepted(mechanism: DenseMechanism, claim: Claim) -> bool:

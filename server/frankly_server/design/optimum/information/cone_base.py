@@ -10,6 +10,7 @@ with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s in pla
 m_s ≤ v_su ≤ M_s.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -125,9 +126,12 @@ class ConeBase:
         # The number of rows grows with answers², see `Cone.rows`.
         if self.answers > _MAX_ROW_ANSWERS:
             return None
-        rows = self.cone.rows()
-        scaled = [[r / size for r in row] for row in rows for size in (max(map(abs, row)),)]
-        return np.array(scaled).reshape(-1, self.answers)
+        return _scaled(self.cone.rows()).reshape(-1, self.answers)
+
+    @cached_property
+    def lifted(self) -> FloatArray | None:
+        """Rows over v and auxiliary variables, shape (m, answers + k); None for more than 45 answers."""
+        return None if self.answers > _MAX_ROW_ANSWERS else _scaled(self.cone.lifted_rows())
 
     @property
     def ratio(self) -> float | None:
@@ -281,6 +285,11 @@ def _add_extreme(
     entries = {x: -side * float(L) for x, L in zip(block, exact, strict=True) if L}
     rows.add({result: side, end: -side * float(1 - sum(exact, Fraction(0))), **entries})
     return result
+
+
+def _scaled(rows: Sequence[Sequence[int]]) -> FloatArray:
+    """Return the rows, each with a largest entry of ±1."""
+    return np.array([[r / size for r in row] for row in rows for size in (max(map(abs, row)),)])
 
 
 def _ratio(level: tuple[int, int] | None) -> float:

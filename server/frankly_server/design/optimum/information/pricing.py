@@ -20,9 +20,16 @@ from frankly_server.design.optimum.information.answer_pricing import best_column
 from frankly_server.design.optimum.information.ascent import climb
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information
+from frankly_server.design.optimum.variance.objective import Objective
+from frankly_server.design.optimum.variance.pricing import base_vertices
 from frankly_server.design.optimum.variance.spread import directions, fractions
+from frankly_server.design.optimum.variance.walk import LOOSER
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
+
+_BOXES_BEFORE_LIST = 2000
+"""Boxes of branch and bound before all vertices are listed, which takes as long as thousands of boxes."""
+_MOST_STARTS = 2  # times the number of answers: vertices from which local search starts per round
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,29 @@ class PricedColumns:
     bound: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Vertices:
+    """Vertices v of a polytope around the base, shape (n, a), and bounds of their information."""
+
+    V: FloatArray
+    gains: FloatArray
+
+    @classmethod
+    def of(cls, base: ConeBase, limits: Limits) -> "_Vertices | None":
+        V = base_vertices(base, limits)
+        if V is None:
+            return None
+        objective = Objective(np.empty((0, base.answers)), base.prior, informative=True)
+        return cls(V, objective.gains(V, LOOSER))
+
+    def best(self, multipliers: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+        """Return the columns worth most, of those worth more than `tolerance`, and the largest worth."""
+        worth = self.gains - self.V @ multipliers
+        order = np.argsort(-worth, kind="stable")[: _MOST_STARTS * self.V.shape[1]]
+        better = order[worth[order] > tolerance]
+        return np.maximum(self.V[better], 0.0), float(worth[order[0]])
+
+
 class ColumnPricer:
     """Pricing over one base with one gain; deterministic for a given seed."""
 
@@ -41,6 +71,8 @@ class ColumnPricer:
         # The next index of the quasi-random sequence that directions and mixtures are taken from.
         self._sequence_index = seed
         informative = isinstance(gain, Information)
+        self._vertices: _Vertices | None = None
+        self._has_walked = False
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
         guide = informative and self._robust is None
         self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
@@ -125,10 +157,27 @@ class ColumnPricer:
             )
             return PricedColumns(columns[better] * self.base.scale, bound)
         if isinstance(self.gain, Information):
-            return PricedColumns(
-                *branch.bound(self.base, self.gain, prices, tolerance, limits, boxes)
-            )
+            return self._prove_by_boxes(self.gain, prices, tolerance, limits, boxes)
         return self._prove_by_guess(prices, tolerance)
+
+    def _prove_by_boxes(
+        self, gain: Information, prices: FloatArray, tolerance: float, limits: Limits, boxes: int
+    ) -> PricedColumns:
+        """Use branch and bound until that takes many boxes, then all vertices if they can be listed."""
+        if self._vertices is None:
+            first = boxes if self._has_walked else min(boxes, _BOXES_BEFORE_LIST)
+            columns, bound = branch.bound(self.base, gain, prices, tolerance, limits, first)
+            if first == boxes or len(columns) or bound <= tolerance:
+                return PricedColumns(columns, bound)
+            self._has_walked, self._vertices = True, _Vertices.of(self.base, limits)
+            if self._vertices is None:
+                return PricedColumns(
+                    *branch.bound(self.base, gain, prices, tolerance, limits, boxes)
+                )
+        starts, bound = self._vertices.best(prices * self.base.scale, tolerance)
+        return PricedColumns(
+            self.search(prices, starts * self.base.scale, tolerance, limits), bound
+        )
 
     def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> PricedColumns:
         """Solve the pricing of `Guessing`: one linear programme for each answer as the guess."""

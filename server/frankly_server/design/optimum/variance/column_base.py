@@ -16,6 +16,8 @@ class ColumnBase(Protocol):
     prior : p, shape (a,), zeros allowed.
     rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if there are too many, or if `rays`
         replace them.
+    lifted : rows of a cone over v and auxiliary variables whose shadow is the cone, shape (m, a + k);
+        the constant column with every variable 1 satisfies them strictly. None as for `rows`.
     rays : all extreme points, shape (n, a), if they are known, else None.
     ratio : E if the only claim is LDP of the answer at level ln E, else None.
     """
@@ -33,6 +35,11 @@ class ColumnBase(Protocol):
     @property
     def rows(self) -> FloatArray | None:
         """Rows of the cone, shape (m, a), or None."""
+        ...
+
+    @property
+    def lifted(self) -> FloatArray | None:
+        """Rows over v and auxiliary variables, shape (m, a + k), or None."""
         ...
 
     @property
@@ -61,6 +68,7 @@ class Listed:
     rays: FloatArray
     prior: FloatArray
     rows: FloatArray | None = None
+    lifted: FloatArray | None = None
     ratio: float | None = None
 
     @property

@@ -18,7 +18,9 @@ from frankly_server.design.optimum.variance.walk import LOOSER, vertices
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-MAX_VERTICES = 150_000
+MAX_VERTICES = 1_000_000
+# Largest number of operations of a walk: rows times squared dimensions for each vertex, about 20 s.
+_MOST_WORK = 6 * 10**9
 _STEPS = 50
 _SAME = 1e-7
 
@@ -52,14 +54,28 @@ def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePrice
             if base.answers <= MOST_ANSWERS
             else _LocalSearch(base, limits, seed)
         )
-    if base.rows is not None:
-        generic = directions(seed, 1, base.answers)[0]
-        # The list and the arrays computed from it take 32 bytes per entry; the limit is in MB.
-        max_vertices = min(MAX_VERTICES, limits.memory * 1_000_000 // (32 * base.answers))
-        V = vertices(base.rows, base.prior, generic, max_vertices, limits.out_of_time)
-        if V is not None:
-            return _Vertices(base, V)
-    return _LocalSearch(base, limits, seed)
+    V = base_vertices(base, limits, seed)
+    return _LocalSearch(base, limits, seed) if V is None else _Vertices(base, V)
+
+
+def base_vertices(base: ColumnBase, limits: Limits, seed: int = 0) -> FloatArray | None:
+    """Return the vertices of a polytope around the base, see `walk.vertices`; None if they are too many.
+
+    The walk ends in half of the time, so that a search has the rest.
+    """
+    rows = base.lifted
+    if rows is None:
+        return None
+    generic, mass = directions(seed, 1, rows.shape[1])[0], np.zeros(rows.shape[1])
+    mass[: base.answers] = base.prior
+    # The list and the arrays computed from it take 32 bytes per entry; the limit is in MB.
+    most = min(
+        MAX_VERTICES,
+        limits.memory * 1_000_000 // (32 * len(mass)),
+        _MOST_WORK // (len(rows) * len(mass) ** 2),
+    )
+    V = vertices(rows, mass, generic, most, limits.half_time)
+    return None if V is None else V[:, : base.answers]
 
 
 class _Rays:

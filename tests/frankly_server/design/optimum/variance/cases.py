@@ -44,6 +44,13 @@ class AnswerLdp:
         rows[np.arange(len(x)), x_prime] = -1.0
         return rows
 
+    @property
+    def lifted(self) -> Floats:
+        """See `ColumnBase`: 2u ≤ (E+1)·v_x ≤ 2E·u for all x."""
+        E, a = self.ratio, self.answers
+        sides = [(np.eye(a), -2 / (1 + E)), (-np.eye(a), 2 * E / (1 + E))]
+        return np.vstack([np.hstack([unit, np.full((a, 1), u)]) for unit, u in sides])
+
     def maximise(self, c: Floats) -> Floats:
         """See `ColumnBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
         u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
@@ -73,6 +80,10 @@ class ByRows:
     @property
     def answers(self) -> int:
         return len(self.prior)
+
+    @property
+    def lifted(self) -> Floats:
+        return self.rows
 
     def maximise(self, c: Floats) -> Floats:
         solution = linprog(

@@ -5,7 +5,13 @@ import random
 
 import numpy as np
 import pytest
+from frankly_protocol.audit import Claim, level_for
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.rays import extreme_rays
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.variance.pricing import base_vertices
 from frankly_server.design.optimum.variance.walk import vertices
+from frankly_server.design.tables.limits import Limits
 
 from tests.frankly_server.design.optimum.variance.cases import cone_of, lip_base
 from tests.frankly_server.maths import random_epsilon, random_prior
@@ -27,6 +33,30 @@ def test_the_walk_reaches_every_extreme_ray(seed: int) -> None:
     # nothing else: every vertex lies beside an exact one, several beside one where more inequalities meet than needed
     for v in rays:
         assert np.abs(exact - v).max(axis=1).min() < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_small_description_reaches_every_extreme_ray(seed: int) -> None:
+    """Of a notion of the secret beside a ceiling: both compare all pairs of averages."""
+    rng = random.Random(seed)
+    prior = random_prior(rng, rng.randint(3, 6), 4)
+    notion = ("lip", "secret-ldp")[seed % 2]
+    claims = (
+        Claim(notion, level_for(random_epsilon(rng, 0.1, 1.0)), prior.joint),
+        Claim("ldp", level_for(random_epsilon(rng, 1.0, 3.0))),
+    )
+    cone, p = Cone(claims, prior.answers), prior.probabilities()
+    exact = np.array(extreme_rays(cone.rows(), prior.answers), dtype=np.float64)
+    exact /= (exact @ p)[:, None]
+    base = ConeBase(cone, prior)
+    V = base_vertices(base, Limits())
+    assert V is not None
+    # The intervals of the two further variables have ends of their own.
+    assert len(V) < 20 * len(exact)
+    for ray in exact:
+        assert np.abs(V - ray).max(axis=1).min() < 1e-5
+    assert base.rows is not None
+    assert np.min(V @ base.rows.T) > -1e-6
 
 
 def test_the_walk_gives_up_where_there_is_too_much_or_no_time() -> None:
