@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from frankly_server.design.optimum.information import pricing
+from frankly_server.design.optimum.variance.pricing import base_vertices
 from frankly_server.requests.design import design_json
 
 KNOWN = {7: 2.286986103, 8: 1.973843355, 10: 2.132685190}
@@ -47,4 +48,4 @@ def test_information_is_proved_by_the_list(answers: int, monkeypatch: pytest.Mon
         assert by_list["information"] == pytest.approx(by_boxes["information"], abs=2e-6)
 
 
-walk = pricing.base_vertices
+walk = base_vertices
