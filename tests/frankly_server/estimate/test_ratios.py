@@ -230,8 +230,8 @@ def ends_of(
 
 
 def ratio_of(answers: int, of: dict[int, Any], over: dict[int, Any]) -> Target:
-    rows = [tuple(Fraction(side.get(x, 0)) for x in range(answers)) for side in (of, over)]
-    return Target("ratio", {"en": "ratio"}, *rows)
+    top, bottom = (tuple(Fraction(side.get(x, 0)) for x in range(answers)) for side in (of, over))
+    return Target("ratio", {"en": "ratio"}, top, bottom)
 
 
 def odds(answers: int, of: int, over: int) -> Target:
