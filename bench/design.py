@@ -28,6 +28,8 @@ ITEMS = {
     6: "uncertain_priors",
     7: "variance",
     8: "random_designs",
+    9: "small_requests",
+    10: "ceilings",
 }
 _COLUMNS = (
     "item",

@@ -59,7 +59,7 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     mechanism_not_certified.
     """
     prior, shares = request.prior, request.prior.shares
-    cone = Cone(request.claims, prior.answers)
+    cone = Cone.of(request.claims, prior.answers)
     if cone.admits_identity():
         message = (
             "the raw answer already keeps these levels, and is best at both: there is no frontier"
@@ -104,7 +104,7 @@ def design(request: DesignRequest) -> Design:
     # (ε, δ)-DP couples reports, so it is not a cone of columns and has no rays.
     if any(claim.notion == "dp" for claim in request.claims):
         return _design_of(request, _binary_mechanism(request), None)
-    cone = Cone(request.claims, request.prior.answers)
+    cone = Cone.of(request.claims, request.prior.answers)
     if cone.admits_identity():
         return _design_of(
             request, Built(_identity(request.prior.answers), request.claims, {}), None
@@ -296,7 +296,9 @@ def _bound(
     """
     if solved is not None:
         # The solver maximises the probability of a right guess, 1 − the Hamming error.
-        return 1 - solved.optimum.bound if request.objective == "hamming" else solved.optimum.bound
+        bound = solved.optimum.bound
+        # No variance is negative, whatever the rounding of a bound in floats.
+        return {"hamming": 1 - bound, "variance": max(bound, 0.0)}.get(request.objective, bound)
     if request.mechanism in FAMILIES:
         return None
     point = best_point(built.claims[0], request.prior, request.explicit.region)

@@ -112,7 +112,7 @@ def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
 
     Under dp there is no cone, and where the raw answer is private it needs no mechanism.
     """
-    cone = Cone(claims, even.answers)
+    cone = Cone.of(claims, even.answers)
     if (
         any(claim.notion == "dp" for claim in claims)
         or cone.admits_identity()

@@ -8,6 +8,7 @@ multiplied out to integers. Orientation: a column q holds Q(y|x) for one report 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, product
 from math import comb, gcd, lcm
 
@@ -43,34 +44,49 @@ class Cone:
     claims: tuple[Claim, ...]
     answers: int
 
+    @classmethod
+    def of(cls, claims: Sequence[Claim], answers: int) -> "Cone":
+        """Return the cone of the claims that the strictest claim of LDP does not imply.
+
+        ε-LDP implies every notion but dpv at the same level and above (docs/maths/cones.md).
+        """
+        strictest = min(
+            (claim for claim in claims if claim.notion == "ldp"),
+            key=lambda claim: Fraction(*_level(claim)),
+            default=None,
+        )
+        if strictest is None:
+            return cls(tuple(claims), answers)
+        ratio = Fraction(*_level(strictest))
+        needed = [
+            claim
+            for claim in claims
+            if claim is strictest
+            or claim.notion == "dpv"
+            or any(
+                level is not None and Fraction(*level) < ratio
+                for level in (claim.level, claim.low_level)
+            )
+        ]
+        return cls(tuple(needed), answers)
+
     def rows(self) -> list[Row]:
         """Return the rows in addition to q ≥ 0; about answers² of them for ldp and rldp."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def lifted_rows(self) -> list[Row]:
-        """Return rows over q and one further variable u for each claim that bounds many averages.
+        """Return few rows over q and further variables; their shadow on q is the cone.
 
-        A claim A_i·q ≤ E·A_j·q for all i ≠ j is 2u ≤ (E+1)·A_i·q ≤ 2E·u for all i. Its rows grow
-        with the number of averages instead of the square of it, and at a ray few of them are tight.
-        The constant column with every u = 1 satisfies all rows strictly (docs/maths/generation.md,
-        claim 8).
+        Rows in pairs grow with the square of what they compare, and at a ray many of them are tight.
+        The constant column with every further variable 1 satisfies all rows strictly
+        (docs/maths/generation.md, claims 8 and 17).
         """
-        lifted: list[tuple[Row, int | None, int]] = []
-        auxiliary = 0
+        lifted, variables = [], 0
         for claim in self.claims:
-            averages = _compared_averages(claim, self.answers)
-            if len(averages) <= _FEW_AVERAGES:
-                lifted += [(row, None, 0) for row in rows_of(claim, self.answers)]
-                continue
-            p, q = _level(claim)
-            for average, mass in averages:
-                lifted.append(([(p + q) * n for n in average], auxiliary, -2 * q * mass))
-                lifted.append(([-(p + q) * n for n in average], auxiliary, 2 * p * mass))
-            auxiliary += 1
-        return [
-            [*row, *(factor if i == place else 0 for i in range(auxiliary))]
-            for row, place, factor in lifted
-        ]
+            rows, count = _lifted(claim, self.answers)
+            lifted += [(row, {variables + i: n for i, n in of.items()}) for row, of in rows]
+            variables += count
+        return [[*row, *(of.get(i, 0) for i in range(variables))] for row, of in lifted]
 
     def admits_identity(self) -> bool:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
@@ -158,13 +174,56 @@ def rows_of(claim: Claim, answers: int) -> list[Row]:
     return [row for row in rows if min(row) < 0]
 
 
-def _compared_averages(claim: Claim, answers: int) -> list[tuple[Row, int]]:
-    """Return (counts, their sum) of the averages that a claim compares in all pairs; none for other claims."""
+def _lifted(claim: Claim, answers: int) -> tuple[list[tuple[Row, dict[int, int]]], int]:
+    """Return the rows of a claim, each with its coefficients of further variables, and their number."""
+    averages = []
     if claim.notion == "ldp":
-        return [([int(i == x) for i in range(answers)], 1) for x in range(answers)]
-    if claim.notion == "secret-ldp":
-        return [(list(row), sum(row)) for row in claim.joint or ()]
-    return []
+        averages = [([int(i == x) for i in range(answers)], 1) for x in range(answers)]
+    elif claim.notion == "secret-ldp":
+        averages = [(list(row), sum(row)) for row in claim.joint or ()]
+    if len(averages) > _FEW_AVERAGES:
+        return list(_around_threshold(_level(claim), averages)), 1
+    if claim.notion == "rldp":
+        return list(_around_extremes(claim)), 2 * len(claim.lower_bounds or ())
+    return [(row, {}) for row in rows_of(claim, answers)], 0
+
+
+def _around_threshold(
+    level: Level, averages: Sequence[tuple[Row, int]]
+) -> Iterator[tuple[Row, dict[int, int]]]:
+    """Yield 2u ≤ (E+1)·A·q ≤ 2E·u for every average A, given as counts and their sum."""
+    p, q = level
+    for counts, mass in averages:
+        yield [(p + q) * n for n in counts], {0: -2 * q * mass}
+        yield [-(p + q) * n for n in counts], {0: 2 * p * mass}
+
+
+def _around_extremes(claim: Claim) -> Iterator[tuple[Row, dict[int, int]]]:
+    """Yield m_s ≤ q_su ≤ M_s and U_s ≤ E·W_t, with U and W as in `_robust_rows` but of M_s and m_t.
+
+    M_s is (3E+1)/(2E+2) times its variable 2s, m_s is (E+3)/(2E+2) times its variable 2s + 1.
+    """
+    p, q = _level(claim)
+    unit, above, below = 2 * (p + q), 3 * p + q, p + 3 * q
+    bounds = claim.lower_bounds or ()
+    size = len(bounds[0])
+    answers = size * len(bounds)
+    averages = []
+    for s, row in enumerate(bounds):
+        d = lcm(*(v for _, v in row))
+        lower = [n * (d // v) for n, v in row]
+        averages.append((_padded(lower, s, size, answers), d - sum(lower), d))
+        for x in range(s * size, (s + 1) * size):
+            unit_row = [unit * int(i == x) for i in range(answers)]
+            yield [-n for n in unit_row], {2 * s: above}
+            yield unit_row, {2 * s + 1: -below}
+    for s, t in product(range(len(bounds)), repeat=2):
+        if s != t or claim.diagonal:
+            (upper, free, d), (lower, rest, e) = averages[s], averages[t]
+            yield (
+                [unit * (p * d * n - q * e * m) for m, n in zip(upper, lower, strict=True)],
+                {2 * s: -q * e * free * above, 2 * t + 1: p * d * rest * below},
+            )
 
 
 def _answer_rows(level: Level, answers: int) -> Iterator[Row]:

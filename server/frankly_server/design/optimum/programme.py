@@ -117,12 +117,14 @@ def generated(
     multipliers: FloatArray,
 ) -> Optimum:
     """Return the mechanism made of generated columns, shape (n, a), as whole-number columns."""
-    indices = np.flatnonzero(theta * columns.max(axis=1) > NEGLIGIBLE)
-    V = columns[indices]
-    theta = balanced(V, theta[indices])
-    if np.min(theta) <= 0 or np.max(np.abs(theta @ V - 1)) > _ROW_ERROR:
-        raise _extreme_numbers_error()
-    return Optimum(tuple(integer_columns(V)), theta, bound, multipliers)
+    weights = theta * columns.max(axis=1)
+    # Rare reports may be needed for rows that sum to 1, or to tell a target.
+    for least in (NEGLIGIBLE, NEGLIGIBLE**2, 0.0):
+        V = columns[weights > least]
+        kept = balanced(V, theta[weights > least])
+        if len(V) and np.min(kept) > 0 and np.max(np.abs(kept @ V - 1)) <= _ROW_ERROR:
+            return Optimum(tuple(integer_columns(V)), kept, bound, multipliers)
+    raise _extreme_numbers_error()
 
 
 def integer_columns(V: FloatArray) -> list[Ray]:

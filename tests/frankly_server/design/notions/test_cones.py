@@ -89,6 +89,18 @@ def test_the_shadow_of_lifted_rows_is_the_cone(notions: tuple[str, ...]) -> None
         assert fits == all(verdicts)
 
 
+def test_claims_that_ldp_implies_are_left_out() -> None:
+    prior = random_prior(random.Random(2), 5, 3)
+    strict, loose = Claim("ldp", level_for(Fraction(1))), Claim("ldp", level_for(Fraction(2)))
+    lip = claim_of("lip", level_for(Fraction(1)), prior)
+    stricter = claim_of("lip", level_for(Fraction(99, 100)), prior)
+    one_side = Claim("alip", None, prior.joint, low_level=level_for(Fraction(3)))
+    claims = (loose, lip, strict, stricter, one_side)
+    assert Cone.of(claims, 5).claims == (strict, stricter)
+    assert set(Cone.of(claims, 5).rays()) == set(Cone(claims, 5).rays())
+    assert Cone.of((lip, one_side), 5).claims == (lip, one_side)
+
+
 @pytest.mark.parametrize("answers", [4, 9])
 def test_lifted_rows_hold_strictly_at_the_constant_column(answers: int) -> None:
     prior = random_prior(random.Random(1), answers, 5)

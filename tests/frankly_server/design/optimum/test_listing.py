@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from frankly_server.design.optimum.information import pricing
-from frankly_server.design.optimum.variance.pricing import base_vertices
+from frankly_server.design.optimum.variance.pricing import MOST_WORK, base_vertices
 from frankly_server.requests.design import design_json
 
 KNOWN = {7: 2.286986103, 8: 1.973843355, 10: 2.132685190}
@@ -34,18 +34,17 @@ def test_information_is_proved_by_the_list(answers: int, monkeypatch: pytest.Mon
     """As branch and bound proves it, where that takes seconds."""
     request = {"prior": {"joint": joint(answers)}, **LIP, "objective": "information"}
     listed = []
-    monkeypatch.setattr(pricing, "_BOXES_BEFORE_LIST", 10)
+    monkeypatch.setattr(pricing, "_STAGES", ((10, MOST_WORK),))
     monkeypatch.setattr(
-        pricing, "base_vertices", lambda *args: listed.append(found := walk(*args)) or found
+        pricing,
+        "base_vertices",
+        lambda *args, **named: listed.append(found := base_vertices(*args, **named)) or found,
     )
     by_list = design_json(request)
     assert by_list["certified"]
     assert len(listed) == 1
-    monkeypatch.setattr(pricing, "_BOXES_BEFORE_LIST", 10**9)
+    monkeypatch.setattr(pricing, "_STAGES", ())
     if answers < 10:
         by_boxes = design_json(request)
         assert by_boxes["certified"]
         assert by_list["information"] == pytest.approx(by_boxes["information"], abs=2e-6)
-
-
-walk = base_vertices

@@ -21,14 +21,14 @@ from frankly_server.design.optimum.information.ascent import climb
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information
 from frankly_server.design.optimum.variance.objective import Objective
-from frankly_server.design.optimum.variance.pricing import base_vertices
+from frankly_server.design.optimum.variance.pricing import MOST_WORK, base_vertices
 from frankly_server.design.optimum.variance.spread import directions, fractions
 from frankly_server.design.optimum.variance.walk import LOOSER
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-_BOXES_BEFORE_LIST = 2000
-"""Boxes of branch and bound before all vertices are listed, which takes as long as thousands of boxes."""
+_STAGES = ((300, MOST_WORK // 5), (2000, MOST_WORK))
+"""Boxes of branch and bound before vertices are listed, and the work of listing, which is about as long."""
 _MOST_STARTS = 2  # times the number of answers: vertices from which local search starts per round
 
 
@@ -48,8 +48,8 @@ class _Vertices:
     gains: FloatArray
 
     @classmethod
-    def of(cls, base: ConeBase, limits: Limits) -> "_Vertices | None":
-        V = base_vertices(base, limits)
+    def of(cls, base: ConeBase, limits: Limits, work: int) -> "_Vertices | None":
+        V = base_vertices(base, limits, work=work)
         if V is None:
             return None
         objective = Objective(np.empty((0, base.answers)), base.prior, informative=True)
@@ -72,7 +72,7 @@ class ColumnPricer:
         self._sequence_index = seed
         informative = isinstance(gain, Information)
         self._vertices: _Vertices | None = None
-        self._has_walked = False
+        self._stages = list(_STAGES)
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
         guide = informative and self._robust is None
         self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
@@ -164,16 +164,15 @@ class ColumnPricer:
         self, gain: Information, prices: FloatArray, tolerance: float, limits: Limits, boxes: int
     ) -> PricedColumns:
         """Use branch and bound until that takes many boxes, then all vertices if they can be listed."""
-        if self._vertices is None:
-            first = boxes if self._has_walked else min(boxes, _BOXES_BEFORE_LIST)
-            columns, bound = branch.bound(self.base, gain, prices, tolerance, limits, first)
-            if first == boxes or len(columns) or bound <= tolerance:
+        while self._vertices is None:
+            most, work = self._stages[0] if self._stages else (boxes, 0)
+            columns, bound = branch.bound(
+                self.base, gain, prices, tolerance, limits, min(boxes, most)
+            )
+            if boxes <= most or len(columns) or bound <= tolerance or limits.out_of_time():
                 return PricedColumns(columns, bound)
-            self._has_walked, self._vertices = True, _Vertices.of(self.base, limits)
-            if self._vertices is None:
-                return PricedColumns(
-                    *branch.bound(self.base, gain, prices, tolerance, limits, boxes)
-                )
+            del self._stages[0]
+            self._vertices = _Vertices.of(self.base, limits, work)
         starts, bound = self._vertices.best(prices * self.base.scale, tolerance)
         return PricedColumns(
             self.search(prices, starts * self.base.scale, tolerance, limits), bound

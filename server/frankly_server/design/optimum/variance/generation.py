@@ -44,6 +44,8 @@ _FRESH = 0.01
 _MIN_INTERIOR = 0.02
 _MASTER_TOLERANCE = 1e-10
 _ROUNDS = 200
+# Share of the gap at which pricing stops; the master, the reserve and rare reports take from the rest.
+_STOP = 0.25
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,7 @@ def generate(
             )
         limits.progress("variance", solved.value, np.nan if best is None else best[0])
         if (
-            largest_worth <= 0.5 * limits.gap * solved.scale
+            largest_worth <= _STOP * limits.gap * solved.scale
             or limits.out_of_time()
             or not master.add(columns)
         ):
@@ -266,7 +268,7 @@ def generate(
             relaxed_certificate(base, solved.prices, moments(master.V, solved.theta), limits),
             solved.offset,
         )
-    return _without_rare_reports(master.V, solved, best)
+    return _without_rare_reports(master.V, solved, best, limits.gap)
 
 
 def _better_bound(
@@ -277,21 +279,29 @@ def _better_bound(
 
 
 def _without_rare_reports(
-    V: FloatArray, solved: VarianceMasterOptimum, best: tuple[float, VarianceCertificate]
+    V: FloatArray,
+    solved: VarianceMasterOptimum,
+    best: tuple[float, VarianceCertificate],
+    gap: float,
 ) -> VarianceOptimum:
-    """Return the optimum without rare reports, as far as the targets and the value allow."""
+    """Return the optimum without rare reports, as far as the targets and the value allow.
+
+    gap : as in `Limits`; a tenth of it may be lost.
+    """
     objective, value = solved.prices.objective, solved.value + solved.offset
     for least in (_RARE, NEGLIGIBLE):
         used = solved.theta > least
         columns, theta = V[used], balanced(V[used], solved.theta[used])
-        if _is_as_good(columns, theta, objective, value):
+        if _is_as_good(columns, theta, objective, value, min(_RARE, gap / 10)):
             return VarianceOptimum(columns, theta, solved.value, *best)
     used = solved.theta > 0
     return VarianceOptimum(V[used], balanced(V[used], solved.theta[used]), solved.value, *best)
 
 
-def _is_as_good(columns: FloatArray, theta: FloatArray, objective: Objective, value: float) -> bool:
-    """Return True if this is a mechanism that tells the targets with (almost) the given value."""
+def _is_as_good(
+    columns: FloatArray, theta: FloatArray, objective: Objective, value: float, loss: float
+) -> bool:
+    """Return True if this is a mechanism for all targets whose value is at most (1 + loss) times `value`."""
     if theta.min() <= 0 or np.abs(theta @ columns - 1).max() > _ROW_ERROR:
         return False
     A, W = moments(columns, theta), objective.W
@@ -299,7 +309,7 @@ def _is_as_good(columns: FloatArray, theta: FloatArray, objective: Objective, va
     if np.linalg.matrix_rank(np.vstack([columns, W])) > rank:
         return False
     found = float(np.sum(W.T * Z)) - float(theta @ objective.gains(columns))
-    return found <= value + _RARE * abs(value)
+    return found <= value + loss * abs(value)
 
 
 def moments(V: FloatArray, theta: FloatArray) -> FloatArray:

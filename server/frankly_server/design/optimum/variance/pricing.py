@@ -19,8 +19,8 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 MAX_VERTICES = 1_000_000
-# Largest number of operations of a walk: rows times squared dimensions for each vertex, about 20 s.
-_MOST_WORK = 6 * 10**9
+MOST_WORK = 6 * 10**9
+"""Largest number of operations of a walk: rows times squared dimensions for each vertex, about 20 s."""
 _STEPS = 50
 _SAME = 1e-7
 
@@ -58,10 +58,13 @@ def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePrice
     return _LocalSearch(base, limits, seed) if V is None else _Vertices(base, V)
 
 
-def base_vertices(base: ColumnBase, limits: Limits, seed: int = 0) -> FloatArray | None:
+def base_vertices(
+    base: ColumnBase, limits: Limits, seed: int = 0, work: int = MOST_WORK
+) -> FloatArray | None:
     """Return the vertices of a polytope around the base, see `walk.vertices`; None if they are too many.
 
-    The walk ends in half of the time, so that a search has the rest.
+    work : largest number of operations. The walk ends in half of the time, so that a search has the
+        rest.
     """
     rows = base.lifted
     if rows is None:
@@ -72,7 +75,7 @@ def base_vertices(base: ColumnBase, limits: Limits, seed: int = 0) -> FloatArray
     most = min(
         MAX_VERTICES,
         limits.memory * 1_000_000 // (32 * len(mass)),
-        _MOST_WORK // (len(rows) * len(mass) ** 2),
+        work // (len(rows) * len(mass) ** 2),
     )
     V = vertices(rows, mass, generic, most, limits.half_time)
     return None if V is None else V[:, : base.answers]

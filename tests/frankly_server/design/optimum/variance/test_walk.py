@@ -2,10 +2,14 @@
 """All vertices of a base, against the exact enumeration."""
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.rays import extreme_rays
 from frankly_server.design.optimum.information.cone_base import ConeBase
@@ -57,6 +61,30 @@ def test_the_small_description_reaches_every_extreme_ray(seed: int) -> None:
         assert np.abs(V - ray).max(axis=1).min() < 1e-5
     assert base.rows is not None
     assert np.min(V @ base.rows.T) > -1e-6
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_small_description_of_rldp_reaches_every_extreme_ray(seed: int, diagonal: bool) -> None:
+    rng = random.Random(seed)
+    rows = [[rng.randint(20, 400) for _ in range(2 + seed % 2)] for _ in range(2)]
+    counts = Prior.from_rows(rows)
+    bounds = lower_bounds(counts.joint, 2, counts.total, "0.05")
+    prior = promises.pairs(counts)
+    claims = [promises.robust(bounds, random_epsilon(rng, 0.3, 1.5), diagonal=diagonal)]
+    if seed % 2:
+        claims.append(promises.answer_ldp(Fraction(2)))
+    cone, p = Cone(tuple(claims), prior.answers), prior.probabilities()
+    exact = np.array(extreme_rays(cone.rows(), prior.answers), dtype=np.float64)
+    exact /= (exact @ p)[:, None]
+    base = ConeBase(cone, prior)
+    V = base_vertices(base, Limits())
+    assert V is not None
+    for ray in exact:
+        assert np.abs(V - ray).max(axis=1).min() < 1e-5
+    assert base.rows is not None
+    assert np.min(V @ base.rows.T) > -1e-6
+    assert all(sum(row) > 0 for row in cone.lifted_rows())
 
 
 def test_the_walk_gives_up_where_there_is_too_much_or_no_time() -> None:
