@@ -123,9 +123,12 @@ def _about(promise: Promise) -> str:
         return f"nobody can be surer than {percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
     if claim.notion == "alip":
         low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
-        return (
-            f"belief about your “{secret}” grows by at most ×{bound} and shrinks by at most ÷{low}"
-        )
+        sides = {
+            "pml": f"grows by at most ×{bound}, but may shrink without limit",
+            "pmc": f"shrinks by at most ÷{low}, but may grow without limit",
+            "alip": f"grows by at most ×{bound} and shrinks by at most ÷{low}",
+        }
+        return f"belief about your “{secret}” {sides[claim.name]}"
     if claim.notion in ("lip", "srlip"):
         beside_answers = (
             ", even for those who know some of your answers to it"

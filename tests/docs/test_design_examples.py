@@ -110,6 +110,9 @@ def requested_claims(request: Json, answer: Json) -> list[Claim]:
                     level_for(Fraction(side)) if side else None for side in (low, high)
                 )
                 promised.append(Claim(name, E_high, joint, low_level=E_low))
+            elif name in ("pml", "pmc"):
+                E_high, E_low = (level, None) if name == "pml" else (None, level)
+                promised.append(Claim("alip", E_high, joint, low_level=E_low))
             elif name == "dpv":
                 bound = Fraction(notion["dpv"]).as_integer_ratio()
                 promised.append(Claim(name, bound, joint, sensitive=notion["sensitive"]))

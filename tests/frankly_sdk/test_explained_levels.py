@@ -111,6 +111,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "two secrets in one block, strata": lambda: case(2, (LEAKY, [LIP, OTHER])),
     "both notions": lambda: case(1, (GRR, [LIP]), (SUBSET, [ODDS])),
     "alip and a posterior": lambda: case(1, (LEAKY, [("alip", "s"), ("dpv", "s")]), (GRR, [LDP])),
+    "one side up": lambda: case(1, (GRR, [("pml", "s")]), (LEAKY, [LIP])),
+    "one side down, strata": lambda: case(2, (UNARY, [("pmc", "s")]), (GRR, [LDP])),
     "posteriors, strata": lambda: case(2, (GRR, [("dpv", "s")]), (GRR, [LDP])),
     "permuted identity": lambda: case(1, (PERMUTED, [LIP])),
     "unary": lambda: case(1, (UNARY, [LIP, LDP])),
@@ -287,6 +289,14 @@ def block_sides(case: Case, i: int, readers: str, name: str, high: str, low: str
     block_lift(case, i, readers, name, max(high, low, key=Fraction))
 
 
+def block_side(side: str, case: Case, i: int, readers: str, name: str, bound: str) -> None:
+    worst = max(
+        worlds.one_side(group, name, case.mechanisms[i], i)[side]
+        for group in _groups_of(case, readers)
+    )
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
 def block_sure(case: Case, i: int, readers: str, percent: str, name: str, value: str) -> None:
     mechanism = case.mechanisms[i]
     worst = max(
@@ -345,6 +355,18 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
             rf"belief about your “(.)” grows by at most {X} and shrinks by at most ÷([\d.]+)"
         ),
         block_sides,
+    ),
+    (
+        ALONE.format(
+            rf"belief about your “(.)” grows by at most {X}, but may shrink without limit"
+        ),
+        lambda *found: block_side("pml", *found),
+    ),
+    (
+        ALONE.format(
+            r"belief about your “(.)” shrinks by at most ÷([\d.]+), but may grow without limit"
+        ),
+        lambda *found: block_side("pmc", *found),
     ),
     (
         ALONE.format(r"nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”"),

@@ -76,6 +76,18 @@ def leakage(
     return lift, odds
 
 
+def one_side(world: World, secret: str, mechanism: Mechanism, block: int) -> dict[str, Fraction]:
+    """Return the largest P(y|s)/P(y), named pml, and the largest P(y)/P(y|s), named pmc."""
+    sides = {"pml": Fraction(1), "pmc": Fraction(1)}
+    for chance in results([mechanism]):
+        overall = _mean(world, chance, [block])
+        for s in {p.secrets[secret] for p in world if p.count}:
+            likelihood = _mean([p for p in world if p.secrets[secret] == s], chance, [block])
+            sides["pml"] = max(sides["pml"], likelihood / overall)
+            sides["pmc"] = max(sides["pmc"], overall / likelihood)
+    return sides
+
+
 def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechanism]) -> Fraction:
     """Return the largest P(secret = value | result)."""
     blocks, largest = range(len(mechanisms)), Fraction(0)
@@ -151,7 +163,15 @@ def promise(
         level = max(
             lift_beside(group, secret, mechanism, block) for group in groups(world, stratified)
         )
+    if notion in ("pml", "pmc"):
+        level = max(
+            one_side(group, secret, mechanism, block)[notion] for group in groups(world, stratified)
+        )
     claim_fields: dict[str, object] = {"level": level.as_integer_ratio()}
+    if notion in ("pml", "pmc"):
+        side = {"pml": "level", "pmc": "low_level"}[notion]
+        claim = Claim("alip", None, joint=prior.table)
+        return Promise.under(replace(claim, **{side: level.as_integer_ratio()}), prior)
     if notion == "alip":
         claim_fields["low_level"] = level.as_integer_ratio()
     if notion == "srlip":

@@ -70,7 +70,10 @@ function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ ha
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {
   const { notion, level, low_level: low, sensitive } = claim;
   if (prior && level && sensitive !== undefined) return `nobody can be surer than ${percentUp(level)} that your “${secret}” is “${prior.secrets[sensitive]}”`;
-  if (notion === "alip") return `belief about your “${secret}” grows by at most ×${by} and shrinks by at most ÷${levelOf(low)}`;
+  if (notion === "alip") {
+    const grows = `grows by at most ×${by}`, shrinks = `shrinks by at most ÷${levelOf(low)}`;
+    return `belief about your “${secret}” ${!low ? `${grows}, but may shrink without limit` : !level ? `${shrinks}, but may grow without limit` : `${grows} and ${shrinks}`}`;
+  }
   if (notion === "lip" || notion === "srlip")
     return `belief about your “${secret}” changes by at most ×${by}${notion === "srlip" ? ", even for those who know some of your answers to it" : ""}`;
   return `odds about your “${secret}” change by at most ×${by}`;

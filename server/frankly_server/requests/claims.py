@@ -18,7 +18,7 @@ from frankly_server.design.notions.balls import confidence_ball
 from frankly_server.design.notions.boxes import box_claims
 from frankly_server.design.notions.prior import Prior
 from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.levels import Levels
+from frankly_server.requests.levels import ONE_SIDED, Levels
 
 _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
 """A family without parameters; a request for it may omit the level of any notion."""
@@ -94,7 +94,9 @@ class RequestedClaims:
         if unused:
             message = f"{notion} has the fields {', '.join(sorted({*required, *optional}))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
-        if self._levels_optional and not levels.given & set(_PLACEHOLDERS):
+        # A settled alip has both sides, which is more than these names promise: they need a level.
+        settled = self._levels_optional and notion not in ONE_SIDED
+        if settled and not levels.given & set(_PLACEHOLDERS):
             # Placeholder levels are read, so that the other fields are checked, and then dropped.
             placeholders = {name: _PLACEHOLDERS[name] for name in required if name in _PLACEHOLDERS}
             claims = self._claims(levels.model_copy(update=placeholders), field)
@@ -126,6 +128,10 @@ class RequestedClaims:
                     for side in (levels.epsilon_low, levels.epsilon_high)
                 )
                 return promises.two_sided(prior, low, high)
+            case "pml":
+                return promises.two_sided(prior, None, _epsilon(levels))
+            case "pmc":
+                return promises.two_sided(prior, _epsilon(levels), None)
             case "srlip":
                 return promises.side_channels(prior, _epsilon(levels), levels.attributes)
             case "dpv":
@@ -175,6 +181,8 @@ _LEVELS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "secret-ldp": (("epsilon",), ()),
     "lip": (("epsilon",), ()),
     "alip": (("epsilon_low", "epsilon_high"), ()),
+    "pml": (("epsilon",), ()),
+    "pmc": (("epsilon",), ()),
     "srlip": (("epsilon", "attributes"), ()),
     "rldp": (("epsilon", "robust"), ("diagonal",)),
     "dpv": (("dpv",), ("sensitive",)),

@@ -18,7 +18,10 @@ from frankly_server.requests.fields import (
     slug,
 )
 
-NotionName = Annotated[str, OneOf("notions", tuple(NOTIONS))]
+ONE_SIDED: Final = ("pml", "pmc")
+"""Names in requests for alip with one side: pointwise maximal leakage, its upper side, and the
+lower side. Documents and verifiers know alip only (ADR 0028)."""
+NotionName = Annotated[str, OneOf("notions", (*NOTIONS, *ONE_SIDED))]
 
 
 def _secret(value: Any) -> str | int:
@@ -41,8 +44,9 @@ class Levels(ClosedModel):
     """A notion with its levels; `claims` checks which levels the notion has.
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
-    promised. delta, dpv : probabilities. attributes : number of values of each attribute. robust,
-    diagonal : for rldp. sensitive : name or row of the secret's value that dpv protects.
+    promised. pml and pmc, alip with one side, have an epsilon. delta, dpv : probabilities.
+    attributes : number of values of each attribute. robust, diagonal : for rldp. sensitive : name
+    or row of the secret's value that dpv protects.
     """
 
     notion: NotionName | None = None
@@ -68,7 +72,7 @@ class Levels(ClosedModel):
     @property
     def is_prior_based(self) -> bool:
         """True if the notion needs a prior."""
-        return self.notion in PRIOR_BASED
+        return self.notion in (*PRIOR_BASED, *ONE_SIDED)
 
 
 # Every field is a level except the notion.

@@ -59,6 +59,17 @@ class Claim:
     sensitive: int | None = None
     delta: Ratio | None = None
 
+    @property
+    def name(self) -> str:
+        """The notion's name for people: pml or pmc for alip with one side, otherwise `notion`.
+
+        A document has one form for each promise, so pml and pmc have no form of their own there
+        (ADR 0028).
+        """
+        if self.notion == "alip" and self.low_level is None:
+            return "pml"
+        return "pmc" if self.notion == "alip" and self.level is None else self.notion
+
 
 def require_sound(claim: Claim, answers: int) -> None:
     """Raise unless the claim is well-formed for a mechanism with this many answers.

@@ -71,6 +71,13 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "alip with epsilon": ({**ALIP, "epsilon": "1"}, "field_unknown", "epsilon"),
     "alip level true": ({**ALIP, "epsilon_high": True}, "eps_format", "epsilon_high"),
     "alip level zero": ({**ALIP, "epsilon_low": "0"}, "eps_out_of_range", "epsilon_low"),
+    "pml with two levels": ({**ALIP, "notion": "pml"}, "field_unknown", "epsilon_high"),
+    "pmc without a level": ({**BARE, "notion": "pmc"}, "field_missing", "epsilon"),
+    "pml of a family without a level": (
+        {**BARE, "prior": {"joint": [[3, 2], [2, 3]]}, "notion": "pml", "mechanism": "mangat", "p00": "0.9"},
+        "field_missing",
+        "epsilon",
+    ),
     "srlip sizes": ({**SRLIP, "attributes": [2, 3]}, "field_type", "attributes"),
     "srlip sizes of one": ({**SRLIP, "attributes": [4, 1]}, "field_type", "attributes"),
     "srlip negative sizes": ({**SRLIP, "attributes": [-2, -2]}, "field_type", "attributes[0]"),

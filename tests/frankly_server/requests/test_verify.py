@@ -81,6 +81,21 @@ def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
     assert set(verified["worst"]) - {"condition"} == {"report", "pair"}
 
 
+@pytest.mark.parametrize(("name", "side"), [("pml", "level"), ("pmc", "low_level")])
+def test_pml_and_pmc_are_the_sides_of_alip(name: str, side: str) -> None:
+    asked = {**DENSE, "prior": {"joint": JOINT}}
+    one_sided: dict[str, Any] = {"notion": "alip", "level": None, "low_level": None}
+    holds = set()
+    for level in ([11, 10], [2, 1]):
+        verdict = verify_json({**asked, "notion": name, "level": level})
+        assert verdict == verify_json({**asked, **one_sided, side: level})
+        holds.add(verdict["holds"])
+    assert holds == {False, True}
+    with pytest.raises(InvalidInput) as refused:
+        verify_json({**asked, "notion": name, "level": [2, 1], "low_level": [2, 1]})
+    assert (refused.value.code, refused.value.field) == ("field_unknown", "low_level")
+
+
 def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
     """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
     grr = {

@@ -61,6 +61,15 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["alip", "ldp"],
     ),
+    # Names of alip with one side: the document has one form for each promise.
+    "pml": (
+        {"notion": "pml", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
+    "pmc": (
+        {"notion": "pmc", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
     "srlip": (
         {
             "notion": "srlip",
@@ -138,9 +147,22 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
             assert (promise.secret, promise.source) == ("affair", "a pilot")
     epsilon = block_fields.get("epsilon")
     if epsilon is not None:
-        first = block.promises[0].claim.level
+        claim = block.promises[0].claim
+        first = claim.level or claim.low_level
         assert first is not None
         assert 1 < Fraction(*first) <= exp_upper(Fraction(epsilon))
+
+
+def test_one_side_of_alip_has_its_name_in_lists_and_no_second_form() -> None:
+    for name, side in (("pml", "epsilon_high"), ("pmc", "epsilon_low")):
+        other = {"epsilon_low", "epsilon_high"} - {side}
+        levels = {"notion": "alip", side: "0.2", other.pop(): "inf"}
+        fields = {"ceiling_cap": "3", "joint": JOINT}
+        named, plain = (
+            published({**fields, **asked}) for asked in ({"notion": name, "epsilon": "0.2"}, levels)
+        )
+        assert named.payload() == plain.payload()
+        assert [block.notion for block in named.blocks] == [f"{name}+ldp"]
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
