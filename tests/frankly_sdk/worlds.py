@@ -171,7 +171,7 @@ def promise(
     if notion in ("pml", "pmc"):
         side = {"pml": "level", "pmc": "low_level"}[notion]
         claim = Claim("alip", None, joint=prior.table)
-        return Promise.under(replace(claim, **{side: level.as_integer_ratio()}), prior)
+        return Promise.under(replace(claim, **{side: level.as_integer_ratio()}), prior)  # type: ignore[arg-type]
     if notion == "alip":
         claim_fields["low_level"] = level.as_integer_ratio()
     if notion == "srlip":
