@@ -8,7 +8,7 @@ results that together have a chance of more than δ; the bound is P(result | a) 
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_protocol.audit import ReportLevel, SecretLevel, chance_up, is_endless, ln_up
+from frankly_protocol.audit import Claim, ReportLevel, SecretLevel, chance_up, is_endless, ln_up
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -96,6 +96,8 @@ def _posterior_promises(document: SurveyDocument) -> list[Promise]:
 def _block_promise(promise: Promise, has_strata: bool) -> str:
     claim = promise.claim
     level = Fraction(*claim.level) if claim.level else None
+    if claim.levels is not None:
+        return f"From this alone, {_between_pairs(claim)}, whatever else is known."
     if promise.secret is None and claim.delta is None:
         return (
             f"From this alone, odds between two answers to it change by at most ×{times(level)}, whatever "
@@ -112,6 +114,20 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
         alone = "From this alone, for readers who ignore your public answers"
         beside = " Against readers who know your public answers, this promise does not hold; only the other limits do."
     return f"{alone}, {_about(promise)}, as long as this published table is true: {promise.source}.{beside}"
+
+
+def _between_pairs(claim: Claim) -> str:
+    """Return a sentence part with the least and the largest level of a pair of answers."""
+    pairs = [
+        ratio for x, row in enumerate(claim.levels or ()) for z, ratio in enumerate(row) if x != z
+    ]
+    factor = Fraction(*(claim.level or (1, 1)))
+    levels = sorted(factor * Fraction(*ratio) for ratio in pairs if ratio)
+    least, most = times(levels[0]), times(levels[-1])
+    between = f"×{most}" if least == most else f"×{least} to ×{most}, depending on the two"
+    unlimited = len(pairs) - len(levels)
+    beside = f" (no limit is promised for {unlimited} of {len(pairs)} pairs)" if unlimited else ""
+    return f"odds of one answer to it against another grow by at most {between}{beside}"
 
 
 def _about(promise: Promise) -> str:

@@ -92,6 +92,11 @@ def requested_claims(request: Json, answer: Json) -> list[Claim]:
     for notion in request.get("notions", [request]):
         name, epsilon = notion["notion"], notion.get("epsilon")
         level = level_for(Fraction(epsilon)) if epsilon else None
+        if name == "metric-ldp":
+            rows = notion["epsilons"]
+            levels = tuple(tuple(e and level_for(Fraction(e)) for e in row) for row in rows)
+            promised.append(Claim(name, (1, 1), levels=levels))
+            continue
         if name in ("ldp", "rldp"):
             body = answer["parameters"]["claims"][0]
             bounds = (

@@ -8,7 +8,7 @@ documents' tables are the margins. Nothing here uses `frankly_protocol.audit` bu
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import prod
 
 from frankly_protocol.audit import Claim, stated_ceiling
@@ -146,10 +146,24 @@ def table(
     )
 
 
+def pair_levels(mechanism: Mechanism) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
+    """Return the largest Q(y|x)/Q(y|z) of every pair of answers, None where it is infinite."""
+    a = mechanism.answers
+    levels: list[list[tuple[int, int] | None]] = [[None] * a for _ in range(a)]
+    for x, z in permutations(range(a), 2):
+        columns = chances(mechanism)
+        if all(column[z] or not column[x] for column in columns):
+            ratio = max(column[x] / column[z] for column in columns if column[z])
+            levels[x][z] = ratio.as_integer_ratio()
+    return tuple(map(tuple, levels))
+
+
 def promise(
     world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool
 ) -> Promise:
     """Return a promise whose level is the mechanism's true one, everywhere or within every stratum."""
+    if notion == "metric-ldp":
+        return Promise(Claim(notion, (1, 1), levels=pair_levels(mechanism)))
     values = range(1 + max(p.secrets[secret] for p in world))
     tables = tuple(
         table(group, secret, block, mechanism.answers, values)

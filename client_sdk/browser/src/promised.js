@@ -58,13 +58,22 @@ export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, 
 }
 
 function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ hasStrata) {
-  const { claim: { level, delta }, secret, source } = promise, by = levelOf(level);
+  const { claim: { level, delta, levels }, secret, source } = promise, by = levelOf(level);
+  if (levels && level) return `From this alone, ${betweenPairs(levels, level)}, whatever else is known.`;
   if (secret === null)
     return `From this alone, ${delta ? withDelta(by, "answer to it", delta) : `odds between two answers to it change by at most ×${by}`}, whatever else is known.`;
   const isWithin = isStratified(promise), isVoid = hasStrata && !isWithin;
   const alone = isWithin ? ", given your public answers" : isVoid ? ", for readers who ignore your public answers" : "";
   const beside = isVoid ? " Against readers who know your public answers, this promise does not hold; only the other limits do." : "";
   return `From this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
+}
+
+function betweenPairs(/** @type {([number, number] | null)[][]} */ levels, /** @type {[number, number]} */ [p, q]) {
+  const pairs = levels.flatMap((row, x) => row.filter((_, z) => z !== x));
+  const limits = pairs.flatMap((one) => (one ? [rational(BigInt(p) * BigInt(one[0]), BigInt(q) * BigInt(one[1]))] : [])).sort(compare);
+  const least = times(limits[0]), most = times(limits[limits.length - 1]), open = pairs.length - limits.length;
+  const between = least === most ? "" : `×${least} to `, beside = open ? ` (no limit is promised for ${open} of ${pairs.length} pairs)` : "";
+  return `odds of one answer to it against another grow by at most ${between}×${most}${between && ", depending on the two"}${beside}`;
 }
 
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {

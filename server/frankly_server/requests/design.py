@@ -69,6 +69,7 @@ def design_json(
 
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
+      epsilons (rows of nats of answer against answer, null for none);
       robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
       Or notions, a list of such objects, all of which must hold.
     - priors: further priors; every prior-based notion holds under each of them too.
@@ -278,7 +279,7 @@ def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)
-    for name in ("attributes", "lower_bounds", "sensitive", "delta"):
+    for name in ("attributes", "lower_bounds", "sensitive", "delta", "levels"):
         value = getattr(claim, name)
         if value is not None:
             body[name] = value

@@ -4,6 +4,7 @@
 from typing import Annotated, Any, Final
 
 from frankly_protocol.audit import NOTIONS, PRIOR_BASED
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from frankly_server.requests.fields import (
@@ -13,6 +14,7 @@ from frankly_server.requests.fields import (
     Flag,
     Number,
     OneOf,
+    PairLevel,
     Side,
     Whole,
     slug,
@@ -44,7 +46,8 @@ class Levels(ClosedModel):
     """A notion with its levels; `claims` checks which levels the notion has.
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
-    promised. pml and pmc, alip with one side, have an epsilon. delta, dpv : probabilities.
+    promised. pml and pmc, alip with one side, have an epsilon. epsilons : for metric-ldp, nats of
+    every answer (row) against every other (column); "inf" for a pair without a promise. delta, dpv : probabilities.
     attributes : number of values of each attribute. robust, diagonal : for rldp. sensitive : name
     or row of the secret's value that dpv protects.
     """
@@ -55,6 +58,7 @@ class Levels(ClosedModel):
     epsilon_high: Side = None
     delta: Delta | None = None
     dpv: Number | None = None
+    epsilons: Annotated[tuple[tuple[PairLevel, ...], ...], Field(max_length=MAX_ANSWERS)] = ()
     attributes: Annotated[tuple[Whole, ...], Field(max_length=8)] = ()
     robust: RobustBall | None = None
     diagonal: Flag = False

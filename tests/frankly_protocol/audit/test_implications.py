@@ -7,7 +7,7 @@ Levels are measured by the definitions (`needed`), not by the verifier.
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -21,21 +21,26 @@ from tests.frankly_protocol.audit.definitions import ONE, mechanisms_over, neede
 Joint = tuple[tuple[int, ...], ...]
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "maths" / "notions.md").read_text("utf-8")
 ALIASES = ("pml", "pmc")
-UNBOUNDED = ("ldp", "secret-ldp", "lip", "alip", "pmc", "srlip", "rldp")
+UNBOUNDED = ("ldp", "secret-ldp", "lip", "alip", "pmc", "srlip", "rldp", "metric-ldp")
 """The notions that some mechanism keeps at no finite level."""
+
+
+ALIKE = tuple(tuple((2, 1) if x != z else None for z in range(4)) for x in range(4))
 
 
 @dataclass(frozen=True)
 class World:
     """A mechanism over four answers (2 × 2 attributes) with the counts [s][x] of a secret.
 
-    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp.
+    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp. levels :
+    of pairs, for metric-ldp.
     """
 
     mechanism: DenseMechanism
     joint: Joint
     bounds: tuple[tuple[tuple[int, int], ...], ...] = (((0, 1),) * 2,) * 2
     F: Fraction = Fraction(1)
+    levels: tuple[tuple[tuple[int, int] | None, ...], ...] = ALIKE
 
     def level(self, notion: str) -> Fraction | None:
         """The least level at which the mechanism keeps the notion, None if there is none."""
@@ -43,6 +48,7 @@ class World:
             "ldp": Claim("ldp", ONE),
             "dp": Claim("dp", self.F.as_integer_ratio(), delta=(0, 1)),
             "rldp": Claim("rldp", ONE, lower_bounds=self.bounds),
+            "metric-ldp": Claim("metric-ldp", ONE, levels=self.levels),
         }
         name, of_answer = notion.removesuffix(" of X"), notion.endswith(" of X")
         joint = self._of_answer() if of_answer else self.joint
@@ -68,6 +74,9 @@ class World:
             "q": Fraction(sizes[0], sum(sizes)),
             "F": self.F,
         }
+        pairs = [self.levels[x][z] for x, z in permutations(range(4), 2)]
+        ratios = [Fraction(*ratio) for ratio in pairs if ratio]
+        letters |= {"V": min(ratios), "W": max(ratios) if all(pairs) else Fraction(0)}
         if notion == "alip":
             return letters | {"L": self.level("pmc"), "H": self.level("pml")}
         return letters | {"D" if notion == "dp" else "E": self.level(notion)}
@@ -144,7 +153,12 @@ def worlds(draw: st.DrawFn, *, pairs: bool) -> World:
         mechanism = quiet(mechanism)
     ldp = needed(mechanism, Claim("ldp", ONE))["level"]
     F = draw(st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(3), ldp or Fraction(2)]))
-    return World(mechanism, joint, bounds, F)
+    ratio = st.sampled_from(
+        [(1, 1), (3, 2), (5, 2), (7, 1), *([None] if draw(st.booleans()) else [])]
+    )
+    levels = [[draw(ratio) if x != z else None for z in range(4)] for x in range(4)]
+    levels[0][1] = levels[0][1] or (2, 1)
+    return World(mechanism, joint, bounds, F, tuple(map(tuple, levels)))
 
 
 @pytest.mark.parametrize("arrow", ARROWS, ids=lambda a: f"{a.source} to {a.target}")
@@ -180,6 +194,10 @@ WARNER = DenseMechanism(4, ((12, 4), (4, 12), (4, 12), (4, 12)))
 SENT = DenseMechanism(4, ((16, 0, 0, 0), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)))
 LAST_BIT = DenseMechanism(4, ((16, 0), (0, 16), (16, 0), (0, 16)))
 XOR = DenseMechanism(4, ((16, 0), (0, 16), (0, 16), (16, 0)))
+NEAR = tuple(
+    tuple(None if x == z else (3, 2) if x == 0 else (2, 1) for z in range(4)) for x in range(4)
+)
+OPEN = (*ALIKE[:1], (None,) * 4, (None,) * 4, (None,) * 4)
 INDEPENDENT: Joint = ((1, 1, 1, 1), (1, 1, 1, 1))
 
 EXAMPLES: dict[tuple[str, str], World] = {
@@ -187,6 +205,8 @@ EXAMPLES: dict[tuple[str, str], World] = {
     ("ldp", "srlip"): World(RISE, RARE),
     ("ldp", "rldp"): World(RISE, FIRST_BIT),
     ("ldp", "dp"): World(WARNER, DIAGONAL, F=Fraction(2)),
+    ("ldp", "metric-ldp"): World(RISE, DIAGONAL, levels=NEAR),
+    ("metric-ldp", "ldp"): World(RISE, DIAGONAL),
     ("dp", "ldp"): World(WARNER, DIAGONAL, F=Fraction(3)),
     ("secret-ldp", "pml"): World(RISE, DIAGONAL),
     ("secret-ldp", "pmc"): World(FALL, DIAGONAL),
@@ -221,6 +241,13 @@ COUNTEREXAMPLES: dict[tuple[str, str], World] = {
     ("rldp", "ldp"): World(LAST_BIT, FIRST_BIT, EXACT),
     ("rldp", "srlip"): World(XOR, FIRST_BIT, EXACT),
     ("pml", "pmc"): World(one_column(0, 1, 1, 1), DIAGONAL),
+    ("secret-ldp", "metric-ldp"): World(SENT, INDEPENDENT),
+    ("srlip", "metric-ldp"): World(SENT, INDEPENDENT),
+    ("rldp", "metric-ldp"): World(LAST_BIT, FIRST_BIT, EXACT),
+    ("metric-ldp", "pmc"): World(
+        one_column(1, 1, 1, 0), DIAGONAL, levels=(*OPEN[1:], (*ALIKE[3],))
+    ),
+    ("dp", "metric-ldp"): World(one_column(1, 0, 0, 0), DIAGONAL),
     ("dpv", "pmc"): World(one_column(1, 0, 1, 1), DIAGONAL),
     ("dp", "pmc"): World(one_column(1, 0, 0, 0), DIAGONAL),
 }
