@@ -113,7 +113,7 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
     assert unsupported_features(block) == ()
     assert sorted(q.id for b in read.blocks for q in b.questions) == ["home", "ill", "pay"]
     signed = next(block for block in document.blocks if block.id == "ill")
-    assert signed.notion.partition("+")[0] == fields["notion"]
+    assert signed.promises[0].claim.notion == fields["notion"]
     if block.prior is not None:
         assert block.prior.secret == ("pay" if protection.other else "income")
 
