@@ -7,7 +7,7 @@ Levels are measured by the definitions (`needed`), not by the verifier.
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from pathlib import Path
 
 import pytest
@@ -285,14 +285,30 @@ def test_missing_arrows_have_counterexamples(source: str, target: str) -> None:
     assert world.level(target) is None
 
 
-def test_every_pair_of_notions_is_settled() -> None:
-    """Unconditional arrows and counterexamples decide every pair: A ⇒ B would join C ⇒ A and B ⇒ D to C ⇒ D."""
-    assert set(COUNTEREXAMPLES) == set(MISSING)
-    reach = {(notion, notion) for notion in (*NOTIONS, *ALIASES)}
-    reach |= {(a.source, a.target) for a in ARROWS if not a.condition}
+def closed(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The pairs of notions that are joined by a path of arrows, each notion with itself."""
+    reach = {(notion, notion) for notion in (*NOTIONS, *ALIASES)} | arrows
     for middle, first, last in product((*NOTIONS, *ALIASES), repeat=3):
         if (first, middle) in reach and (middle, last) in reach:
             reach.add((first, last))
+    return reach
+
+
+UNCONDITIONAL = {(arrow.source, arrow.target) for arrow in ARROWS if not arrow.condition}
+
+
+def test_the_diagram_has_the_arrows_that_hold_at_every_level() -> None:
+    (diagram,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    drawn = {step for line in diagram.splitlines() for step in pairwise(line.split(" → "))}
+    assert drawn <= UNCONDITIONAL
+    named = {pair for pair in UNCONDITIONAL if not any(" of X" in notion for notion in pair)}
+    assert closed(drawn) == closed(named)
+
+
+def test_every_pair_of_notions_is_settled() -> None:
+    """Unconditional arrows and counterexamples decide every pair: A ⇒ B would join C ⇒ A and B ⇒ D to C ⇒ D."""
+    assert set(COUNTEREXAMPLES) == set(MISSING)
+    reach = closed(UNCONDITIONAL)
     for source, target in product((*NOTIONS, *ALIASES), UNBOUNDED):
         refuted = any(
             (first, source) in reach and (target, last) in reach for first, last in MISSING
