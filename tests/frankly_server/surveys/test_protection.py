@@ -238,6 +238,9 @@ def test_the_form_says_what_it_cannot_say() -> None:
     } | bent
     block = parse_value(draft_value).blocks[0]
     assert len(unsupported_features(block)) == 3
+    for notion in ("pml", "metric-ldp"):
+        features = unsupported_features(block.model_copy(update={"notions": (), "notion": notion}))
+        assert f"the notion {notion}" in features
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
 
 
