@@ -8,7 +8,7 @@ results that together have a chance of more than δ; the bound is P(result | a) 
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_protocol.audit import ReportLevel, SecretLevel, chance_up, is_endless, ln_up
+from frankly_protocol.audit import Claim, ReportLevel, SecretLevel, chance_up, is_endless, ln_up
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -96,6 +96,8 @@ def _posterior_promises(document: SurveyDocument) -> list[Promise]:
 def _block_promise(promise: Promise, has_strata: bool) -> str:
     claim = promise.claim
     level = Fraction(*claim.level) if claim.level else None
+    if claim.levels is not None:
+        return f"From this alone, {_between_pairs(claim)}, whatever else is known."
     if promise.secret is None and claim.delta is None:
         return (
             f"From this alone, odds between two answers to it change by at most ×{times(level)}, whatever "
@@ -114,6 +116,20 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     return f"{alone}, {_about(promise)}, as long as this published table is true: {promise.source}.{beside}"
 
 
+def _between_pairs(claim: Claim) -> str:
+    """Return a sentence part with the least and the largest level of a pair of answers."""
+    pairs = [
+        ratio for x, row in enumerate(claim.levels or ()) for z, ratio in enumerate(row) if x != z
+    ]
+    factor = Fraction(*(claim.level or (1, 1)))
+    levels = sorted(factor * Fraction(*ratio) for ratio in pairs if ratio)
+    least, most = times(levels[0]), times(levels[-1])
+    between = f"×{most}" if least == most else f"×{least} to ×{most}, depending on the two"
+    unlimited = len(pairs) - len(levels)
+    beside = f" (no limit is promised for {unlimited} of {len(pairs)} pairs)" if unlimited else ""
+    return f"odds of one answer to it against another grow by at most {between}{beside}"
+
+
 def _about(promise: Promise) -> str:
     """Return a sentence part with the bound of a promise that rests on a prior."""
     claim, secret = promise.claim, promise.secret
@@ -123,9 +139,12 @@ def _about(promise: Promise) -> str:
         return f"nobody can be surer than {percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
     if claim.notion == "alip":
         low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
-        return (
-            f"belief about your “{secret}” grows by at most ×{bound} and shrinks by at most ÷{low}"
-        )
+        sides = {
+            "pml": f"grows by at most ×{bound}, but may shrink without limit",
+            "pmc": f"shrinks by at most ÷{low}, but may grow without limit",
+            "alip": f"grows by at most ×{bound} and shrinks by at most ÷{low}",
+        }
+        return f"belief about your “{secret}” {sides[claim.name]}"
     if claim.notion in ("lip", "srlip"):
         beside_answers = (
             ", even for those who know some of your answers to it"

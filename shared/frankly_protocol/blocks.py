@@ -116,8 +116,11 @@ class Block:
 
     @property
     def notion(self) -> str:
-        """The distinct names of the promised notions in the order of `promises`, joined by `+`."""
-        return "+".join(dict.fromkeys(promise.claim.notion for promise in self.promises))
+        """The distinct names of the promised notions in the order of `promises`, joined by `+`.
+
+        alip with one side is named pml or pmc.
+        """
+        return "+".join(dict.fromkeys(promise.claim.name for promise in self.promises))
 
     @property
     def rests_on_prior(self) -> bool:

@@ -29,6 +29,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "srlip": ("level", "prior", "attributes"),
     "rldp": ("level", "lower_bounds", "diagonal", "secret", "source"),
     "dpv": ("level", "prior", "sensitive"),
+    "metric-ldp": ("level", "levels"),
 }
 """The fields of each notion, in addition to its name."""
 
@@ -133,7 +134,7 @@ class Promise:
 
     prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is the sum of its tables.
     secret, source : name of the secret, and source of the prior or of rldp's lower bounds; None
-        for ldp and dp.
+        for prior-free notions.
     """
 
     claim: Claim
@@ -228,6 +229,7 @@ class Promise:
             "attributes": list(claim.attributes or ()),
             "lower_bounds": [[list(bound) for bound in row] for row in claim.lower_bounds or ()],
             "diagonal": claim.diagonal,
+            "levels": [[_pair(ratio) for ratio in row] for row in claim.levels or ()],
             "secret": self.secret,
             "source": self.source,
             "sensitive": self.prior.secrets[claim.sensitive]
@@ -258,6 +260,12 @@ def _bounds_row(value: Any, field: str) -> tuple[tuple[int, int], ...]:
     return schema.items(value, field, 1, MAX_ANSWERS // 2, lambda v, f: schema.ratio(v, f, 0))
 
 
+def _pairs_row(value: Any, field: str) -> tuple[tuple[int, int] | None, ...]:
+    return schema.items(
+        value, field, 2, MAX_ANSWERS, lambda v, f: schema.optional(v, f, schema.ratio)
+    )
+
+
 def _row_of(name: str, prior: Prior | None, field: str) -> int:
     names = prior.secrets if prior else ()
     if name not in names:
@@ -279,6 +287,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     ),
     "lower_bounds": lambda v, f: schema.items(v, f, 2, MAX_ANSWERS, _bounds_row),
     "diagonal": schema.DOCUMENT.flag,
+    "levels": lambda v, f: schema.items(v, f, 2, MAX_ANSWERS, _pairs_row),
     "secret": schema.identifier,
     "source": schema.text,
     "sensitive": schema.identifier,

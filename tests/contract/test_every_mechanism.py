@@ -44,6 +44,14 @@ CASES: dict[str, dict[str, Any]] = {
     "optimal under srlip": {
         "notion": "srlip", "epsilon": "0.5", **PARTS, "joint": FOUR, "ceiling_cap": "3",
     },
+    "optimal under levels of pairs": {
+        "notion": "metric-ldp", "epsilons": [["inf", "0.5", "1"], ["0.5", "inf", "0.5"], ["inf", "0.7", "inf"]],
+        "choices": [3],
+    },
+    "grr under levels of pairs": {
+        "notion": "metric-ldp", "epsilons": [["inf", "0.5", "1"], ["0.5", "inf", "0.5"], ["inf", "0.7", "inf"]],
+        "choices": [3],
+    },
     "polyopt": RLDP,
     "non-robust": {"notion": "secret-ldp", "epsilon": "0.5", "joint": TWO, "choices": [2, 2]},
     "grr": {**LIP, "joint": FOUR, "choices": [4]},

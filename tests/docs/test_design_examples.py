@@ -92,6 +92,11 @@ def requested_claims(request: Json, answer: Json) -> list[Claim]:
     for notion in request.get("notions", [request]):
         name, epsilon = notion["notion"], notion.get("epsilon")
         level = level_for(Fraction(epsilon)) if epsilon else None
+        if name == "metric-ldp":
+            rows = notion["epsilons"]
+            levels = tuple(tuple(e and level_for(Fraction(e)) for e in row) for row in rows)
+            promised.append(Claim(name, (1, 1), levels=levels))
+            continue
         if name in ("ldp", "rldp"):
             body = answer["parameters"]["claims"][0]
             bounds = (
@@ -110,6 +115,9 @@ def requested_claims(request: Json, answer: Json) -> list[Claim]:
                     level_for(Fraction(side)) if side else None for side in (low, high)
                 )
                 promised.append(Claim(name, E_high, joint, low_level=E_low))
+            elif name in ("pml", "pmc"):
+                E_high, E_low = (level, None) if name == "pml" else (None, level)
+                promised.append(Claim("alip", E_high, joint, low_level=E_low))
             elif name == "dpv":
                 bound = Fraction(notion["dpv"]).as_integer_ratio()
                 promised.append(Claim(name, bound, joint, sensitive=notion["sensitive"]))

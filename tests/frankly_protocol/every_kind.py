@@ -55,6 +55,12 @@ FORM = AgreementMechanism(
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
 PRIOR = Prior("secret", ("low", "mid", "top"), (JOINT,), "a made-up table")
 BOUNDS = (((1, 5), (1, 3)), ((1, 2), (1, 7)))
+PAIRS = (
+    (None, (3, 2), (2, 1), None),
+    ((3, 2), None, (3, 2), (9, 4)),
+    ((2, 1), (5, 4), None, None),
+    (None, (9, 4), (3, 2), None),
+)
 DATA: dict[str, dict[str, Any]] = {
     "ldp": {},
     "dp": {"level": (9, 8), "delta": (0, 1)},
@@ -64,6 +70,7 @@ DATA: dict[str, dict[str, Any]] = {
     "srlip": {"joint": JOINT, "attributes": (2, 2)},
     "rldp": {"lower_bounds": BOUNDS, "diagonal": True},
     "dpv": {"joint": JOINT, "sensitive": 1},
+    "metric-ldp": {"levels": PAIRS},
 }
 assert set(DATA) == set(NOTIONS)
 

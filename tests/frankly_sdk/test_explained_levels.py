@@ -29,6 +29,7 @@ from tests.frankly_sdk.fakes import FakeServer
 from tests.frankly_sdk.worlds import Person, World, block_of, document_of, promise
 
 GRR = DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))
+UNEVEN = DenseMechanism(4, ((8, 4, 4), (6, 6, 4), (4, 4, 8)))
 LEAKY = DenseMechanism(4, ((16, 0, 0), (8, 8, 0), (8, 4, 4)))
 PERMUTED = DenseMechanism(4, ((0, 16, 0), (0, 0, 16), (16, 0, 0)))
 UNARY = UnaryMechanism(4, 3, 8, 3)
@@ -111,15 +112,20 @@ CASES: dict[str, Callable[[], Case]] = {
     "two secrets in one block, strata": lambda: case(2, (LEAKY, [LIP, OTHER])),
     "both notions": lambda: case(1, (GRR, [LIP]), (SUBSET, [ODDS])),
     "alip and a posterior": lambda: case(1, (LEAKY, [("alip", "s"), ("dpv", "s")]), (GRR, [LDP])),
+    "one side up": lambda: case(1, (GRR, [("pml", "s")]), (LEAKY, [LIP])),
+    "one side down, strata": lambda: case(2, (UNARY, [("pmc", "s")]), (GRR, [LDP])),
     "posteriors, strata": lambda: case(2, (GRR, [("dpv", "s")]), (GRR, [LDP])),
     "permuted identity": lambda: case(1, (PERMUTED, [LIP])),
     "unary": lambda: case(1, (UNARY, [LIP, LDP])),
     "subset": lambda: case(1, (SUBSET, [LDP])),
+    "pairs": lambda: case(1, (UNEVEN, [("metric-ldp", "")]), (GRR, [LDP])),
+    "pairs, alike": lambda: case(1, (GRR, [("metric-ldp", "")])),
+    "pairs, some open": lambda: case(1, (LEAKY, [("metric-ldp", "")])),
     "product": lambda: case(2, (PRODUCT, [ODDS, LDP])),
     "side channels, strata": lambda: case(2, (PRODUCT, [("srlip", "s")])),
     "dp": with_delta,
 }
-REFUSED = "strata, not stratified, no ceiling"
+REFUSED = ("strata, not stratified, no ceiling", "pairs, some open")
 HEAD = r"(?:From the whole report|Given your public answers, from everything else in the report)"
 PROVIDED = r"(whatever else is known|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
 ALONE = (
@@ -287,6 +293,30 @@ def block_sides(case: Case, i: int, readers: str, name: str, high: str, low: str
     block_lift(case, i, readers, name, max(high, low, key=Fraction))
 
 
+def block_side(side: str, case: Case, i: int, readers: str, name: str, bound: str) -> None:
+    worst = max(
+        worlds.one_side(group, name, case.mechanisms[i], i)[side]
+        for group in _groups_of(case, readers)
+    )
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
+def block_pairs(
+    case: Case, i: int, least: str | None, most: str, open_pairs: str | None, of: str | None
+) -> None:
+    levels = [
+        ratio and Fraction(*ratio)
+        for x, row in enumerate(worlds.pair_levels(case.mechanisms[i]))
+        for z, ratio in enumerate(row)
+        if x != z
+    ]
+    finite = [level for level in levels if level is not None]
+    assert 0 <= Fraction(most) - max(finite) < Fraction(1, 100)
+    assert 0 <= Fraction(least or most) - min(finite) < Fraction(1, 100)
+    stated = (int(open_pairs or 0), int(of or len(levels)))
+    assert stated == (len(levels) - len(finite), len(levels))
+
+
 def block_sure(case: Case, i: int, readers: str, percent: str, name: str, value: str) -> None:
     mechanism = case.mechanisms[i]
     worst = max(
@@ -347,12 +377,30 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_sides,
     ),
     (
+        ALONE.format(
+            rf"belief about your “(.)” grows by at most {X}, but may shrink without limit"
+        ),
+        lambda *found: block_side("pml", *found),
+    ),
+    (
+        ALONE.format(
+            r"belief about your “(.)” shrinks by at most ÷([\d.]+), but may grow without limit"
+        ),
+        lambda *found: block_side("pmc", *found),
+    ),
+    (
         ALONE.format(r"nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”"),
         block_sure,
     ),
     (
         rf"From this alone, odds between two answers to it change by at most {X}, whatever else is known\.",
         block_free,
+    ),
+    (
+        rf"From this alone, odds of one answer to it against another grow by at most (?:{X} to )?{X}"
+        r"(?:, depending on the two)?(?: \(no limit is promised for (\d+) of (\d+) pairs\))?, "
+        r"whatever else is known\.",
+        block_pairs,
     ),
     (
         rf"Even if that is not true, this alone changes odds by at most {X}, which also protects the answer itself\.",
@@ -399,7 +447,7 @@ def test_sentences_about_one_block_state_its_true_bounds(name: str) -> None:
         assert "do not stand for" not in block.words
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != REFUSED])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
 def test_the_cost_shown_is_the_cost_charged(name: str, tmp_path: Path) -> None:
     example = CASES[name]()
     document = example.document

@@ -22,6 +22,7 @@ NOTION_PHRASES = {
     "alip": "belief about your “secret” grows by at most ×",
     "srlip": "even for those who know some of your answers to it",
     "rldp": "as long as this published table is true: counts of 100 people.",
+    "metric-ldp": "odds of one answer to it against another grow by at most ×",
     "dpv": "% that your “secret” is “mid”, as long as this published table is true: a made-up table.",
 }
 KIND_PHRASES = {

@@ -8,7 +8,7 @@ documents' tables are the margins. Nothing here uses `frankly_protocol.audit` bu
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from math import prod
 
 from frankly_protocol.audit import Claim, stated_ceiling
@@ -76,6 +76,18 @@ def leakage(
     return lift, odds
 
 
+def one_side(world: World, secret: str, mechanism: Mechanism, block: int) -> dict[str, Fraction]:
+    """Return the largest P(y|s)/P(y), named pml, and the largest P(y)/P(y|s), named pmc."""
+    sides = {"pml": Fraction(1), "pmc": Fraction(1)}
+    for chance in results([mechanism]):
+        overall = _mean(world, chance, [block])
+        for s in {p.secrets[secret] for p in world if p.count}:
+            likelihood = _mean([p for p in world if p.secrets[secret] == s], chance, [block])
+            sides["pml"] = max(sides["pml"], likelihood / overall)
+            sides["pmc"] = max(sides["pmc"], overall / likelihood)
+    return sides
+
+
 def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechanism]) -> Fraction:
     """Return the largest P(secret = value | result)."""
     blocks, largest = range(len(mechanisms)), Fraction(0)
@@ -134,10 +146,24 @@ def table(
     )
 
 
+def pair_levels(mechanism: Mechanism) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
+    """Return the largest Q(y|x)/Q(y|z) of every pair of answers, None where it is infinite."""
+    a = mechanism.answers
+    levels: list[list[tuple[int, int] | None]] = [[None] * a for _ in range(a)]
+    for x, z in permutations(range(a), 2):
+        columns = chances(mechanism)
+        if all(column[z] or not column[x] for column in columns):
+            ratio = max(column[x] / column[z] for column in columns if column[z])
+            levels[x][z] = ratio.as_integer_ratio()
+    return tuple(map(tuple, levels))
+
+
 def promise(
     world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool
 ) -> Promise:
     """Return a promise whose level is the mechanism's true one, everywhere or within every stratum."""
+    if notion == "metric-ldp":
+        return Promise(Claim(notion, (1, 1), levels=pair_levels(mechanism)))
     values = range(1 + max(p.secrets[secret] for p in world))
     tables = tuple(
         table(group, secret, block, mechanism.answers, values)
@@ -151,7 +177,15 @@ def promise(
         level = max(
             lift_beside(group, secret, mechanism, block) for group in groups(world, stratified)
         )
+    if notion in ("pml", "pmc"):
+        level = max(
+            one_side(group, secret, mechanism, block)[notion] for group in groups(world, stratified)
+        )
     claim_fields: dict[str, object] = {"level": level.as_integer_ratio()}
+    if notion in ("pml", "pmc"):
+        side = {"pml": "level", "pmc": "low_level"}[notion]
+        claim = Claim("alip", None, joint=prior.table)
+        return Promise.under(replace(claim, **{side: level.as_integer_ratio()}), prior)  # type: ignore[arg-type]
     if notion == "alip":
         claim_fields["low_level"] = level.as_integer_ratio()
     if notion == "srlip":

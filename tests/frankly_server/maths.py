@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 EVERY_NOTION = (
     "ldp", "secret-ldp", "lip", "alip", "alip-high", "alip-low", "srlip", "rldp", "rldp-diagonal", "dpv",
+    "metric-ldp", "metric-ldp-complete",
     "lip-and-ldp", "secret-ldp-and-dpv", "two-priors",
 )  # fmt: skip
-"""What `claims_of` makes: the seven notions, their one-sided and paper forms, and intersections."""
+"""What `claims_of` makes: the eight notions, their one-sided and paper forms, and intersections."""
 
 
 def random_prior(rng: random.Random, answers: int, secrets: int) -> Prior:
@@ -77,6 +78,19 @@ def wanted(
     return DesignRequest(prior, (promise(notion, prior, epsilon),), mechanism, **options)
 
 
+def pair_claim(
+    rng: random.Random, level: tuple[int, int], factors: tuple[int | None, ...]
+) -> Claim:
+    """A multiple of one level for each pair of four answers, or None; the level itself for 0 against 1."""
+    p, q = level
+    rows: list[list[tuple[int, int] | None]] = []
+    for x in range(4):
+        drawn = [rng.choice(factors) if x != z else None for z in range(4)]
+        rows.append([None if k is None else (k * p, q) for k in drawn])
+    rows[0][1] = level
+    return Claim("metric-ldp", (1, 1), levels=tuple(map(tuple, rows)))
+
+
 def claims_of(
     kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
 ) -> tuple[Prior, tuple[Claim, ...]]:
@@ -102,6 +116,8 @@ def claims_of(
         "alip-low": lambda: (Claim("alip", None, joint, low_level=level()),),
         "srlip": lambda: (Claim("srlip", level(), joint, attributes=(2, 2)),),
         "dpv": lambda: (no_violation(prior, share + (1 - share) / rng.randint(2, 9), 0),),
+        "metric-ldp": lambda: (pair_claim(rng, level(), (1, 1, 2, None)),),
+        "metric-ldp-complete": lambda: (pair_claim(rng, level(), (1, 2)),),
         "lip-and-ldp": lambda: (Claim("lip", level(), joint), Claim("ldp", level_for(Fraction(1)))),
         "secret-ldp-and-dpv": lambda: (
             Claim("secret-ldp", level(), joint),

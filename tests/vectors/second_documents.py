@@ -46,7 +46,7 @@ from tests.vectors.second_numbers import cover_sets
 KEYS_TYPE = "application/vnd.frankly.keys+json"
 SKEW = timedelta(minutes=10)
 KINDS = ("dense", "unary", "subset", "product", "agreement")
-NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv")
+NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "metric-ldp")
 
 
 def when(text: str) -> datetime:
@@ -303,6 +303,10 @@ def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
             tuple(map(tuple, row)) for row in claim_json["lower_bounds"]
         )
         arguments["diagonal"] = claim_json["diagonal"]
+    if "levels" in claim_json:
+        arguments["levels"] = tuple(
+            tuple(ratio and tuple(ratio) for ratio in row) for row in claim_json["levels"]
+        )
     if "attributes" in claim_json:
         arguments["attributes"] = tuple(claim_json["attributes"])
     if "sensitive" in claim_json:

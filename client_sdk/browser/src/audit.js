@@ -20,6 +20,7 @@ import * as sets from "./sets.js";
  * @property {[number, number][][]} [lower_bounds]
  * @property {boolean} [diagonal]
  * @property {number} [sensitive]
+ * @property {([number, number] | null)[][]} [levels]
  */
 
 /** Largest number of units for verifying a claim, or a document and the level of its report; the same figures as in frankly_protocol/audit/work.py. */
@@ -73,7 +74,7 @@ function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   if (m.kind === "agreement") return 1e5; // its level follows from two numbers
   const { notion, joint = [], attributes = [] } = claim, a = m.answers;
   const tables = 1e5 + joint.length * a * 100;
-  if (notion === "dp" || notion === "rldp") return tables + rare.workOfSizes(m, claim);
+  if (["dp", "rldp", "metric-ldp"].includes(notion)) return tables + rare.workOfSizes(m, claim);
   if (notion === "ldp") return tables + (isSet(m) ? 0 : factorsOf(m).reduce((all, f) => all + Number(f.reports) * (80 * f.answers + 1500), 0));
   const secrets = notion === "dpv" ? 2 : joint.length, cells = attributes.reduce((all, size) => all * (size + 1), 1);
   if (isSet(m)) {

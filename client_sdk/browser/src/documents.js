@@ -148,6 +148,7 @@ const PARTS = {
   attributes: list(1, 8, integer(2, 256)),
   lower_bounds: list(2, 256, list(1, 128, ratio(0))),
   diagonal: flag,
+  levels: list(2, 256, list(2, 256, level)),
   secret: identifier,
   source: text(),
   sensitive: identifier,
@@ -163,6 +164,7 @@ const NOTIONS = {
   srlip: "level prior attributes",
   rldp: "level lower_bounds diagonal secret source",
   dpv: "level prior sensitive",
+  "metric-ldp": "level levels",
 };
 
 /** @returns {Promised} */

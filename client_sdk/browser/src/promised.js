@@ -58,7 +58,8 @@ export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, 
 }
 
 function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ hasStrata) {
-  const { claim: { level, delta }, secret, source } = promise, by = levelOf(level);
+  const { claim: { level, delta, levels }, secret, source } = promise, by = levelOf(level);
+  if (levels && level) return `From this alone, ${betweenPairs(levels, level)}, whatever else is known.`;
   if (secret === null)
     return `From this alone, ${delta ? withDelta(by, "answer to it", delta) : `odds between two answers to it change by at most ×${by}`}, whatever else is known.`;
   const isWithin = isStratified(promise), isVoid = hasStrata && !isWithin;
@@ -67,10 +68,21 @@ function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ ha
   return `From this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
 }
 
+function betweenPairs(/** @type {([number, number] | null)[][]} */ levels, /** @type {[number, number]} */ [p, q]) {
+  const pairs = levels.flatMap((row, x) => row.filter((_, z) => z !== x));
+  const limits = pairs.flatMap((one) => (one ? [rational(BigInt(p) * BigInt(one[0]), BigInt(q) * BigInt(one[1]))] : [])).sort(compare);
+  const least = times(limits[0]), most = times(limits[limits.length - 1]), open = pairs.length - limits.length;
+  const between = least === most ? "" : `×${least} to `, beside = open ? ` (no limit is promised for ${open} of ${pairs.length} pairs)` : "";
+  return `odds of one answer to it against another grow by at most ${between}×${most}${between && ", depending on the two"}${beside}`;
+}
+
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {
   const { notion, level, low_level: low, sensitive } = claim;
   if (prior && level && sensitive !== undefined) return `nobody can be surer than ${percentUp(level)} that your “${secret}” is “${prior.secrets[sensitive]}”`;
-  if (notion === "alip") return `belief about your “${secret}” grows by at most ×${by} and shrinks by at most ÷${levelOf(low)}`;
+  if (notion === "alip") {
+    const grows = `grows by at most ×${by}`, shrinks = `shrinks by at most ÷${levelOf(low)}`;
+    return `belief about your “${secret}” ${!low ? `${grows}, but may shrink without limit` : !level ? `${shrinks}, but may grow without limit` : `${grows} and ${shrinks}`}`;
+  }
   if (notion === "lip" || notion === "srlip")
     return `belief about your “${secret}” changes by at most ×${by}${notion === "srlip" ? ", even for those who know some of your answers to it" : ""}`;
   return `odds about your “${secret}” change by at most ×${by}`;

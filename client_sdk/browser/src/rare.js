@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The notions that few surveys promise: SRLIP, RLDP, (ε, δ) and bounds on posteriors, for listed reports and for sets.
+ * The notions that few surveys promise: SRLIP, RLDP, (ε, δ), levels of pairs and bounds on posteriors, for listed reports and for sets.
  * audit.js loads this module only if a document needs it, to keep other pages small. The formulas are those of
  * frankly_protocol/audit.
  */
@@ -23,7 +23,7 @@ const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /*
 
 /** Throw unless the claim is well-formed in the fields that only these notions have; audit.js checks the others. */
 export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
-  const { attributes, delta, lower_bounds: bounds } = claim;
+  const { attributes, delta, lower_bounds: bounds, levels } = claim;
   if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
   if (delta && delta[0] >= delta[1]) throw refuse(claim, "delta", "delta is less than 1");
   for (const [s, row] of (bounds ?? []).entries()) {
@@ -31,13 +31,23 @@ export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ a
     const [scale, [own]] = scaledBounds([row]);
     if (sum(own) > scale) throw refuse(claim, `lower_bounds[${s}]`, "the row's bounds on probabilities sum to more than 1");
   }
+  if (!levels) return;
+  if (levels.length !== answers) throw refuse(claim, "levels", `levels of pairs need ${answers} rows, one for each answer`);
+  for (const [x, row] of levels.entries()) {
+    const at = `levels[${x}]`;
+    if (row.length !== answers) throw refuse(claim, at, `every row of levels needs ${answers} columns`);
+    if (row[x]) throw refuse(claim, at, "an answer has no level against itself: null");
+    if (row.some((one) => one && one[0] < one[1])) throw refuse(claim, at, "a level of a pair is null or a ratio p/q ≥ 1");
+  }
+  if (!levels.flat().some(Boolean)) throw refuse(claim, "levels", "without a level for any pair nothing is promised");
 }
 
 /** Return the units for verifying (ε, δ) or RLDP that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. @returns {number} */
-export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [] }) {
+export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [], levels }) {
   const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
   const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);
   if (notion === "rldp" && isSet) return a * 300 * (3 + words) + secrets * 2000 + a * a * 40;
+  if (levels) return a * a * 3000 + (isSet ? 0 : Number(m.reports) * (a * 40 + levels.flat().filter(Boolean).length * 200) * sizeOf(m));
   if (isSet) return 0;
   if (notion === "rldp") {
     const large = sizeOf(m) + words;
@@ -54,19 +64,31 @@ export const workOfLikelihoods = (/** @type {import("./mechanisms.js").Product} 
 /** Return the ratios to compare with the claimed level. @returns {Iterable<Candidate>} */
 export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) {
   const { notion, attributes = [], lower_bounds: bounds = [], diagonal = false, sensitive = 0 } = claim;
-  const [p, q] = (claim.level ?? [1, 1]).map(BigInt);
+  const [p, q] = (claim.level ?? [1, 1]).map(BigInt), { levels } = claim;
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = shapeOf(m);
     if (notion === "dp") return excessesOfSets(shape, p, q);
+    // Some report has the one answer in its set and the other outside, whichever they are.
+    if (levels) return pairRatios([[shape.high, shape.low]], listed(levels).map(([, , n, d]) => [0, 1, n, d]));
     if (notion === "srlip") return sideChannelRatiosOfSets(shape, joint, attributes);
     if (notion === "rldp") return robustRatiosOfSets(shape, bounds);
     return posteriorsOfSets(shape, joint, sensitive);
   }
   if (notion === "dp") return m.kind === "dense" ? excesses(m, p, q) : productExcesses(m, p, q);
   const columns = columnsOf(m);
+  if (levels) return pairRatios(columns, listed(levels));
   if (notion === "srlip") return sideChannelRatios(columns, joint, attributes);
   if (notion === "rldp") return robustRatios(columns, bounds, diagonal);
   return posteriors(columns, joint, sensitive);
+}
+
+/** Return [x, z, p, q] for every level p/q of an answer x against another z. @returns {[number, number, bigint, bigint][]} */
+const listed = (/** @type {([number, number] | null)[][]} */ levels) =>
+  levels.flatMap((row, x) => row.flatMap((one, z) => (one ? [/** @type {[number, number, bigint, bigint]} */ ([x, z, BigInt(one[0]), BigInt(one[1])])] : [])));
+
+/** @returns {Generator<Candidate>} */
+function* pairRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {[number, number, bigint, bigint][]} */ pairs) {
+  for (const column of columns) for (const [x, z, p, q] of pairs) yield [column[x] * q, column[z] * p, false];
 }
 
 /** Return a common denominator of the bounds, and their numerators over it. @returns {[bigint, bigint[][]]} */

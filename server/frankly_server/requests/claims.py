@@ -18,7 +18,7 @@ from frankly_server.design.notions.balls import confidence_ball
 from frankly_server.design.notions.boxes import box_claims
 from frankly_server.design.notions.prior import Prior
 from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.levels import Levels
+from frankly_server.requests.levels import ONE_SIDED, Levels
 
 _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
 """A family without parameters; a request for it may omit the level of any notion."""
@@ -94,7 +94,10 @@ class RequestedClaims:
         if unused:
             message = f"{notion} has the fields {', '.join(sorted({*required, *optional}))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
-        if self._levels_optional and not levels.given & set(_PLACEHOLDERS):
+        # A settled alip has both sides, which is more than these names promise: they need a level.
+        # Of levels of pairs no single one could be settled.
+        settled = self._levels_optional and notion not in (*ONE_SIDED, "metric-ldp")
+        if settled and not levels.given & set(_PLACEHOLDERS):
             # Placeholder levels are read, so that the other fields are checked, and then dropped.
             placeholders = {name: _PLACEHOLDERS[name] for name in required if name in _PLACEHOLDERS}
             claims = self._claims(levels.model_copy(update=placeholders), field)
@@ -102,6 +105,9 @@ class RequestedClaims:
         for name in required:
             if name not in levels.given:
                 raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", field + name)
+        if notion == "metric-ldp":
+            epsilons = [[_nats_or_none(e) for e in row] for row in levels.epsilons]
+            return [promises.between_pairs(epsilons, self.prior.answers)]
         if notion in _PRIOR_FREE:
             return [_PRIOR_FREE[notion](levels)]
         if notion == "rldp":
@@ -121,11 +127,12 @@ class RequestedClaims:
         """Return the claim of a prior-based notion under one prior."""
         match levels.notion:
             case "alip":
-                low, high = (
-                    None if side in (None, "inf") else Fraction(side)
-                    for side in (levels.epsilon_low, levels.epsilon_high)
-                )
+                low, high = map(_nats_or_none, (levels.epsilon_low, levels.epsilon_high))
                 return promises.two_sided(prior, low, high)
+            case "pml":
+                return promises.two_sided(prior, None, _epsilon(levels))
+            case "pmc":
+                return promises.two_sided(prior, _epsilon(levels), None)
             case "srlip":
                 return promises.side_channels(prior, _epsilon(levels), levels.attributes)
             case "dpv":
@@ -161,6 +168,11 @@ class RequestedClaims:
         return list(box_claims(confidence, epsilon))
 
 
+def _nats_or_none(level: str | None) -> Fraction | None:
+    """Return a level in nats; None for one that is not promised."""
+    return None if level in (None, "inf") else Fraction(level or 0)
+
+
 def _epsilon(levels: Levels) -> Fraction:
     return Fraction(levels.epsilon or 0)
 
@@ -175,9 +187,12 @@ _LEVELS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "secret-ldp": (("epsilon",), ()),
     "lip": (("epsilon",), ()),
     "alip": (("epsilon_low", "epsilon_high"), ()),
+    "pml": (("epsilon",), ()),
+    "pmc": (("epsilon",), ()),
     "srlip": (("epsilon", "attributes"), ()),
     "rldp": (("epsilon", "robust"), ("diagonal",)),
     "dpv": (("dpv",), ("sensitive",)),
+    "metric-ldp": (("epsilons",), ()),
 }
 """Each notion's required levels, and its optional ones."""
 _PLACEHOLDERS: Final = {"epsilon": "1", "epsilon_low": "1", "epsilon_high": "1", "dpv": "1"}

@@ -28,6 +28,7 @@ from frankly_server.requests.design_fields import DesignFields, search_limits
 from frankly_server.requests.design_form import design_form_json
 from frankly_server.requests.fields import OneOf, require_only
 from frankly_server.requests.form_fields import FormFields
+from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
@@ -68,6 +69,7 @@ def design_json(
 
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
+      epsilons (rows of nats of answer against answer, null for none);
       robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
       Or notions, a list of such objects, all of which must hold.
     - priors: further priors; every prior-based notion holds under each of them too.
@@ -223,10 +225,16 @@ def _warnings(designed: Design) -> list[str]:
         claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
         for claim in designed.claims
     )
+    # The backstop is a claim of LDP; without one, the other side has no limit.
+    one_sided = any(claim.name in ONE_SIDED for claim in designed.claims) and all(
+        claim.notion not in ("ldp", "dp") for claim in designed.claims
+    )
     conditions = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
         "price of LDP; use counts of more people, or a larger beta": unbounded,
+        "one side only: belief in a secret may fall to nothing (pml), or grow without limit (pmc), and a report may "
+        "rule answers out; add a ceiling_cap, which limits both under any prior": one_sided,
     }
     return [message for message, holds in conditions.items() if holds]
 
@@ -271,7 +279,7 @@ def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)
-    for name in ("attributes", "lower_bounds", "sensitive", "delta"):
+    for name in ("attributes", "lower_bounds", "sensitive", "delta", "levels"):
         value = getattr(claim, name)
         if value is not None:
             body[name] = value

@@ -158,11 +158,17 @@ def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
 
 
 _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
+# Levels that grow with the distance of two answers are large for the farthest ones, as a ceiling may be.
+_pair_nats: Final = nats("epsilons", MIN_EPSILON, 2 * MAX_EPSILON)
 
 
 def _side(value: Any) -> str:
     # null in JSON and inf in files mean the same: this side is not promised.
     return "inf" if value is None or value == "inf" else _nats(value)
+
+
+def _pair_level(value: Any) -> str:
+    return "inf" if value is None or value == "inf" else _pair_nats(value)
 
 
 def cell(value: Any) -> str:
@@ -245,6 +251,11 @@ Side = Annotated[
     str | None,
     BeforeValidator(_side),
     json_schema("Nats, or inf for a side that is not promised.", NUMBER),
+]
+PairLevel = Annotated[
+    str | None,
+    BeforeValidator(_pair_level),
+    json_schema("Nats, or inf for a pair without a promise.", NUMBER),
 ]
 Ceiling = Annotated[
     str,

@@ -4,6 +4,7 @@
 from typing import Annotated, Any, Final
 
 from frankly_protocol.audit import NOTIONS, PRIOR_BASED
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from frankly_server.requests.fields import (
@@ -13,12 +14,16 @@ from frankly_server.requests.fields import (
     Flag,
     Number,
     OneOf,
+    PairLevel,
     Side,
     Whole,
     slug,
 )
 
-NotionName = Annotated[str, OneOf("notions", tuple(NOTIONS))]
+ONE_SIDED: Final = ("pml", "pmc")
+"""Names in requests for alip with one side: pointwise maximal leakage, its upper side, and the
+lower side. Documents and verifiers know alip only (ADR 0028)."""
+NotionName = Annotated[str, OneOf("notions", (*NOTIONS, *ONE_SIDED))]
 
 
 def _secret(value: Any) -> str | int:
@@ -41,8 +46,10 @@ class Levels(ClosedModel):
     """A notion with its levels; `claims` checks which levels the notion has.
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
-    promised. delta, dpv : probabilities. attributes : number of values of each attribute. robust,
-    diagonal : for rldp. sensitive : name or row of the secret's value that dpv protects.
+    promised. pml and pmc, alip with one side, have an epsilon. epsilons : for metric-ldp, nats of
+    every answer (row) against every other (column); "inf" for a pair without a promise. delta, dpv : probabilities.
+    attributes : number of values of each attribute. robust, diagonal : for rldp. sensitive : name
+    or row of the secret's value that dpv protects.
     """
 
     notion: NotionName | None = None
@@ -51,6 +58,7 @@ class Levels(ClosedModel):
     epsilon_high: Side = None
     delta: Delta | None = None
     dpv: Number | None = None
+    epsilons: Annotated[tuple[tuple[PairLevel, ...], ...], Field(max_length=MAX_ANSWERS)] = ()
     attributes: Annotated[tuple[Whole, ...], Field(max_length=8)] = ()
     robust: RobustBall | None = None
     diagonal: Flag = False
@@ -68,7 +76,7 @@ class Levels(ClosedModel):
     @property
     def is_prior_based(self) -> bool:
         """True if the notion needs a prior."""
-        return self.notion in PRIOR_BASED
+        return self.notion in (*PRIOR_BASED, *ONE_SIDED)
 
 
 # Every field is a level except the notion.

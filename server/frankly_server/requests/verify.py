@@ -2,6 +2,7 @@
 """Requests of `frankly verify --json`: exact verification of a mechanism and a claim, or of a survey document."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from pydantic import PlainValidator, Strict
 from frankly_server.design.notions.ldp_polytope import is_extreme, loose_entries
 from frankly_server.design.notions.prior import Prior
 from frankly_server.requests.fields import Flag, JointRows, Whole, custom, errors_at_the_path
+from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.whole_report import report_json
 
@@ -31,7 +33,10 @@ def verify_json(obj: Any) -> dict[str, Any]:
     In: a survey document, as its envelope or as its payload; or weights and bits (kind and params for the other kinds),
     notion, and the fields of the notion: level [p, q], low_level (alip; null for a side that is not
     promised), prior {"joint"} (one row: the answer itself), lower_bounds of ratios and diagonal
-    (rldp), attributes (srlip), delta [n, d] (dp), sensitive (dpv, whose level is the bound α).
+    (rldp), attributes (srlip), delta [n, d] (dp), sensitive (dpv, whose level is the bound α), levels
+    (metric-ldp: rows of [p, q], null for a pair without one; level multiplies them, so level_needed is the
+    least such factor). pml and pmc are alip with one side: level is the bound of that side, and both
+    levels needed are stated.
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
@@ -153,6 +158,12 @@ def _bounds(value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(bound for bound in map(_ratio, value) if bound is not None)
 
 
+def _ratios(value: Any) -> tuple[tuple[int, int] | None, ...]:
+    if not isinstance(value, list):
+        raise custom(Problem.FIELD_TYPE, "give rows of ratios [p, q], null for no level")
+    return tuple(map(_ratio, value))
+
+
 _Ratio = Annotated[tuple[int, int] | None, PlainValidator(_ratio)]
 
 
@@ -166,6 +177,7 @@ class VerifyRequest(MechanismFields):
     lower_bounds: tuple[Annotated[tuple[Any, ...], PlainValidator(_bounds)], ...] | None = None
     attributes: tuple[Whole, ...] | None = None
     delta: _Ratio = None
+    levels: tuple[Annotated[tuple[_Ratio, ...], PlainValidator(_ratios)], ...] | None = None
     diagonal: Flag = False
     sensitive: Annotated[int, Strict()] | None = None
 
@@ -174,4 +186,12 @@ class VerifyRequest(MechanismFields):
         """The claim, with the counts of the prior."""
         names = set(VerifyRequest.model_fields) - set(MechanismFields.model_fields) - {"prior"}
         joint = None if self.prior is None else Prior.from_rows(self.prior).joint
-        return Claim(joint=joint, **{name: getattr(self, name) for name in names})
+        claim = Claim(joint=joint, **{name: getattr(self, name) for name in names})
+        if self.notion not in ONE_SIDED:
+            return claim
+        if self.low_level is not None:
+            message = f"{self.notion} has one level, named level"
+            raise InvalidInput(Problem.FIELD_UNKNOWN, message, "low_level")
+        if self.notion == "pmc":
+            claim = replace(claim, level=None, low_level=self.level)
+        return replace(claim, notion="alip")

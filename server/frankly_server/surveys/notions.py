@@ -10,7 +10,7 @@ from frankly_server.requests.fields import Epsilon, custom
 from frankly_server.requests.levels import Levels, NotionName
 
 # alip has two levels instead, and dpv a probability.
-_ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp")
+_ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp", "pml", "pmc")
 
 
 class StatedLevels(Levels):

@@ -18,15 +18,17 @@ _CARRIES = {
     "srlip": ("joint", "attributes"),
     "rldp": ("lower_bounds", "diagonal"),
     "dpv": ("joint", "sensitive"),
+    "metric-ldp": ("levels",),
 }
 NOTIONS = tuple(_CARRIES)
-PRIOR_FREE = ("ldp", "dp")
+PRIOR_FREE = ("ldp", "dp", "metric-ldp")
 PRIOR_BASED = tuple(notion for notion in NOTIONS if notion not in PRIOR_FREE)
 """The notions that rest on a public prior; they promise nothing if that prior is false."""
 
 Ratio = tuple[int, int]
 Joint = tuple[tuple[int, ...], ...]
 LowerBounds = tuple[tuple[Ratio, ...], ...]
+PairLevels = tuple[tuple[Ratio | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Claim:
 
     notion : one of NOTIONS.
     level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤
-        E·P(y), None if that side is not promised. dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤
+        E·P(y), None if that side is not promised. metric-ldp: a factor of all its levels, (1, 1) as
+        designs state it. dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤
         q.
     joint : counts N[s][x], for secret-ldp, lip, alip, srlip and dpv.
     low_level : alip only: the level of P(y) ≤ E·P(y|s), None if that side is not promised.
@@ -46,6 +49,8 @@ class Claim:
     diagonal : rldp only: True if a secret is also compared with itself, as in the paper's
         Definition 3.
     sensitive : dpv only: the row of the secret that must not be inferred.
+    levels : metric-ldp only: L[x][z] of Q(y|x) ≤ level·L[x][z]·Q(y|z), each a ratio of at least 1, or
+        None if nothing is promised of this pair; None on the diagonal.
     delta : dp only: δ = n/d with 0 ≤ n < d: Q(T|x) ≤ E·Q(T|x') + δ for every set T of reports.
     """
 
@@ -58,6 +63,18 @@ class Claim:
     diagonal: bool = False
     sensitive: int | None = None
     delta: Ratio | None = None
+    levels: PairLevels | None = None
+
+    @property
+    def name(self) -> str:
+        """The notion's name for people: pml or pmc for alip with one side, otherwise `notion`.
+
+        A document has one form for each promise, so pml and pmc have no form of their own there
+        (ADR 0028).
+        """
+        if self.notion == "alip" and self.low_level is None:
+            return "pml"
+        return "pmc" if self.notion == "alip" and self.level is None else self.notion
 
 
 def require_sound(claim: Claim, answers: int) -> None:
@@ -107,6 +124,8 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
             "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1",
             "delta",
         )
+    if "levels" in carries:
+        yield from _pair_faults(claim.levels, answers)
     if "lower_bounds" in carries:
         yield from _bound_faults(claim.lower_bounds, answers)
         if type(claim.diagonal) is not bool:
@@ -172,6 +191,25 @@ def _bound_faults(bounds: LowerBounds | None, answers: int) -> Iterator[_Fault]:
             yield "a bound is a ratio of whole numbers below 2^53", field
         if sum(Fraction(n, d) for n, d in row) > 1:
             yield "the row's bounds on probabilities sum to more than 1", field
+
+
+def _pair_faults(levels: PairLevels | None, answers: int) -> Iterator[_Fault]:
+    if not _table(levels) or len(levels or ()) != answers:
+        yield f"levels of pairs need {answers} rows, one for each answer", "levels"
+    for x, row in enumerate(levels or ()):
+        field = f"levels[{x}]"
+        if len(row) != answers:
+            yield f"every row of levels needs {answers} columns", field
+        # A level of an answer against itself would read as a promise, and promises nothing.
+        if row[x] is not None:
+            yield "an answer has no level against itself: null", field
+        for ratio in row:
+            if ratio is None:
+                continue
+            if not _pair(ratio) or not all(_whole(v, 1) for v in ratio) or ratio[0] < ratio[1]:
+                yield "a level of a pair is null or a ratio p/q ≥ 1", field
+    if not any(ratio for row in levels or () for ratio in row):
+        yield "without a level for any pair nothing is promised", "levels"
 
 
 def _is_delta(delta: Ratio | None) -> bool:

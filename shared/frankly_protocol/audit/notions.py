@@ -10,6 +10,7 @@ over answers:
 - ``alip``        the two sides of lip, each with its own level         (Lift, Definition 3)
 - ``srlip``       as lip, but given x_J, for every attribute subset J   (Funnel, Definition 3)
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
+- ``metric-ldp``  A = e_x, B = e_x', E = L[x][x'], for the pairs that have a level
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
 ``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
@@ -49,11 +50,12 @@ from frankly_protocol.mechanisms import (
 class Worst:
     """The largest ratio of a mechanism under a claim, and where it occurs.
 
-    ratio : exp(ε) for the least ε that could be promised, None if infinite; dpv: the largest
+    ratio : exp(ε) for the least ε that could be promised, None if infinite; metric-ldp: the least
+        factor by which its levels have to be multiplied, at least 1; dpv: the largest
         P(sensitive|y); dp: the least δ.
     report : the symbol. For dp, which sums over symbols: of a table, one with the largest term; of
         a product, one with the largest likelihood ratio; otherwise one that counts.
-    pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the
+    pair : the numerator's and the denominator's answer (ldp, dp, metric-ldp) or secret; AVERAGE stands for the
         prior's average.
     field : the field of the claim that bounds this ratio: "level", "delta" for dp, "low_level" for
         the lower side of alip.
@@ -216,6 +218,8 @@ def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:
         return ratios.average_ratios(columns, joint)
     if claim.notion == "srlip":
         return ratios.side_channel_ratios(columns, joint, claim.attributes or ())
+    if claim.notion == "metric-ldp":
+        return ratios.pair_ratios(columns, claim.levels or ())
     if claim.notion == "rldp":
         return ratios.robust_ratios(columns, claim.lower_bounds or (), diagonal=claim.diagonal)
     if claim.notion == "dpv" and claim.sensitive is not None:
@@ -236,6 +240,8 @@ def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
         return sets.average_ratios(shape, joint)
     if claim.notion == "srlip":
         return sets.side_channel_ratios(shape, joint, claim.attributes or ())
+    if claim.notion == "metric-ldp":
+        return sets.pair_ratios(shape, claim.levels or ())
     if claim.notion == "rldp":
         return sets.robust_ratios(shape, claim.lower_bounds or ())
     if claim.notion == "dpv" and claim.sensitive is not None:

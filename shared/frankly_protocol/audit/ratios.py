@@ -13,7 +13,7 @@ from math import lcm
 from operator import mul, sub
 from typing import NamedTuple
 
-from frankly_protocol.audit.claims import Joint, LowerBounds
+from frankly_protocol.audit.claims import Joint, LowerBounds, PairLevels
 from frankly_protocol.mechanisms import Symbol
 
 AVERAGE = -1
@@ -43,6 +43,24 @@ def answer_ratios(columns: Columns) -> Iterator[Candidate]:
     for y, column in enumerate(columns):
         high, low = max(column), min(column)
         yield Candidate(high, low, y, (column.index(high), column.index(low)))
+
+
+def pair_ratios(columns: Columns, levels: PairLevels) -> Iterator[Candidate]:
+    """Yield the largest w_x / (L[x][z]·w_z) of each report over the pairs that have a level."""
+    pairs = listed_pairs(levels)
+    for y, column in enumerate(columns):
+        n, d, pair = 0, 1, pairs[0][:2]
+        # The comparison is repeated here, because a Candidate for every pair takes most of the time.
+        for x, z, p, q in pairs:
+            up, down = column[x] * q, column[z] * p
+            if up * d > n * down:
+                n, d, pair = up, down, (x, z)
+        yield Candidate(n, d, y, pair)
+
+
+def listed_pairs(levels: PairLevels) -> list[tuple[int, int, int, int]]:
+    """Return (x, z, p, q) for every level p/q of an answer x against another z."""
+    return [(x, z, *ratio) for x, row in enumerate(levels) for z, ratio in enumerate(row) if ratio]
 
 
 def secret_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:

@@ -242,11 +242,17 @@ def total_charge(charges: Iterable[Charge]) -> Charge:
 def lift_bound(claim: Claim) -> Fraction | None:
     """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none.
 
-    For dp, the bound holds up to δ.
+    For dp, the bound holds up to δ. Of metric-ldp it is the largest level of a pair.
     """
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
         return max(sides) if len(sides) == 2 else None
+    if claim.levels is not None and claim.level is not None:
+        pairs = [
+            ratio for x, row in enumerate(claim.levels) for z, ratio in enumerate(row) if x != z
+        ]
+        ratios = [ratio and Fraction(*claim.level) * Fraction(*ratio) for ratio in pairs]
+        return largest(ratios)
     return Fraction(*claim.level) if claim.level is not None and claim.notion != "dpv" else None
 
 

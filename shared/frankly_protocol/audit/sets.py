@@ -23,12 +23,19 @@ infinite ratio. All arithmetic is in integers.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import permutations, product
 from math import gcd, prod
 from typing import NamedTuple
 
-from frankly_protocol.audit.claims import Joint, LowerBounds
-from frankly_protocol.audit.ratios import AVERAGE, Candidate, Condition, scaled_bounds
+from frankly_protocol.audit.claims import Joint, LowerBounds, PairLevels
+from frankly_protocol.audit.ratios import (
+    AVERAGE,
+    Candidate,
+    Condition,
+    listed_pairs,
+    scaled_bounds,
+)
 from frankly_protocol.audit.work import search_steps
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
@@ -134,6 +141,15 @@ class _Search:
 def answer_ratios(sets: Sets) -> Iterator[Candidate]:
     """Yield high / low, with a report that has the first answer in H and the last one outside."""
     yield Candidate(sets.high, sets.low, sets.some([0], [sets.answers - 1]), (0, sets.answers - 1))
+
+
+def pair_ratios(sets: Sets, levels: PairLevels) -> Iterator[Candidate]:
+    """Yield high / (L[x][z]·low) for the pair with the least level.
+
+    Some report has x in H and z outside, whichever they are, because H is neither empty nor full.
+    """
+    x, z, p, q = min(listed_pairs(levels), key=lambda pair: Fraction(pair[2], pair[3]))
+    yield Candidate(sets.high * q, sets.low * p, sets.some([x], [z]), (x, z))
 
 
 def excesses(sets: Sets, p: int, q: int) -> Iterator[Candidate]:

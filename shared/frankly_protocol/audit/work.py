@@ -170,6 +170,9 @@ def _of_columns(mechanism: DenseMechanism | ProductMechanism, claim: Claim) -> i
             factor.answers**2 * (5000 + cost_per_report * factor.reports) for factor in factors
         )
     size = 3 + _words(mechanism.bits * len(factors))
+    if claim.notion == "metric-ldp":
+        pairs = sum(map(bool, (ratio for row in claim.levels or () for ratio in row)))
+        return a * a * 3000 + b * (a * 40 * size + pairs * 200 * size)
     listed = a * b * (40 if len(factors) == 1 else 40 * size)
     if claim.notion == "rldp":
         secrets = len(claim.lower_bounds or ())
@@ -192,6 +195,8 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
     a, secrets = mechanism.answers, len(claim.joint or claim.lower_bounds or ())
     if claim.notion in ("ldp", "dp"):
         return 0
+    if claim.notion == "metric-ldp":
+        return a * a * 3000
     if claim.notion == "rldp":
         return (
             a * 300 * (3 + _words(_scale_bits(claim.lower_bounds or ())))

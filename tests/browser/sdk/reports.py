@@ -55,6 +55,13 @@ def promise(random: Random, cells: int) -> Promise:
         return Promise(Claim(notion, ratio))
     if notion == "dp":
         return Promise(Claim(notion, ratio, delta=(random.randint(0, 3), 100)))
+    if notion == "metric-ldp":
+        levels = [[None, ratio], [random.choice([None, ratio_of(random)]), None]]
+        one_way = tuple(
+            tuple(row)
+            for row in (levels if random.random() < 0.5 else [row[::-1] for row in levels[::-1]])
+        )
+        return Promise(Claim(notion, random.choice([(1, 1), (3, 2)]), levels=one_way))
     secret = random.choice("ab")
     if notion == "rldp":
         bounds = (((1, random.randint(2, 3)),), ((1, 4),))

@@ -23,9 +23,9 @@ REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as stated in docs/browser.md. A larger bundle has to be argued for.
 LIMITS = {
     "core": 20_800,
-    "core and all that a survey may ask for": 32_100,
-    "index": 31_800,
-    "element": 37_600,
+    "core and all that a survey may ask for": 32_500,
+    "index": 32_100,
+    "element": 37_800,
 }
 LATER = {
     f"{name}.js"

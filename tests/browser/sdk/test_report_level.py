@@ -134,7 +134,7 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
     random = Random(12)
     surveys = [
         replace(document, survey=f"{i:032x}")
-        for i, document in enumerate(documents(13, 400 if full else 60))
+        for i, document in enumerate(documents(14, 400 if full else 60))
     ]
     cases: list[dict[str, Any]] = []
     expected = []

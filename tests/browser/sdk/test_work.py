@@ -33,6 +33,7 @@ def case(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
         "lower_bounds": claim.lower_bounds,
         "sensitive": claim.sensitive,
         "delta": claim.delta,
+        "levels": claim.levels,
     }
     given_fields = {name: value for name, value in fields.items() if value is not None}
     body = {"notion": claim.notion, "level": claim.level, **given_fields}
@@ -42,7 +43,7 @@ def case(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 def test_the_figures_are_those_of_python(page: Page) -> None:
     cases = [random_case(number) for number in range(600)]
     random = Random(5)
-    for name in ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"):
+    for name in ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "metric-ldp"):
         cases += [(KINDS[kind], random_claim(random, name, (2, 2))) for kind in KINDS]
         cases.append((table(16, 9), random_claim(random, name, (2, 8))))
     cases += [srlip(8, 128, 2), (table(24, 64), Claim("lip", (2, 1), joint(40, 24)))]

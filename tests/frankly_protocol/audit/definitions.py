@@ -155,6 +155,11 @@ def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]
     pairs: list[tuple[str, tuple[int, int]]]
     if claim.notion == "ldp":
         pairs = [("level", (x, z)) for x, z in product(range(mechanism.answers), repeat=2)]
+    elif claim.notion == "metric-ldp":
+        answers = range(mechanism.answers)
+        pairs = [
+            ("level", (x, z)) for x, z in product(answers, answers) if (claim.levels or ())[x][z]
+        ]
     elif claim.notion == "secret-ldp":
         pairs = [("level", (s, t)) for s, t in product(secrets, repeat=2)]
     elif claim.notion == "rldp":
@@ -189,6 +194,9 @@ def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | 
     y, (a, b), condition = place
     if claim.notion == "ldp":
         up, down = table(mechanism)[y][a], table(mechanism)[y][b]
+    elif claim.notion == "metric-ldp":
+        limit = Fraction(*((claim.levels or ())[a][b] or ONE))
+        up, down = table(mechanism)[y][a], limit * table(mechanism)[y][b]
     elif claim.notion == "rldp":
         up = max(average(mechanism, y, a, R) for R in vertices(claim, a))
         down = min(average(mechanism, y, b, R) for R in vertices(claim, b))
@@ -288,6 +296,12 @@ def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
         return Claim(notion, ONE)
     if notion == "dp":
         return Claim(notion, draw(st.sampled_from([ONE, (6, 5), (2, 1), (9, 1)])), delta=(0, 1))
+    if notion == "metric-ldp":
+        a = prod(sizes)
+        some = st.sampled_from([None, None, (3, 2), (5, 2), (7, 1)])
+        drawn = [[draw(some) if x != z else None for z in range(a)] for x in range(a)]
+        drawn[0][1] = drawn[0][1] or (2, 1)
+        return Claim(notion, ONE, levels=tuple(map(tuple, drawn)))
     if notion == "rldp":
         secrets = draw(
             st.sampled_from([s for s in range(2, prod(sizes) + 1) if prod(sizes) % s == 0])

@@ -15,6 +15,7 @@ from tests.frankly_protocol.audit.definitions import needed
 MECHANISM = DenseMechanism(4, ((7, 9), (6, 10), (9, 7), (8, 8)))
 JOINT = ((1, 2, 0, 4), (3, 1, 1, 1))
 BOUNDS = (((1, 4), (1, 2)), ((2, 3), (1, 3)))
+PAIRS = tuple(tuple((3, 2) if x != z else None for z in range(4)) for x in range(4))
 GOOD: dict[str, Claim] = {
     "ldp": Claim("ldp", (2, 1)),
     "dp": Claim("dp", (4, 3), delta=(1, 8)),
@@ -24,6 +25,7 @@ GOOD: dict[str, Claim] = {
     "srlip": Claim("srlip", (2, 1), JOINT, attributes=(2, 2)),
     "rldp": Claim("rldp", (2, 1), lower_bounds=BOUNDS),
     "dpv": Claim("dpv", (4, 5), JOINT, sensitive=1),
+    "metric-ldp": Claim("metric-ldp", (1, 1), levels=PAIRS),
 }
 OPTIONAL: dict[str, Any] = {
     "joint": JOINT,
@@ -33,6 +35,7 @@ OPTIONAL: dict[str, Any] = {
     "diagonal": True,
     "sensitive": 0,
     "delta": (1, 9),
+    "levels": PAIRS,
 }
 BELONGS = {
     *(("joint", n) for n in ("secret-ldp", "lip", "alip", "srlip", "dpv")),
@@ -42,12 +45,17 @@ BELONGS = {
     ("diagonal", "rldp"),
     ("sensitive", "dpv"),
     ("delta", "dp"),
+    ("levels", "metric-ldp"),
 }
 
 
 def test_every_notion_has_a_good_claim_here_and_which_need_no_prior() -> None:
     assert tuple(GOOD) == NOTIONS
-    assert set(PRIOR_BASED) == set(NOTIONS) - {"ldp", "dp"} == set(NOTIONS) - set(PRIOR_FREE)
+    assert (
+        set(PRIOR_BASED)
+        == set(NOTIONS) - {"ldp", "dp", "metric-ldp"}
+        == set(NOTIONS) - set(PRIOR_FREE)
+    )
     for claim in GOOD.values():
         require_private(MECHANISM, claim)
 
@@ -96,6 +104,16 @@ def test_data_that_belong_to_another_notion(notion: str, field: str) -> None:
 BAD_DATA: list[tuple[str, Any, str]] = [
     ("alip", {"level": None, "low_level": None}, "level"),
     ("alip", {"low_level": (1, 2)}, "low_level"),
+    ("metric-ldp", {"levels": None}, "levels"),
+    ("metric-ldp", {"levels": ()}, "levels"),
+    ("metric-ldp", {"levels": PAIRS[:3]}, "levels"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], PAIRS[3][:3])}, "levels[3]"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], ((3, 2),) * 4)}, "levels[3]"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], ((2, 3), None, None, None))}, "levels[3]"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], (None, (1, 0), None, None))}, "levels[3]"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], (None, 2, None, None))}, "levels[3]"),
+    ("metric-ldp", {"levels": (*PAIRS[:3], (None, (1.5, 1), None, None))}, "levels[3]"),
+    ("metric-ldp", {"levels": ((None,) * 4,) * 4}, "levels"),
     ("srlip", {"attributes": None}, "attributes"),
     ("srlip", {"attributes": 4}, "attributes"),
     ("srlip", {"attributes": ()}, "attributes"),

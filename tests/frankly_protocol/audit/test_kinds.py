@@ -97,6 +97,16 @@ def oracle(mechanism: Mechanism, claim: Claim) -> Fraction | None:
             if any(not low for _, low in ratios)
             else max(Fraction(high, low) for high, low in ratios)
         )
+    if claim.notion == "metric-ldp":
+        ratios = [
+            (column[x] * q, column[z] * p)
+            for x, row in enumerate(claim.levels or ())
+            for z, (p, q) in ((z, ratio) for z, ratio in enumerate(row) if ratio)
+            for column in weights
+        ]
+        if any(up and not down for up, down in ratios):
+            return None
+        return max(Fraction(1), *(Fraction(up, down) for up, down in ratios if down))
     if claim.notion == "dp":
         p, q = claim.level or ONE
         excess = max(
@@ -139,6 +149,13 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
         return Claim(notion, ONE)
     if notion == "dp":
         return Claim(notion, rng.choice([ONE, (5, 4), (3, 1), (40, 1)]), delta=(0, 1))
+    if notion == "metric-ldp":
+        levels = [
+            [rng.choice([None, (3, 2), (9, 4), (5, 1)]) if x != z else None for z in range(a)]
+            for x in range(a)
+        ]
+        levels[a - 1][0] = (2, 1)
+        return Claim(notion, ONE, levels=tuple(map(tuple, levels)))
     if notion == "rldp":
         secrets = rng.choice([s for s in range(2, a + 1) if a % s == 0])
         width = a // secrets

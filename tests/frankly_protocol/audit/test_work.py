@@ -54,6 +54,20 @@ def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
     )
 
 
+def pairs(answers: int) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
+    """A level near 2^53 for every pair of answers."""
+    random = Random(answers)
+    return tuple(
+        tuple(
+            None
+            if x == z
+            else (2**53 - 1 - random.randrange(2**40), 2**52 + random.randrange(2**40))
+            for z in range(answers)
+        )
+        for x in range(answers)
+    )
+
+
 def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]:
     a = 2**questions
     return table(a, reports), Claim("srlip", (9, 1), joint(secrets, a), attributes=(2,) * questions)
@@ -368,6 +382,7 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
             ),
         ),
     ),
+    "metric-ldp": lambda n: (table(8 * n, 16), Claim("metric-ldp", ONE, levels=pairs(8 * n))),
     "unary secret-ldp": lambda n: (
         UnaryMechanism(48, 16, 2**47, 2**46),
         Claim("secret-ldp", ONE, joint(6 * n, 16)),
@@ -432,6 +447,7 @@ UNITS = {
     "dense srlip": 378_948,
     "dense rldp": 229_530,
     "dense dpv": 231_132,
+    "dense metric-ldp": 282_280,
     "unary ldp": 205_300,
     "unary dp": 205_300,
     "unary secret-ldp": 500_120,
@@ -440,6 +456,7 @@ UNITS = {
     "unary srlip": 1_204_120,
     "unary rldp": 217_160,
     "unary dpv": 420_120,
+    "unary metric-ldp": 253_300,
     "subset ldp": 205_300,
     "subset dp": 205_300,
     "subset secret-ldp": 500_120,
@@ -448,6 +465,7 @@ UNITS = {
     "subset srlip": 1_255_960,
     "subset rldp": 217_160,
     "subset dpv": 420_120,
+    "subset metric-ldp": 253_300,
     "product ldp": 218_580,
     "product dp": 335_940,
     "product secret-ldp": 251_344,
@@ -456,8 +474,9 @@ UNITS = {
     "product srlip": 492_144,
     "product rldp": 239_048,
     "product dpv": 245_816,
+    "product metric-ldp": 299_140,
     "agreement ldp": 205_300,
-    "everything": 9_897_614,
+    "everything": 10_553_534,
 }
 
 

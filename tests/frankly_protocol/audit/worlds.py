@@ -333,6 +333,17 @@ def _prior_free(rng: Random, mechanism: Mechanism) -> Iterator[Promise]:
     if ceiling is not None and rng.random() < 0.5:
         yield Promise(Claim("ldp", ceiling.as_integer_ratio()))
         return
+    if rng.random() < 0.2:
+        a = mechanism.answers
+        some = [
+            [rng.choice((None, (3, 2), (9, 2))) if x != z else None for z in range(a)]
+            for x in range(a)
+        ]
+        some[0][1] = (2, 1)
+        claim = Claim("metric-ldp", ONE, levels=tuple(map(tuple, some)))
+        factor = worst(mechanism, claim).ratio
+        if factor is not None and factor <= 1 << 20:
+            yield Promise(replace(claim, level=_up(factor)))
     for level in rng.sample(((1, 1), (3, 2), (2, 1), (4, 1)), rng.choice((1, 2))):
         delta = worst(mechanism, Claim("dp", level, delta=(0, 1))).ratio
         if delta is not None and delta < 0.99:

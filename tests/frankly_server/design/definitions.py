@@ -19,6 +19,12 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
     unit = np.eye(a)
     if claim.notion == "ldp":
         yield from (E * unit[x] - unit[y] for x, y in itertools.permutations(range(a), 2))
+    elif claim.notion == "metric-ldp":
+        yield from (
+            E * n / d * unit[z] - unit[x]
+            for x, row in enumerate(claim.levels or ())
+            for z, (n, d) in ((z, ratio) for z, ratio in enumerate(row) if ratio)
+        )
     elif claim.notion == "rldp":
         corners = _corners(claim, a)
         for s, t in itertools.product(range(len(corners)), repeat=2):

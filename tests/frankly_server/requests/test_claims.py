@@ -21,6 +21,8 @@ LIP: dict[str, Any] = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0
 BARE: dict[str, Any] = {"prior": {"joint": JOINT}}
 ALIP: dict[str, Any] = {**BARE, "notion": "alip", "epsilon_low": "0.3", "epsilon_high": "0.2"}
 SRLIP: dict[str, Any] = {**LIP, "notion": "srlip", "attributes": [2, 2]}
+ROWS: list[list[str | None]] = [[None if x == z else "1" for z in range(4)] for x in range(4)]
+PAIRS: dict[str, Any] = {**BARE, "notion": "metric-ldp", "epsilons": ROWS}
 DPV: dict[str, Any] = {**BARE, "notion": "dpv", "dpv": "0.5", "sensitive": 1}
 BALL = {"order": 2, "n": 1190, "beta": "0.05"}
 RLDP: dict[str, Any] = {**LIP, "notion": "rldp", "robust": BALL}
@@ -71,6 +73,28 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "alip with epsilon": ({**ALIP, "epsilon": "1"}, "field_unknown", "epsilon"),
     "alip level true": ({**ALIP, "epsilon_high": True}, "eps_format", "epsilon_high"),
     "alip level zero": ({**ALIP, "epsilon_low": "0"}, "eps_out_of_range", "epsilon_low"),
+    "pml with two levels": ({**ALIP, "notion": "pml"}, "field_unknown", "epsilon_high"),
+    "pmc without a level": ({**BARE, "notion": "pmc"}, "field_missing", "epsilon"),
+    "pml of a family without a level": (
+        {**BARE, "prior": {"joint": [[3, 2], [2, 3]]}, "notion": "pml", "mechanism": "mangat", "p00": "0.9"},
+        "field_missing",
+        "epsilon",
+    ),
+    "pairs: none": ({**BARE, "notion": "metric-ldp"}, "field_missing", "epsilons"),
+    "pairs: a row too few": ({**PAIRS, "epsilons": ROWS[:3]}, "field_type", "epsilons"),
+    "pairs: a column too few": ({**PAIRS, "epsilons": [row[:3] for row in ROWS]}, "field_type", "epsilons"),
+    "pairs: the diagonal": ({**PAIRS, "epsilons": [["1"] * 4] * 4}, "field_type", "epsilons"),
+    "pairs: all open": ({**PAIRS, "epsilons": [[None] * 4] * 4}, "eps_out_of_range", "epsilons"),
+    "pairs: a level of 0": (
+        {**PAIRS, "epsilons": [*ROWS[:3], ["0", "1", "1", None]]}, "eps_out_of_range", "epsilons[3][0]",
+    ),
+    "pairs: a level of 21": (
+        {**PAIRS, "epsilons": [*ROWS[:3], ["21", "1", "1", None]]}, "eps_out_of_range", "epsilons[3][0]",
+    ),
+    "pairs: a number": ({**PAIRS, "epsilons": 2}, "field_type", "epsilons"),
+    "pairs: numbers": ({**PAIRS, "epsilons": [1, 2, 3, 4]}, "field_type", "epsilons[0]"),
+    "pairs with epsilon": ({**PAIRS, "epsilon": "1"}, "field_unknown", "epsilon"),
+    "pairs of another notion": ({**LIP, "epsilons": ROWS}, "field_unknown", "epsilons"),
     "srlip sizes": ({**SRLIP, "attributes": [2, 3]}, "field_type", "attributes"),
     "srlip sizes of one": ({**SRLIP, "attributes": [4, 1]}, "field_type", "attributes"),
     "srlip negative sizes": ({**SRLIP, "attributes": [-2, -2]}, "field_type", "attributes[0]"),

@@ -265,3 +265,12 @@ def test_warnings_are_listed_in_the_response() -> None:
         "warnings"
     ]
     assert "lower bound is 0" in empty
+
+
+@pytest.mark.parametrize("name", ["pml", "pmc"])
+def test_one_side_alone_is_warned_of_until_a_backstop_limits_both(name: str) -> None:
+    request = {key: value for key, value in DESIGN.items() if key != "ceiling_cap"}
+    (alone,) = design_json(read(request | {"notion": name}))["warnings"]
+    assert "one side only" in alone
+    assert "ceiling_cap" in alone
+    assert design_json(read(request | {"notion": name, "ceiling_cap": "3"}))["warnings"] == []

@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 from frankly_protocol.errors import InvalidInput
+from frankly_server.requests.plan import plan_json
 from frankly_server.requests.plan_request import PlanRequest
 
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
@@ -55,6 +56,21 @@ def test_what_the_schema_holds_is_read(body: dict[str, Any]) -> None:
     request = PlanRequest.from_json(body)
     assert request.solve_for == body["solve_for"]
     assert request.model_fields_set == set(body)
+
+
+def test_the_level_of_pml_is_solved_for_and_levels_of_pairs_are_not() -> None:
+    joint = {"prior": {"joint": [[40, 110, 210, 140], [90, 80, 60, 20]]}, "ceiling_cap": "3"}
+    wish = {"n": 4000, "margin": 0.03}
+    solved = plan_json({**joint, **wish, "notion": "pml", "solve_for": "epsilon"}, lambda: 0.0)
+    at_level = {**joint, "notion": "pml", "epsilon": solved["epsilon"], "n": 4000}
+    assert plan_json({**at_level, "solve_for": "margin"}, lambda: 0.0)["margin"] <= 0.03
+    pairs = [[None if x == z else "1" for z in range(4)] for x in range(4)]
+    levels = {**joint, "notion": "metric-ldp", "epsilons": pairs}
+    planned = plan_json({**levels, "margin": 0.03, "solve_for": "n"}, lambda: 0.0)
+    assert planned["margin"] <= 0.03
+    with pytest.raises(InvalidInput) as refused:
+        plan_json({**levels, **wish, "solve_for": "epsilon"}, lambda: 0.0)
+    assert (refused.value.code, refused.value.field) == ("field_unknown", "epsilon")
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [

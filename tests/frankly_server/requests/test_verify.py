@@ -18,6 +18,12 @@ from tests.frankly_protocol.samples import in_strata, ldp_block, lip_block, seal
 
 ROWS = [[8, 4, 2, 2], [4, 8, 2, 2], [2, 2, 8, 4], [2, 2, 4, 8]]
 JOINT = [[40, 110, 210, 140], [90, 80, 60, 20]]
+LEVELS = [
+    [None, [2, 1], None, [5, 1]],
+    [[2, 1], None, None, None],
+    [None, None, None, [2, 1]],
+    [None] * 4,
+]
 DENSE = {"weights": ROWS, "bits": 4}
 ASKED: list[dict[str, Any]] = [
     {**DENSE, "notion": "ldp", "level": [4, 1]},
@@ -30,6 +36,8 @@ ASKED: list[dict[str, Any]] = [
     {**DENSE, "notion": "alip", "level": [2, 1], "low_level": [11, 10], "prior": {"joint": JOINT}},
     {**DENSE, "notion": "srlip", "level": [3, 1], "attributes": [2, 2], "prior": {"joint": JOINT}},
     {**DENSE, "notion": "rldp", "level": [3, 1], "lower_bounds": [[[1, 4], [1, 3]], [[0, 1], [1, 2]]]},
+    {**DENSE, "notion": "metric-ldp", "level": [1, 1], "levels": LEVELS},
+    {**DENSE, "notion": "metric-ldp", "level": [3, 1], "levels": LEVELS},
     {**DENSE, "notion": "dpv", "level": [1, 2], "sensitive": 1, "prior": {"joint": JOINT}},
     {"kind": "unary", "params": {"bits": 8, "answers": 4, "keep": 128, "flip": 64}, "notion": "ldp", "level": [3, 1]},
     {"kind": "subset", "params": {"bits": 8, "answers": 4, "size": 2, "inside": 160}, "notion": "lip", "level": [2, 1],
@@ -50,6 +58,9 @@ def claim_of(asked: dict[str, Any]) -> Claim:
         tuple(asked["attributes"]) if "attributes" in asked else None,
         tuple(tuple(map(tuple, row)) for row in bounds) if bounds else None,
         sensitive=asked.get("sensitive"),
+        levels=tuple(tuple(r and tuple(r) for r in row) for row in asked["levels"])
+        if "levels" in asked
+        else None,
         delta=pair("delta"),
     )
 
@@ -79,6 +90,21 @@ def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
         v is not None and v <= Fraction(*promised[name]) for name, v in ratios.items()
     )
     assert set(verified["worst"]) - {"condition"} == {"report", "pair"}
+
+
+@pytest.mark.parametrize(("name", "side"), [("pml", "level"), ("pmc", "low_level")])
+def test_pml_and_pmc_are_the_sides_of_alip(name: str, side: str) -> None:
+    asked = {**DENSE, "prior": {"joint": JOINT}}
+    one_sided: dict[str, Any] = {"notion": "alip", "level": None, "low_level": None}
+    holds = set()
+    for level in ([11, 10], [2, 1]):
+        verdict = verify_json({**asked, "notion": name, "level": level})
+        assert verdict == verify_json({**asked, **one_sided, side: level})
+        holds.add(verdict["holds"])
+    assert holds == {False, True}
+    with pytest.raises(InvalidInput) as refused:
+        verify_json({**asked, "notion": name, "level": [2, 1], "low_level": [2, 1]})
+    assert (refused.value.code, refused.value.field) == ("field_unknown", "low_level")
 
 
 def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import exp_upper
+from frankly_protocol.audit import exp_upper, level_for
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
@@ -28,6 +28,12 @@ PAIR = [
 PRIOR = {"secret": "affair", "secrets": ["no", "yes"], "source": "a pilot"}
 JOINT = [["40", "30", "20", "10"], ["10", "25", "25", "40"]]
 OTHER = [["30", "30", "30", "10"], ["20", "20", "25", "35"]]
+EPSILONS = [
+    ["inf", "0.5", "0.5", "1"],
+    ["0.5", "inf", "1", "0.5"],
+    ["0.5", "1", "inf", "0.5"],
+    ["inf", "inf", "0.25", "inf"],
+]
 ROBUST = {"order": "2", "n": "400", "beta": "0.05"}
 ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "ldp": ({"notion": "ldp", "epsilon": "1"}, ["ldp"]),
@@ -61,6 +67,15 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["alip", "ldp"],
     ),
+    # Names of alip with one side: the document has one form for each promise.
+    "pml": (
+        {"notion": "pml", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
+    "pmc": (
+        {"notion": "pmc", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
     "srlip": (
         {
             "notion": "srlip",
@@ -83,6 +98,11 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "dpv": (
         {"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "joint": JOINT},
         ["dpv", "ldp"],
+    ),
+    "metric-ldp": ({"notion": "metric-ldp", "epsilons": EPSILONS}, ["metric-ldp"]),
+    "metric-ldp and a ceiling": (
+        {"notion": "metric-ldp", "epsilons": EPSILONS, "ceiling_cap": "1.5"},
+        ["metric-ldp", "ldp"],
     ),
     "dp": (
         {"notion": "dp", "epsilon": "1", "delta": "0.05", "mechanism": "product-sanitisation"},
@@ -138,9 +158,33 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
             assert (promise.secret, promise.source) == ("affair", "a pilot")
     epsilon = block_fields.get("epsilon")
     if epsilon is not None:
-        first = block.promises[0].claim.level
+        claim = block.promises[0].claim
+        first = claim.level or claim.low_level
         assert first is not None
         assert 1 < Fraction(*first) <= exp_upper(Fraction(epsilon))
+
+
+def test_one_side_of_alip_has_its_name_in_lists_and_no_second_form() -> None:
+    for name, side in (("pml", "epsilon_high"), ("pmc", "epsilon_low")):
+        other = {"epsilon_low", "epsilon_high"} - {side}
+        levels = {"notion": "alip", side: "0.2", other.pop(): "inf"}
+        fields = {"ceiling_cap": "3", "joint": JOINT}
+        named, plain = (
+            published({**fields, **asked}) for asked in ({"notion": name, "epsilon": "0.2"}, levels)
+        )
+        assert named.payload() == plain.payload()
+        assert [block.notion for block in named.blocks] == [f"{name}+ldp"]
+
+
+def test_levels_of_pairs_are_those_that_were_asked_for() -> None:
+    (block,) = published({"notion": "metric-ldp", "epsilons": EPSILONS}).blocks
+    claim = block.promises[0].claim
+    assert claim.levels is not None
+    for row, epsilons in zip(claim.levels, EPSILONS, strict=True):
+        asked = [None if e == "inf" else level_for(Fraction(e)) for e in epsilons]
+        assert list(row) == asked
+    assert claim.level == (1, 1)
+    assert block.ratio is None  # two pairs have no level
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
@@ -159,6 +203,17 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
         {"notion": "srlip", "epsilon": "1", "attributes": ["2", "3"], "joint": JOINT},
         "field_type",
         "blocks[0].attributes",
+    ),
+    ({"notion": "metric-ldp"}, "field_missing", "blocks[0].epsilons"),
+    (
+        {"notion": "metric-ldp", "epsilons": [["inf", "1"], ["1", "inf"]]},
+        "field_type",
+        "blocks[0].epsilons",
+    ),
+    (
+        {"notion": "ldp", "epsilon": "1", "epsilons": EPSILONS},
+        "field_unknown",
+        "blocks[0].epsilons",
     ),
     ({"notion": "dpv", "joint": JOINT}, "field_missing", "blocks[0].dpv"),
     (

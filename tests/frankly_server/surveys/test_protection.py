@@ -113,7 +113,7 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
     assert unsupported_features(block) == ()
     assert sorted(q.id for b in read.blocks for q in b.questions) == ["home", "ill", "pay"]
     signed = next(block for block in document.blocks if block.id == "ill")
-    assert signed.notion.partition("+")[0] == fields["notion"]
+    assert signed.promises[0].claim.notion == fields["notion"]
     if block.prior is not None:
         assert block.prior.secret == ("pay" if protection.other else "income")
 
@@ -238,6 +238,9 @@ def test_the_form_says_what_it_cannot_say() -> None:
     } | bent
     block = parse_value(draft_value).blocks[0]
     assert len(unsupported_features(block)) == 3
+    for notion in ("pml", "metric-ldp"):
+        features = unsupported_features(block.model_copy(update={"notions": (), "notion": notion}))
+        assert f"the notion {notion}" in features
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
 
 

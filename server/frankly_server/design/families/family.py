@@ -165,11 +165,11 @@ def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
 
 
 def least_level(claims: Sequence[Claim]) -> Level | None:
-    """Return the smallest level of all claims except dpv; None if they have none."""
+    """Return the smallest level of all claims except dpv and metric-ldp; None if they have none."""
     levels = [
         level
         for claim in claims
-        if claim.notion != "dpv"
+        if claim.notion not in ("dpv", "metric-ldp")
         for level in (claim.level, claim.low_level)
         if level is not None
     ]

@@ -13,6 +13,7 @@ from itertools import combinations, product
 from math import comb, gcd, lcm
 
 from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.audit.ratios import listed_pairs
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
@@ -27,7 +28,7 @@ MAX_RAYS = 4096
 # Up to this many candidate rays, the rays of a cone are listed; beyond, columns are generated
 # (docs/maths/cones.md, Listing or not).
 _LISTED_CANDIDATES = 20_000
-# Cones of rldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
+# Cones of rldp, of metric-ldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
 # not listed.
 _MAX_LISTED_ROWS = 400
 # Up to this number of averages, a row for each pair of them is no more than with a further variable.
@@ -71,7 +72,7 @@ class Cone:
         return cls(tuple(needed), answers)
 
     def rows(self) -> list[Row]:
-        """Return the rows in addition to q ≥ 0; about answers² of them for ldp and rldp."""
+        """Return the rows in addition to q ≥ 0; about answers² of them for ldp, metric-ldp and rldp."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def lifted_rows(self) -> list[Row]:
@@ -133,7 +134,7 @@ class Cone:
         if len(self.claims) == 1 and self.claims[0].notion in ("lip", "secret-ldp"):
             return _sparse_candidates(self.claims[0], a)
         if (
-            any(claim.notion in ("ldp", "rldp") for claim in self.claims)
+            any(claim.notion in ("ldp", "rldp", "metric-ldp") for claim in self.claims)
             and a * a > _MAX_LISTED_ROWS
         ):
             return MAX_CANDIDATES + 1
@@ -233,6 +234,14 @@ def _answer_rows(level: Level, answers: int) -> Iterator[Row]:
             yield [p if i == x2 else -q if i == x else 0 for i in range(answers)]
 
 
+def _pair_rows(claim: Claim) -> Iterator[Row]:
+    """Yield Q(y|x) ≤ level·L[x][z]·Q(y|z) for the pairs that have a level."""
+    p, q = _level(claim)
+    levels = claim.levels or ()
+    for x, z, n, d in listed_pairs(levels):
+        yield [p * n if i == z else -q * d if i == x else 0 for i in range(len(levels))]
+
+
 def _secret_rows(claim: Claim) -> Iterator[Row]:
     """Yield P(y|s) ≤ E·P(y|t) for all s ≠ t  [Funnel Def 1, eq. 5]."""
     joint = claim.joint or ()
@@ -312,6 +321,7 @@ _ROWS: dict[str, Callable[[Claim], Iterator[Row]]] = {
     "srlip": _side_channel_rows,
     "rldp": _robust_rows,
     "dpv": _violation_rows,
+    "metric-ldp": _pair_rows,
 }
 
 

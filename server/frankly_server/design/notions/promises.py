@@ -47,6 +47,29 @@ def answer_ldp(epsilon: Fraction) -> Claim:
     return Claim("ldp", level_for(epsilon))
 
 
+def between_pairs(epsilons: Sequence[Sequence[Fraction | None]], answers: int) -> Claim:
+    """Return Q(y|x) ≤ e^epsilons[x][z]·Q(y|z) for all pairs with a level: metric LDP.
+
+    epsilons : nats; None for a pair without a promise, and on the diagonal.
+
+    Raises InvalidInput(field_type) unless there is a row and a column for every answer, the diagonal
+    is None, and some pair has a level.
+    """
+    if len(epsilons) != answers or any(len(row) != answers for row in epsilons):
+        message = (
+            f"give {answers} rows of {answers} levels, one of every answer against every other"
+        )
+        raise InvalidInput(Problem.FIELD_TYPE, message, "epsilons")
+    if any(row[x] is not None for x, row in enumerate(epsilons)):
+        message = 'an answer has no level against itself: write null or "inf" on the diagonal'
+        raise InvalidInput(Problem.FIELD_TYPE, message, "epsilons")
+    if not any(epsilon is not None for row in epsilons for epsilon in row):
+        message = "without a level for any pair nothing is promised"
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "epsilons")
+    levels = tuple(tuple(None if e is None else level_for(e) for e in row) for row in epsilons)
+    return Claim("metric-ldp", (1, 1), levels=levels)
+
+
 def differential(epsilon: Fraction, delta: Fraction) -> Claim:
     """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); erratum 9.4].
 

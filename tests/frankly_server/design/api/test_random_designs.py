@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from tests.frankly_server.design.definitions import definition_rows
 from tests.frankly_server.maths import random_epsilon
 
-NOTIONS = ("ldp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv")
+NOTIONS = ("ldp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "metric-ldp")
 SECONDS = 2.0
 SHAPES = {4: (2, 2), 6: (2, 3), 8: (2, 2, 2), 9: (3, 3), 12: (3, 4), 16: (2, 2, 4)}
 
@@ -51,6 +51,15 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
         bounds = lower_bounds(public.joint, 2, sum(map(sum, counts)), "0.05")
         prior = promises.pairs(public)
         claims = (promises.robust(bounds, epsilon, diagonal=rng.random() < 0.3),)
+    elif notion == "metric-ldp":
+        rows_of_levels = [
+            [
+                None if x == z else epsilon * abs(x - z) / 4 + Fraction(1, 100)
+                for z in range(answers)
+            ]
+            for x in range(answers)
+        ]
+        claims = (promises.between_pairs(rows_of_levels, answers),)
     elif notion == "dpv":
         share = Fraction(prior.masses[0], prior.total)
         claims = (

@@ -31,6 +31,9 @@ from tests.frankly_server.design.families.asking import (
 
 E = level_for(Fraction(1, 2))
 TABLE = tuple(map(tuple, JOINT))
+EPSILONS = [
+    [None if x == z else f"{0.4 + 0.1 * x + 0.3 * z:.1f}" for z in range(4)] for x in range(4)
+]
 NOTIONS: dict[str, tuple[dict[str, Any], tuple[Claim, ...]]] = {
     "ldp": ({"notion": "ldp", "epsilon": "0.5"}, (Claim("ldp", E),)),
     "lip": ({"notion": "lip", "epsilon": "0.5"}, (Claim("lip", E, TABLE),)),
@@ -42,6 +45,16 @@ NOTIONS: dict[str, tuple[dict[str, Any], tuple[Claim, ...]]] = {
     "srlip": (
         {"notion": "srlip", "epsilon": "0.5", "attributes": [2, 2]},
         (Claim("srlip", E, TABLE, attributes=(2, 2)),),
+    ),
+    "metric-ldp": (
+        {"notion": "metric-ldp", "epsilons": EPSILONS},
+        (
+            Claim(
+                "metric-ldp",
+                (1, 1),
+                levels=tuple(tuple(e and level_for(Fraction(e)) for e in row) for row in EPSILONS),
+            ),
+        ),
     ),
     "dpv": ({"notion": "dpv", "dpv": "0.45"}, (Claim("dpv", (9, 20), TABLE, sensitive=1),)),
     "dp": ({"notion": "dp", "epsilon": "0.5", "delta": "0.1"}, (Claim("dp", E, delta=(1, 10)),)),
