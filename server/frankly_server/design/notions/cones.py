@@ -49,7 +49,8 @@ class Cone:
     def of(cls, claims: Sequence[Claim], answers: int) -> "Cone":
         """Return the cone of the claims that the strictest claim of LDP does not imply.
 
-        ε-LDP implies every notion but dpv at the same level and above (docs/maths/cones.md).
+        ε-LDP implies the other notions at its level and above, but not dpv, and metric-ldp has a
+        level for each pair (docs/maths/notions.md).
         """
         strictest = min(
             (claim for claim in claims if claim.notion == "ldp"),
@@ -63,7 +64,7 @@ class Cone:
             claim
             for claim in claims
             if claim is strictest
-            or claim.notion == "dpv"
+            or claim.notion in ("dpv", "metric-ldp")
             or any(
                 level is not None and Fraction(*level) < ratio
                 for level in (claim.level, claim.low_level)
