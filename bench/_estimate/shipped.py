@@ -61,7 +61,7 @@ def example_designs() -> Iterator[Shipped]:
         name = str(path.relative_to(DESIGNS).with_suffix(""))
         mechanism = BLOCK_KINDS[response["kind"]].from_params(parameters, "mechanism")
         if isinstance(mechanism, AgreementMechanism):
-            yield from _parts(name, mechanism)
+            yield from _parts(name, mechanism, USUAL)
             continue
         prior = tuple(int(sum(column)) for column in zip(*request["prior"]["joint"], strict=True))
         if len(prior) != mechanism.answers:
@@ -69,7 +69,7 @@ def example_designs() -> Iterator[Shipped]:
         yield Shipped(name, mechanism, prior, (mechanism.answers,), USUAL)
 
 
-def _parts(name: str, form: AgreementMechanism) -> Iterator[Shipped]:
+def _parts(name: str, form: AgreementMechanism, least: int) -> Iterator[Shipped]:
     """Yield the table of the reports that show a part, for each part that is unlike those before."""
     tables = set()
     for part, questions in enumerate(form.parts):
@@ -77,7 +77,7 @@ def _parts(name: str, form: AgreementMechanism) -> Iterator[Shipped]:
         if table.weights not in tables and is_estimable(form, (part,)):
             tables.add(table.weights)
             sizes = tuple(form.choices[question] for question in questions)
-            yield Shipped(f"{name}: part {part}", table, None, sizes, USUAL)
+            yield Shipped(f"{name}: part {part}", table, None, sizes, least)
 
 
 def surveys() -> Iterator[Shipped]:
@@ -87,6 +87,9 @@ def surveys() -> Iterator[Shipped]:
         name = path.stem if path.stem != "survey" else f"{path.parent.name} (demo)"
         blocks = [drafted.block for drafted in draft_blocks(definition)]
         for block in blocks:
+            if isinstance(block.mechanism, AgreementMechanism):
+                yield from _parts(f"{name}: {block.id}", block.mechanism, definition.min_reports)
+                continue
             sizes = tuple(len(question.choices) for question in block.questions)
             yield Shipped(
                 f"{name}: {block.id}",
