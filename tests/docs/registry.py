@@ -81,6 +81,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"form"'): _run(_HERE),
+    ("docs/maths/notions.md", "ldp → srlip → lip → alip → pml → dpv"): _made(
+        "tests/frankly_protocol/audit/test_implications.py"
+    ),
     ("docs/operations.md", 'umask 077\necho "POSTGRES_PASSWORD='): _run(_FIRST),
     ("docs/operations.md", "umask 077\nfor image in POSTGRES_IMAGE="): _run(_FIRST),
     ("docs/operations.md", "sha256sum --check"): _run(_FIRST),

@@ -108,7 +108,7 @@ def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
 
 
 def test_accepted_documents_signed_again_hold_by_the_definitions() -> None:
-    assert {kind for kind, _ in accepted_places(3, 100)} == set(BLOCK_KINDS)
+    assert {kind for kind, _ in accepted_places(3, 250)} == set(BLOCK_KINDS)
 
 
 @pytest.mark.full_only

@@ -72,9 +72,11 @@ class RequestedClaims:
 
     def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:
         """Return each notion with its levels, and the path of its fields."""
-        # A family with its own parameters keeps some level of LDP, so ldp is then the notion.
+        # A family with its own parameters keeps some level of LDP, so ldp is then the notion. The
+        # family without parameters keeps none.
         if choices.notion is None and not choices.notions and self._levels_optional:
-            return [(choices.model_copy(update={"notion": "ldp"}), "")]
+            notion = "dpv" if choices.mechanism == _WITHOUT_PARAMETERS else "ldp"
+            return [(choices.model_copy(update={"notion": notion}), "")]
         if (choices.notion is None) == (not choices.notions):
             raise InvalidInput(Problem.FIELD_MISSING, "give either notion or notions", "notion")
         if not choices.notions:

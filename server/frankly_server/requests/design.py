@@ -2,7 +2,7 @@
 """Requests of `frankly design --json`: a JSON object in, a JSON object out (spec 1.9).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
-are refused; infinite figures are written as the string "inf".
+are refused; infinite figures are written as the string "inf" or "-inf".
 """
 
 import math

@@ -63,7 +63,7 @@ def measure_json(obj: Any) -> dict[str, Any]:
 
 
 def finite(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with infinity, at any depth, as the string "inf"."""
+    """Return the figures with infinity, at any depth, as the string "inf" or "-inf"."""
     return {key: _finite(value) for key, value in body.items()}
 
 
@@ -72,7 +72,7 @@ def _finite(value: Any) -> Any:
         return finite(value)
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
-    return "inf" if isinstance(value, float) and math.isinf(value) else value
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:

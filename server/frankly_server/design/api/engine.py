@@ -25,6 +25,7 @@ from frankly_server.design.api.decoded import at_truths
 from frankly_server.design.api.request import MECHANISMS, DesignRequest, check
 from frankly_server.design.api.result import Design, FrontierPoint
 from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
+from frankly_server.design.families.sets import ldp_subsets
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
@@ -109,6 +110,9 @@ def design(request: DesignRequest) -> Design:
         return _design_of(
             request, Built(_identity(request.prior.answers), request.claims, {}), None
         )  # (2)
+    by_symmetry = _by_symmetry(request, cone)
+    if by_symmetry is not None:
+        return _design_of(request, *by_symmetry)
     solved, decoder_prior = _optimum(request, cone)  # (3) (4)
     rows = _rows(solved.optimum, decoder_prior)
     is_low = request.targets is not None and rational.least_rank(rows) < len(rows)
@@ -119,6 +123,29 @@ def design(request: DesignRequest) -> Design:
         Built(rounded.mechanism, request.claims, {}, rounded.eta),
         solved,
         decoder_prior,
+    )
+
+
+def _by_symmetry(request: DesignRequest, cone: Cone) -> tuple[Built, solver.SolverResult] | None:
+    """Return subset selection if it is the optimum by symmetry, with its bound."""
+    if (
+        request.objective not in ("variance", "information")
+        or request.criterion != "total"
+        or request.truths is not None
+        or request.variance_cap is not None
+        or request.method != "auto"
+    ):
+        return None
+    targets = targets_of(request)
+    found = solver.subset_selection(cone, request.prior, request.objective, targets)
+    level = cone.claims[0].level
+    if found is None or level is None:
+        return None
+    size, bound = found
+    mechanism = ldp_subsets(cone.answers, size, Fraction(*level))
+    optimum = Optimum((), np.zeros(0), bound, np.zeros(cone.answers))
+    return Built(mechanism, request.claims, {"size": size}), solver.SolverResult(
+        optimum, exact=True
     )
 
 
@@ -268,12 +295,12 @@ def _figures(
     mechanism: Mechanism,
 ) -> tuple[dict[str, float], tuple[float, ...], float]:
     """Return (values of the objectives, variance of each target, total variance of the shares)."""
-    shares, rows = request.prior.shares, kinds.rows_of(mechanism)
+    information, hamming = kinds.information_and_hamming(mechanism, request.prior)
     of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
     figures = {
         "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
-        "information": math.nan if rows is None else objectives.information(rows, shares),
-        "hamming": math.nan if rows is None else objectives.hamming(rows, shares),
+        "information": information,
+        "hamming": hamming,
     }
     if request.targets is None:
         return figures, of_targets, math.fsum(of_targets)

@@ -23,7 +23,7 @@ from frankly_server.design.families.sets import target_variances
 from frankly_server.design.measures import measure, nats, ratio_up
 from frankly_server.design.measures.levels import present
 from frankly_server.design.notions.prior import Prior
-from frankly_server.design.tables import objectives
+from frankly_server.design.tables import objectives, set_figures
 from frankly_server.design.tables.rank import estimable_rows
 
 Rows = Sequence[Sequence[int]]
@@ -75,6 +75,16 @@ def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
     return (
         tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
     )
+
+
+def information_and_hamming(mechanism: Mechanism, prior: Prior) -> tuple[float, float]:
+    """Return (information in nats, Hamming error), nan if the reports are too many to compute them."""
+    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return set_figures.information_and_hamming(mechanism, prior)
+    rows = rows_of(mechanism)
+    if rows is None:
+        return math.nan, math.nan
+    return objectives.information(rows, prior.shares), objectives.hamming(rows, prior.shares)
 
 
 def variances(

@@ -86,7 +86,7 @@ def subset_selection(request: FamilyRequest) -> Built:
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:
         mechanism = min(
-            (_ldp_optimal(a, size, exp_lower(alpha)) for size in range(1, a)),
+            (ldp_subsets(a, size, exp_lower(alpha)) for size in range(1, a)),
             key=lambda m: total_variance(m, request.prior),
         )
     else:
@@ -147,7 +147,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
     a = request.answers
     by_variance: list[int] = []
     if E is not None:
-        variances = {k: total_variance(_ldp_optimal(a, k, E), request.prior) for k in range(1, a)}
+        variances = {k: total_variance(ldp_subsets(a, k, E), request.prior) for k in range(1, a)}
         by_variance = sorted(variances, key=lambda size: variances[size])
     if by_variance and all(claim.notion in ("ldp", "dp") for claim in request.claims):
         sizes = by_variance[:_MAX_TRIED]
@@ -177,11 +177,11 @@ def _calibrate_size(request: FamilyRequest, size: int, E: Fraction | None) -> Su
     # At inside = size/a the truth is in the set as often as any other answer, so the report carries
     # no information.
     uninformative = _D - -(-size * _D // a)
-    guess = _D - _ldp_optimal(a, size, E).inside if E is not None else None
+    guess = _D - ldp_subsets(a, size, E).inside if E is not None else None
     return make(calibrate(request, make, 0, uninformative, guess))
 
 
-def _ldp_optimal(answers: int, size: int, E: Fraction) -> SubsetMechanism:
+def ldp_subsets(answers: int, size: int, E: Fraction) -> SubsetMechanism:
     """Return the largest `inside` that keeps the ratio E: kE/(kE + a − k), rounded down."""
     return SubsetMechanism(BITS, answers, size, int(_D * size * E / (size * E + answers - size)))
 

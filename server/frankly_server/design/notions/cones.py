@@ -92,6 +92,8 @@ class Cone:
 
     def admits_identity(self) -> bool:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
+        if any(claim.notion == "ldp" for claim in self.claims):
+            return False
         # 16 = 2^4 is the row sum of a table with 4 bits; whether the identity is private does not
         # depend on the number of bits.
         weights = tuple(

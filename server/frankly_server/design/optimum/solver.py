@@ -27,8 +27,9 @@ from frankly_server.design.optimum.information.gains import Guessing, Informatio
 from frankly_server.design.optimum.information.generation import generate
 from frankly_server.design.optimum.programme import Optimum
 from frankly_server.design.optimum.variance import column_base as variance_base
-from frankly_server.design.optimum.variance import criteria, minimax
+from frankly_server.design.optimum.variance import criteria, minimax, symmetric
 from frankly_server.design.optimum.variance.frontier import frontier, information_under_cap
+from frankly_server.design.optimum.variance.objective import Objective
 from frankly_server.design.optimum.variance.reports import thinned
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
@@ -39,6 +40,8 @@ REPAIR_LOSS = 0.01
 # Beyond these sizes, thinning and repairs with a(a + 1)/2 moments per report take too long.
 _MAX_REPAIR_ANSWERS = 40
 _MAX_THINNED_REPORTS = 2000
+# Up to so many answers, a symmetric optimum is a table, as any other optimum.
+_MOST_TABLE_ANSWERS = 16
 # A decoder prior is rounded to counts of about this total; a document holds integers below 2^53.
 _DECODER_TOTAL = 2**48
 CRITERIA = ("total", "worst")
@@ -115,6 +118,34 @@ def least_variance(
     )
     optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound)
     return SolverResult(optimum, exact=solution.certificate.exact)
+
+
+def subset_selection(
+    cone: Cone, prior: Prior, objective: str, targets: FloatArray
+) -> tuple[int, float] | None:
+    """Return (size, bound) if a subset selection is optimal by symmetry, which needs no table.
+
+    objective : variance (the total of the targets) or information.
+
+    None unless the only claim is LDP of the answer, all answers are equally likely, and the
+    objective treats them alike (docs/maths/optimum.md, claim 14). None for few answers, too: the
+    table of an optimum of theirs is small.
+    """
+    if cone.answers <= _MOST_TABLE_ANSWERS or len(set(prior.shares)) > 1:
+        return None
+    only = cone.claims[0]
+    if len(cone.claims) > 1 or only.notion != "ldp" or only.level is None:
+        return None
+    ratio = only.level[0] / only.level[1]
+    if ratio <= 1:
+        return None
+    # Nothing is asked of its columns, so none are listed.
+    none = np.empty((0, cone.answers))
+    base = variance_base.Listed(none, prior.probabilities(), ratio=ratio)
+    if objective == "information":
+        return symmetric.most_informative_size(cone.answers, ratio)
+    goal = Objective(targets, base.prior)
+    return symmetric.best_size(base, goal) if symmetric.applies(base, goal) else None
 
 
 def least_variance_over(

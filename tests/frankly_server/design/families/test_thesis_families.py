@@ -65,6 +65,20 @@ def test_mangat_with_the_other_answer_sensitive() -> None:
     assert response["parameters"]["sensitive_answer"] == 0
 
 
+def test_super_binary_mangat_without_a_notion_promises_dpv() -> None:
+    """It keeps no level of LDP, which is assumed of other families."""
+    response = ask("super-binary-mangat", [[1, 1, 1]])
+    (claim,) = response["parameters"]["claims"]
+    assert claim["notion"] == "dpv"
+
+
+def test_an_exponent_without_a_lower_end_is_minus_infinity() -> None:
+    response = ask("product-sanitisation", [[1] * 5], notion="dp", epsilon="0.7227", delta="0.3081")
+    low, high = response["parameters"]["k_range"]
+    assert low == "-inf"
+    assert high == pytest.approx(1.5599, abs=1e-4)
+
+
 def test_super_binary_mangat_is_632() -> None:
     m = 5
     response = ask("super-binary-mangat", [[6, 1, 2, 3, 4]], notion="dpv", sensitive=2)

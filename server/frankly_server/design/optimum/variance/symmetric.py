@@ -41,6 +41,31 @@ def applies(base: ColumnBase, objective: Objective) -> bool:
     )
 
 
+def best_size(base: ColumnBase, objective: Objective) -> tuple[int, float]:
+    """Return (size of the best subset selection, bound) without listing subsets.
+
+    Without information in the objective one size is best. The bound is that of `optimum`. `applies`
+    must be True.
+    """
+    V = _by_count(base.answers, base.ratio or 1.0)
+    curvature = (np.sum(V**2, axis=1) - base.answers) / (base.answers - 1)
+    size = int(np.argmax(curvature)) + 1
+    certificate, _ = _proved(base, objective, V, float(curvature[size - 1]))
+    return size, certificate.bound - objective.constant()
+
+
+def most_informative_size(answers: int, ratio: float) -> tuple[int, float]:
+    """Return (size of the subset selection with the most information, the largest information in nats).
+
+    The gain of a column depends only on its number of entries E, so at prices λ ∝ 1 the largest gain
+    bounds the information of every mechanism.
+    """
+    V = _by_count(answers, ratio)
+    gains = np.mean(V * np.log(V), axis=1)
+    size = int(np.argmax(gains)) + 1
+    return size, float(gains[size - 1]) * (1 + _ROUNDING)
+
+
 def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
     """Return the optimum with an exact certificate; |Wp|² is subtracted from value and bound.
 
@@ -52,14 +77,7 @@ def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
     gains = objective.gains(V)
     K = objective.W.T @ objective.W
     shares = _mixture(curvature, gains, float(K[0, 0] - K[0, 1]) * (a - 1))
-    level = float(shares @ curvature)
-    A = level * np.eye(a) + (1 - level / a)
-    Z = inverse_times(A, objective.W)
-    prices = Prices(objective, Z, np.zeros(a))
-    largest_worth = float(np.max(prices.worth(V)))
-    certificate = VarianceCertificate(
-        prices.raised(largest_worth + _ROUNDING * abs(largest_worth)), True, "counts"
-    )
+    certificate, Z = _proved(base, objective, V, float(shares @ curvature))
     columns, theta = [], []
     for k in np.flatnonzero(shares > 0):
         inside, weights = balanced_subsets(a, int(k) + 1)
@@ -71,6 +89,18 @@ def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
     return VarianceOptimum(
         np.vstack(columns), np.concatenate(theta), value, certificate.bound - offset, certificate
     )
+
+
+def _proved(
+    base: ColumnBase, objective: Objective, V: FloatArray, level: float
+) -> tuple[VarianceCertificate, FloatArray]:
+    """Return the certificate of A = level·(I − J/a) + J, and Z = A⁻¹Wᵀ."""
+    a = base.answers
+    Z = inverse_times(level * np.eye(a) + (1 - level / a), objective.W)
+    prices = Prices(objective, Z, np.zeros(a))
+    largest_worth = float(np.max(prices.worth(V)))
+    raised = prices.raised(largest_worth + _ROUNDING * abs(largest_worth))
+    return VarianceCertificate(raised, True, "counts"), Z
 
 
 def _by_count(a: int, ratio: float) -> FloatArray:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Information and Hamming error of set mechanisms, against their tables and, for many answers, closed forms."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_server.design import Prior
+from frankly_server.design.api import kinds
+from frankly_server.design.families.sets import ldp_subsets
+from frankly_server.design.tables import objectives
+from frankly_server.design.tables.set_figures import Sets, information_and_hamming
+
+BITS = 48
+ONE = 1 << BITS
+MECHANISMS: list[Sets] = [
+    SubsetMechanism(BITS, 5, 2, 3 * ONE // 4),
+    SubsetMechanism(BITS, 6, 1, ONE),
+    UnaryMechanism(BITS, 5, ONE // 2, ONE // 5),
+    UnaryMechanism(BITS, 6, ONE, 1),
+    UnaryMechanism(BITS, 4, 7 * ONE // 8, ONE // 8),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("counts", [None, [1, 9, 30, 4, 2, 60]])
+def test_figures_are_those_of_the_table(mechanism: Sets, counts: list[int] | None) -> None:
+    prior = Prior.from_rows([([1] * 6 if counts is None else counts)[: mechanism.answers]])
+    rows = kinds.rows_of(mechanism)
+    assert rows is not None
+    information, hamming = information_and_hamming(mechanism, prior)
+    assert information == pytest.approx(objectives.information(rows, prior.shares), abs=1e-12)
+    assert hamming == pytest.approx(objectives.hamming(rows, prior.shares), abs=1e-12)
+
+
+def test_many_equal_answers() -> None:
+    """Subset selection of 1,000 answers: a set holds the truth with the chance kE/(kE + a − k)."""
+    a, k, E = 1000, 269, Fraction(27, 10)
+    information, hamming = information_and_hamming(
+        ldp_subsets(a, k, E), Prior.from_rows([[1] * 256])
+    )
+    inside = float(k * E / (k * E + a - k))
+    expected = inside * math.log(inside * a / k) + (1 - inside) * math.log(
+        (1 - inside) * a / (a - k)
+    )
+    assert information == pytest.approx(expected, rel=1e-9)
+    assert hamming == pytest.approx(1 - inside / k, rel=1e-9)
+
+
+def test_sixteen_answers_of_an_uneven_prior_are_counted_and_more_are_not() -> None:
+    unary = UnaryMechanism(BITS, 16, ONE // 2, ONE // 5)
+    information, _ = information_and_hamming(unary, Prior.from_rows([list(range(1, 17))]))
+    assert 0 < information < math.log(16)
+    more = UnaryMechanism(BITS, 17, ONE // 2, ONE // 5)
+    assert math.isnan(information_and_hamming(more, Prior.from_rows([list(range(1, 18))]))[0])
