@@ -33,10 +33,14 @@ from frankly_server.design.notions.lift_criteria import (
     Lift,
     Measure,
 )
+from frankly_server.design.optimum.variance.spread import directions
+from frankly_server.design.optimum.variance.walk import vertices
 from frankly_server.design.tables.quantise import BITS
 
 MAX_LISTED = 6
-"""Largest size of a group whose extreme columns are all listed (0.1 s for 15 secrets)."""
+"""Largest size of a group whose extreme columns are all listed exactly (0.1 s for 15 secrets)."""
+# Largest number of extreme columns of a larger group, for which floats suffice.
+_MOST_COLUMNS = 100_000
 # For averages the search starts from the rays of ALIP cones with level − 1 multiplied by these.
 _WIDENING_FACTORS = (1, 2, 4, 8)
 # 40 halvings find the boundary to 2^-40; rounding with the exact test corrects the remainder.
@@ -94,16 +98,17 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
 def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
     """Return columns that meet the criterion.
 
-    Under a polyhedral criterion these are all extreme columns, for groups of up to 6 answers. In
-    other cases they are some columns near the boundary, where float errors may put them outside;
-    rounding with the exact test corrects that.
+    Under a polyhedral criterion these are all extreme columns, for groups of more than 6 answers in
+    floats. In other cases they are some columns near the boundary. Where float errors put columns
+    outside, rounding with the exact test corrects that.
     """
     answers = len(joint[0])
     rows = criterion.rows(joint)
     if rows is not None and answers <= MAX_LISTED:
         return lazy_rays(rows, answers)
-    candidates = _singles_and_pairs(answers)
-    if answers <= MAX_LISTED:
+    listed = None if rows is None else _extreme(rows, joint)
+    candidates = _singles_and_pairs(answers) if listed is None else listed
+    if rows is None and answers <= MAX_LISTED:
         for factor in _WIDENING_FACTORS:
             wide = Lift(
                 criterion.masses, _widened(criterion.low, factor), _widened(criterion.high, factor)
@@ -114,6 +119,15 @@ def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
         tuple(int(_COLUMN_SCALE * v) for v in column)
         for column in _shrunk_to_criterion(criterion, joint, candidates).tolist()
     ]
+
+
+def _extreme(rows: Sequence[Sequence[int]], joint: Joint) -> FloatArray | None:
+    """Return all extreme columns in floats, shape (n, answers); None if they are too many."""
+    scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows])
+    shares = np.array([sum(column) for column in zip(*joint, strict=True)], dtype=np.float64)
+    generic = directions(0, 1, len(shares))[0]
+    V = vertices(scaled, shares / shares.sum(), generic, _MOST_COLUMNS)
+    return None if V is None else np.maximum(V, 0.0) / V.max(axis=1, keepdims=True)
 
 
 def _singles_and_pairs(answers: int) -> FloatArray:

@@ -12,7 +12,7 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
-from frankly_server.design import Prior
+from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.families.lift.complete_merging import watchdog
 from frankly_server.design.families.lift.groups import Watched
 from frankly_server.design.families.lift.merging import subset_merging, subsets
@@ -171,6 +171,36 @@ def test_a_groups_response_is_its_optimum(full: bool) -> None:
         table = subset_random_response(prior.joint, low, high)
         assert mutual(table, prior) == pytest.approx(best, abs=1e-7)
     assert tried > 10
+
+
+LARGE_GROUPS = [
+    [[194, 32, 81, 122, 43, 82, 233, 344], [53, 1157, 76, 116, 71, 86, 335, 610],
+     [539, 357, 1, 25, 7, 19, 231, 65], [67, 94, 108, 52, 277, 138, 62, 24]],
+    [[255, 192, 155, 84, 95, 17, 27, 9, 56, 244], [196, 274, 153, 183, 291, 220, 191, 165, 170, 280],
+     [86, 245, 202, 5, 121, 257, 168, 14, 230, 220], [254, 56, 31, 259, 11, 164, 28, 93, 146, 129]],
+]  # fmt: skip
+"""Joint counts at which all answers are one group."""
+
+
+@pytest.mark.parametrize("counts", LARGE_GROUPS, ids=len)
+def test_the_response_of_a_large_group_is_its_optimum(counts: list[list[int]]) -> None:
+    """If all answers are one group, Algorithm 2 is the optimum under ALIP, which the engine certifies."""
+    prior = Prior.from_rows(counts)
+    low, high = level_for(Fraction("0.05")), level_for(Fraction(1))
+    watched = Watched.of(prior.joint, low, high, "lift", 2)
+    assert [len(group) for group in subsets(watched).groups] == [prior.answers]
+    found = design(
+        DesignRequest(
+            prior,
+            (Claim("alip", high, prior.joint, low_level=low),),
+            objective="information",
+            accept_identity=True,
+            accept_unidentifiable=True,
+        )
+    )
+    assert found.certified
+    table = subset_random_response(prior.joint, low, high)
+    assert mutual(table, prior) == pytest.approx(found.information, abs=2e-6)
 
 
 def test_rays_of_few_rows_are_the_rays_of_all() -> None:
