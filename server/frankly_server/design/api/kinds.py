@@ -80,7 +80,7 @@ def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
 def information_and_hamming(mechanism: Mechanism, prior: Prior) -> tuple[float, float]:
     """Return (information in nats, Hamming error), nan if the reports are too many to compute them."""
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
-        return set_figures.information_and_hamming(mechanism, prior)
+        return set_figures.information_and_hamming(mechanism, prior.shares)
     rows = rows_of(mechanism)
     if rows is None:
         return math.nan, math.nan

@@ -7,12 +7,11 @@ most common answers within and without; with equally likely answers by its size 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
-from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_ANSWERS = 16
@@ -21,13 +20,12 @@ MOST_ANSWERS = 16
 Sets = SubsetMechanism | UnaryMechanism
 
 
-def information_and_hamming(mechanism: Sets, prior: Prior) -> tuple[float, float]:
-    """Return (I(X; Y) in nats, Hamming error); nan for an uneven prior of more than 16 answers."""
-    p = prior.probabilities()
-    if len(set(prior.shares)) == 1:
+def information_and_hamming(mechanism: Sets, counts: Sequence[int]) -> tuple[float, float]:
+    """Return (I(X; Y) in nats, Hamming error); nan for uneven counts of more than 16 answers."""
+    if len(set(counts)) == 1:
         groups = _by_size(mechanism)
-    elif len(p) <= MOST_ANSWERS:
-        groups = _by_set(mechanism, p)
+    elif len(counts) <= MOST_ANSWERS:
+        groups = _by_set(mechanism, np.array([n / sum(counts) for n in counts]))
     else:
         return math.nan, math.nan
     gains, guesses = [], []

@@ -29,7 +29,7 @@ def test_figures_are_those_of_the_table(mechanism: Sets, counts: list[int] | Non
     prior = Prior.from_rows([([1] * 6 if counts is None else counts)[: mechanism.answers]])
     rows = kinds.rows_of(mechanism)
     assert rows is not None
-    information, hamming = information_and_hamming(mechanism, prior)
+    information, hamming = information_and_hamming(mechanism, prior.shares)
     assert information == pytest.approx(objectives.information(rows, prior.shares), abs=1e-12)
     assert hamming == pytest.approx(objectives.hamming(rows, prior.shares), abs=1e-12)
 
@@ -37,9 +37,7 @@ def test_figures_are_those_of_the_table(mechanism: Sets, counts: list[int] | Non
 def test_many_equal_answers() -> None:
     """Subset selection of 1,000 answers: a set holds the truth with the chance kE/(kE + a − k)."""
     a, k, E = 1000, 269, Fraction(27, 10)
-    information, hamming = information_and_hamming(
-        ldp_subsets(a, k, E), Prior.from_rows([[1] * 256])
-    )
+    information, hamming = information_and_hamming(ldp_subsets(a, k, E), [1] * a)
     inside = float(k * E / (k * E + a - k))
     expected = inside * math.log(inside * a / k) + (1 - inside) * math.log(
         (1 - inside) * a / (a - k)
@@ -50,7 +48,7 @@ def test_many_equal_answers() -> None:
 
 def test_sixteen_answers_of_an_uneven_prior_are_counted_and_more_are_not() -> None:
     unary = UnaryMechanism(BITS, 16, ONE // 2, ONE // 5)
-    information, _ = information_and_hamming(unary, Prior.from_rows([list(range(1, 17))]))
+    information, _ = information_and_hamming(unary, range(1, 17))
     assert 0 < information < math.log(16)
     more = UnaryMechanism(BITS, 17, ONE // 2, ONE // 5)
-    assert math.isnan(information_and_hamming(more, Prior.from_rows([list(range(1, 18))]))[0])
+    assert math.isnan(information_and_hamming(more, range(1, 18))[0])

@@ -33,9 +33,9 @@ from frankly_server.design.notions.lift_criteria import (
     Lift,
     Measure,
 )
-from frankly_server.design.optimum.variance.spread import directions
-from frankly_server.design.optimum.variance.walk import vertices
+from frankly_server.design.notions.walk import vertices
 from frankly_server.design.tables.quantise import BITS
+from frankly_server.design.tables.spread import directions
 
 MAX_LISTED = 6
 """Largest size of a group whose extreme columns are all listed exactly (0.1 s for 15 secrets)."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.design.notions.walk import LOOSER
 from frankly_server.design.optimum.information import (
     branch,
     robust_pricing,
@@ -22,10 +23,9 @@ from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information
 from frankly_server.design.optimum.variance.objective import Objective
 from frankly_server.design.optimum.variance.pricing import MOST_WORK, base_vertices
-from frankly_server.design.optimum.variance.spread import directions, fractions
-from frankly_server.design.optimum.variance.walk import LOOSER
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.spread import directions, fractions
 
 _STAGES = ((300, MOST_WORK // 5), (2000, MOST_WORK))
 """Boxes of branch and bound before vertices are listed, and the work of listing, which is about as long."""

@@ -25,9 +25,9 @@ from frankly_server.design.optimum.variance.proof import (
     relaxed_certificate,
 )
 from frankly_server.design.optimum.variance.reports import balanced
-from frankly_server.design.optimum.variance.spread import directions
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray, lp
+from frankly_server.design.tables.spread import directions
 
 NEGLIGIBLE = 1e-9
 _ROW_ERROR = 1e-9

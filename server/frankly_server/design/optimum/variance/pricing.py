@@ -10,13 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
+from frankly_server.design.notions.walk import LOOSER, vertices
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.objective import Prices
 from frankly_server.design.optimum.variance.patterns import MOST_ANSWERS, blocks
-from frankly_server.design.optimum.variance.spread import directions
-from frankly_server.design.optimum.variance.walk import LOOSER, vertices
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.spread import directions
 
 MAX_VERTICES = 1_000_000
 MOST_WORK = 6 * 10**9

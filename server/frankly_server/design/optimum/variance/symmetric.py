@@ -16,8 +16,8 @@ from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.generation import VarianceOptimum, inverse_times
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.proof import VarianceCertificate
-from frankly_server.design.optimum.variance.spread import fractions
 from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.spread import fractions
 from frankly_server.lazy import optimize
 
 # Each subset is a report. Beyond this number, cyclic shifts of a few subsets give fewer reports.

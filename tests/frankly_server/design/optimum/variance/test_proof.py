@@ -5,12 +5,12 @@ import random
 
 import numpy as np
 import pytest
+from frankly_server.design.notions.walk import vertices
 from frankly_server.design.optimum.variance.column_base import Listed
 from frankly_server.design.optimum.variance.criteria import least_variance
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.patterns import blocks
 from frankly_server.design.optimum.variance.proof import prove, relaxed_certificate
-from frankly_server.design.optimum.variance.walk import vertices
 from frankly_server.design.tables.limits import Limits
 from scipy.special import xlogy
 

@@ -12,9 +12,9 @@ from frankly_server.design.notions import promises
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.rays import extreme_rays
+from frankly_server.design.notions.walk import vertices
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.variance.pricing import base_vertices
-from frankly_server.design.optimum.variance.walk import vertices
 from frankly_server.design.tables.limits import Limits
 
 from tests.frankly_server.design.optimum.variance.cases import cone_of, lip_base

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.design.optimum.variance.spread import fractions
 from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.spread import fractions
 
 LOOSER = 2e-9
 """Largest loosening of an inequality whose left side is scaled to 1 at the constant column."""
