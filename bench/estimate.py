@@ -61,6 +61,9 @@ def main() -> None:
     parser.add_argument(
         "--part", choices=PARTS, action="append", help="only this part; may be repeated"
     )
+    parser.add_argument(
+        "--only", default="", help="only shipped designs with this text in their name"
+    )
     chosen = parser.parse_args()
     chosen_parts = chosen.part or PARTS
     before = load()
@@ -74,7 +77,7 @@ def main() -> None:
             f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)]
             for m in GUARANTEED
         }
-    held = _grid(chosen.grid_runs) if "coverage" in chosen_parts else []
+    held = _grid(chosen.grid_runs, chosen.only) if "coverage" in chosen_parts else []
     figures = list(demands.figures(held))
     for name in dict.fromkeys(figure.demand for figure in figures):
         samples[f"shipped_{name}"] = [
@@ -91,7 +94,7 @@ def main() -> None:
         for figure in figures
         if figure.figure > demands.LIMITS.get(figure.demand, math.inf)
     ]
-    extra: dict[str, Any] = {"part": bool(chosen.part)} | (
+    extra: dict[str, Any] = {"part": bool(chosen.part or chosen.only)} | (
         {"coverage": _rows(cells)} if cells else {}
     )
     extra |= {"shipped": demands.rows(held), "missed": missed} if held else {}
@@ -131,14 +134,15 @@ def _coverage(runs: int) -> list[Cell]:
     ]
 
 
-def _grid(runs: int) -> list[grid.Held]:
-    """Return the cells of everything that is shipped, and of the twelve."""
-    designs = list(shipped.example_designs())
+def _grid(runs: int, only: str) -> list[grid.Held]:
+    """Return the cells of everything that is shipped, and of the twelve, if their names hold `only`."""
+    designs = [design for design in shipped.example_designs() if only in design.name]
     twelve = [
         shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL)
         for case in cases()
     ]
-    every = [*designs, *shipped.surveys(), *twelve]
+    others = [design for design in (*shipped.surveys(), *twelve) if only in design.name]
+    every = [*designs, *others]
     held = [
         cell
         for i, design in enumerate(every)
