@@ -149,7 +149,8 @@ def _grid(runs: int, only: str) -> list[grid.Held]:
         for make_cells in (grid.cells, sums.ratios)
         for cell in make_cells(design, runs, seed=1000 * i)
     ]
-    return held + list(sums.pooled(designs, runs, seed=5))
+    # Pooled versions are of designs that are named there.
+    return held if only else held + list(sums.pooled(designs, runs, seed=5))
 
 
 def _rows(cells: list[Cell]) -> list[dict[str, Any]]:

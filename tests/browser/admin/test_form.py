@@ -45,7 +45,9 @@ def test_a_form_from_the_phone_to_the_estimates(desk: Desk) -> None:
     for tab in ("questions", "protection", "margins", "estimates"):
         desk.open(f"/admin/surveys/{published.survey_id}/{tab}")
         desk.check(f"form-{tab}")
-    assert "Which did you take this year? Weed" in page.locator("main").inner_text()
+    words = page.locator("main").inner_text()
+    assert "Which did you take this year? Weed" in words
+    assert "Mean of the answers with a score: " in words
 
 
 def _answer(page: Page) -> None:
