@@ -25,6 +25,8 @@ _DEMANDS = {
     6: "robust LDP on Adult (β = .05, ε = 1.5), against Independent Reporting",
     7: "the variance objective, against explicit families; frontier; what a promise costs",
     8: "random designs over all notions: verified, and bounds against an independent search",
+    9: "random requests of up to 10 answers, with targets: none refused, nearly all certified in 5 s",
+    10: "LIP with a ceiling, which the wizard recommends: certified up to 16 answers",
 }
 _PLAIN = {
     "sdk": "The SDK, beside other libraries",
