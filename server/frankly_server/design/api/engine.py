@@ -324,7 +324,7 @@ def _bound(
     if solved is not None:
         # The solver maximises the probability of a right guess, 1 − the Hamming error.
         bound = solved.optimum.bound
-        # No variance is negative, whatever the rounding of a bound in floats.
+        # A bound in floats may be below 0 by rounding; no variance is.
         return {"hamming": 1 - bound, "variance": max(bound, 0.0)}.get(request.objective, bound)
     if request.mechanism in FAMILIES:
         return None

@@ -230,7 +230,7 @@ def _uniform(columns: FloatArray) -> Cover | None:
     for column in columns:
         low, high = column.min(), column.max()
         if high - low < low * 1e-6:
-            continue  # a constant column tells nothing
+            continue  # a constant column carries no information
         mask = sum(1 << x for x in range(answers) if column[x] > (low + high) / 2)
         # A column c·(1, E) draws its set with a chance proportional to c.
         weights[mask] = weights.get(mask, 0) + int(low * _SCALE)

@@ -118,7 +118,7 @@ def generated(
 ) -> Optimum:
     """Return the mechanism made of generated columns, shape (n, a), as whole-number columns."""
     weights = theta * columns.max(axis=1)
-    # Rare reports may be needed for rows that sum to 1, or to tell a target.
+    # Rare reports may be needed for rows that sum to 1, or to estimate a target.
     for least in (NEGLIGIBLE, NEGLIGIBLE**2, 0.0):
         V = columns[weights > least]
         kept = balanced(V, theta[weights > least])
