@@ -30,7 +30,8 @@ def _between(low: float, high: float, run: Run, full: int, quick: int) -> list[f
 def least_delta(truth: float, epsilon: float, values: int) -> float:
     """Return the least δ for which the discrete exponential mechanism with e^k = `truth` is (ε,δ)-private.
 
-    By definition it is Σ_y max(0, P(y|d) − e^ε P(y|d')). One attribute: the true value has weight e^k, each other 1.
+    By definition it is Σ_y max(0, P(y|d) − e^ε P(y|d')). One attribute: the true value has weight e^k, every
+    other value weight 1.
     """
     total = truth + values - 1
     first_row = [truth / total, 1 / total] + [1 / total] * (values - 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timed designs of the engine for any objective, under a time limit; unidentifiable optima are accepted."""
+"""Timed designs by the engine for any objective, under a time limit; unidentifiable optima are accepted."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from _design.measured import GAP, Measured
 def request(
     prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None
 ) -> DesignRequest:
-    """Return the request for an optimum without limits. cap : of the total variance, beside information."""
+    """Return the request for an optimum without limits. cap : largest total variance, with information as objective."""
     return DesignRequest(
         prior,
         tuple(claims),
@@ -37,5 +37,5 @@ def designed(request: DesignRequest, limit_s: float, gap: float = GAP) -> Measur
 
 
 def table(mechanism: DenseMechanism) -> FloatArray:
-    """Return Q(y|x) of whole numbers, shape (answers, reports)."""
+    """Return Q(y|x) of a mechanism with whole-number weights, shape (answers, reports)."""
     return np.array(mechanism.weights, dtype=np.float64) / mechanism.denominator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 4, too large for enumeration: 200 answers and 15 secrets, beside subset random response (Lift Figure 10)."""
+"""Item 4, too large for enumeration: 200 answers, 15 secrets, compared with subset random response (Lift Figure 10)."""
 
 import time
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine asked for the most informative mechanism, with a limit and a clock."""
+"""Runs of the engine for the most informative mechanism, under a time limit, with the time they took."""
 
 import statistics
 import time

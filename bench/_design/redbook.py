@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prior of the demo: the Redbook survey of 1974, whether there was an affair by how the marriage is rated."""
+"""The demo's prior: whether there was an affair, by rating of the marriage, from the Redbook survey of 1974."""
 
 import importlib
 import sys
@@ -12,10 +12,10 @@ ANSWERS = ("very-poor", "poor", "fair", "good", "very-good")
 
 
 def prior() -> Prior:
-    """Return the joint counts of the public pilot, as the demo's survey has them."""
+    """Return the joint counts of the public pilot, as in the demo's survey."""
     root = str(Path(__file__).resolve().parents[2])
     if root not in sys.path:
-        sys.path.append(root)  # `examples` is no installed package
+        sys.path.append(root)  # `examples` is not an installed package
     data = importlib.import_module("examples.affairs.data")
     pilot, _ = data.split()
     return Prior.from_rows(

@@ -12,9 +12,9 @@ Progress = Callable[[str], None]
 class Row:
     """Measurements of one case.
 
-    item : the number of the demand it answers. value, bound, gap : of the engine's mechanism, in the unit of its
+    item : number of the demand that the case tests. value, bound, gap : of the engine's mechanism, in the unit of its
     objective (information and its gap in nats, unless the case says otherwise). seconds : what the engine needed.
-    baseline, baseline_value, baseline_seconds : what it is held against ("" if nothing). limit : the demand in words.
+    baseline, baseline_value, baseline_seconds : what it is compared with ("" if nothing). limit : the demand in words.
     holds : whether the demand is met, None where there is none. capped : whether the baseline was stopped at its cap
     and counts as it.
     """

@@ -25,7 +25,7 @@ UNIFORM, QUICK_UNIFORM = range(3, 9), (3, 5)
 ANSWERS, QUICK_ANSWERS, PRIORS, QUICK_PRIORS = range(3, 7), (3, 4), 10, 2
 LEVELS, QUICK_LEVELS = ("0.5", "1", "2"), ("0.5",)
 BACKSTOP = Fraction("2.995")
-"""Just below ln 20: what a false prior can leak at most."""
+"""Just below ln 20: the most that a false prior can leak."""
 POINTS, QUICK_POINTS = 41, 9
 LIMIT_S, FRONTIER_S = 30.0, 120.0
 SAME = 1e-6
@@ -119,7 +119,7 @@ def _random(answers: int, epsilon: Fraction, count: int) -> Row:
 
 
 def _frontier(name: str, prior: Prior, points: int) -> Row:
-    """Compare the variance at 99% of the most information with that at all of it."""
+    """Compare the variance at 99% of the largest information with that at the largest information."""
     claims = [promises.promise("lip", prior, Fraction("0.5"))]
     most_informative = designed(request(prior, claims, "information"), LIMIT_S).design
     start = time.perf_counter()
@@ -186,7 +186,7 @@ def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
 
 
 def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
-    """Compare the optimum with a backstop to the one without."""
+    """Compare the optimum under a backstop with the optimum without one."""
     claim = promises.promise("lip", prior, epsilon)
     alone = designed(request(prior, [claim], objective), LIMIT_S)
     run = designed(request(prior, [claim, promises.answer_ldp(BACKSTOP)], objective), LIMIT_S)

@@ -23,7 +23,7 @@ class Cell:
     """One design at one n and one truth.
 
     coverage : by method, the least over the targets (pointwise), or of all targets at once. variance_z : how many Monte
-    Carlo standard errors the mean of the estimated variance is from the variance of the estimates, the worst target.
+    Carlo standard errors the mean estimated variance is from the variance of the estimates, for the worst target.
     """
 
     case: str
@@ -40,7 +40,7 @@ class Cell:
 
 
 def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float = 0.95) -> Cell:
-    """Simulate `runs` surveys and return what held."""
+    """Simulate `runs` surveys; return the coverage of their intervals and the accuracy of their variances."""
     p, targets = case.truth(truth), shares(case.mechanism.answers)
     held: dict[str, list[np.ndarray | None]] = {method: [] for method in METHODS}
     values, variances = [], []
@@ -77,7 +77,7 @@ def corrected(errors: float, comparisons: int) -> float:
 
 
 def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-    """Return, per target, whether the interval holds the truth; a hair is forgiven for rounding of floats."""
+    """Return, per target, whether the interval holds the truth; with a small tolerance for floating-point rounding."""
     pairs = margins.ends(method, tuple(value))
     if None in pairs:
         return None

@@ -21,14 +21,14 @@ Bools = NDArray[np.bool_]
 SIZES = (100, 500, 2000)
 HAIR = 1e-12
 MOST_BOUNDS = 6
-"""Targets of a cell whose guaranteed intervals are looked at; of more, so many evenly spaced ones."""
+"""Largest number of targets per cell whose guaranteed intervals are checked; of more, as many evenly spaced ones."""
 MOST_DIFFERENCES = 8
 CHECKED = 2
-"""Surveys of each cell whose margins the product computes too."""
+"""Number of surveys per cell whose margins are also computed by the product."""
 CLOSE, NEAR_END = 1e-6, 5e-3
 """Of an interval's width: how far ends may be from the product's; how near an end holding or not is left open."""
 ASKED = 1.2
-"""Of the width of `clt`: neighbouring truths are looked at from here."""
+"""Ratio of the widths of `score` and `clt` above which neighbouring truths are checked."""
 MOVED = 2
 """Respondents who answer differently in a neighbouring truth."""
 
@@ -53,7 +53,7 @@ class Held:
     nearby: FloatArray | None = None
 
     def beside(self, reference: str, method: str) -> FloatArray:
-        """Return the mean widths of a method over those of another; nan where that has none."""
+        """Return the mean widths of `method` divided by those of `reference`; nan where `reference` has none."""
         widths = self.width[reference]
         return np.asarray(
             np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan)
@@ -122,7 +122,7 @@ def cell(
 def draws(
     case: Case, p: FloatArray, n: int, runs: int, seed: int
 ) -> tuple[IntArray, FloatArray | None]:
-    """Return counts per symbol of simulated surveys; of two symbols all that can come, with their chances."""
+    """Return counts per symbol of simulated surveys; with two symbols, all possible counts with their probabilities."""
     if case.law.shape[1] == 2:
         ones = np.arange(n + 1)
         return np.stack([n - ones, ones], axis=1), stats.binom.pmf(
@@ -132,7 +132,7 @@ def draws(
 
 
 def holding(ends: Mapping[str, Both], theta: FloatArray) -> dict[str, FloatArray]:
-    """Return, per survey and target, 1 if the interval holds the truth; nan where there is none."""
+    """Return, per survey and target, 1 if the interval contains the truth; nan where there is none."""
     return {
         method: np.where(np.isnan(low), np.nan, (low <= theta + HAIR) & (theta <= high + HAIR))
         for method, (low, high) in ends.items()
@@ -148,7 +148,7 @@ def widths(ends: Mapping[str, Both], weights: FloatArray | None) -> dict[str, Fl
 
 
 def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> FloatArray:
-    """Return the least coverage of `clt` at the truths in which 2 respondents more give some answer."""
+    """Return the least coverage of `clt` at the truths in which 2 more respondents give some answer."""
     neighbours = []
     for x in range(len(p)):
         q = p + MOVED / n * (np.eye(len(p))[x] - p)
@@ -204,7 +204,7 @@ def _check(
             room = max(pair[1] - pair[0], float(linear.worst[t]) / counts.sum() ** 0.5)
             if isnan(low):
                 holds = pair[0] - HAIR <= theta[t] <= pair[1] + HAIR
-                # Where no truth fits, the product's is wider than what is reckoned with here.
+                # Where no truth fits, the product's interval is wider than the one assumed here.
                 same = holds >= ours or min(abs(theta[t] - end) for end in pair) < NEAR_END * room
             else:
                 same = max(abs(pair[0] - low), abs(pair[1] - high)) < CLOSE * room

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of every example design, survey template and demo survey, with the reports their pages wait for."""
+"""Mechanisms of all example designs, templates and demo surveys, and how many reports their pages wait for."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ SURVEYS = (*sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.ya
     ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")
 ))  # fmt: skip
 USUAL = 50
-"""Least number of reports of a design that belongs to no survey; half of what surveys wait for unless they say."""
+"""Least number of reports of a design that belongs to no survey; half of what surveys wait for by default."""
 MOST_CELLS, MOST_SYMBOLS = 40, 600
 
 

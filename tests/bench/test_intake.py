@@ -16,6 +16,7 @@ def path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
 
 
+@pytest.mark.full_only
 @pytest.mark.usefixtures("path")
 def test_intake_on_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = importlib.import_module("intake")

@@ -57,6 +57,7 @@ def test_trials_take_turns_after_one_for_the_caches(bench: Any) -> None:
     assert calls == ["a", "b"] * 3
 
 
+@pytest.mark.full_only
 def test_verification_is_measured(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     verify = bench("verify")
     documents = verify.limits.worst

@@ -38,7 +38,7 @@ def serving(
         subprocess.Popen(command, env=environment, cwd=folder, stderr=log_file) as server,
     ):
         try:
-            # Both servers say where they answer once the port is open.
+            # Both servers log their address once the port is open.
             deadline = time.monotonic() + 120
             while port not in log.read_text():
                 assert server.poll() is None, log.read_text()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README's commands and snippets, run as they stand, from an admin's keys to an analyst's query and a backup.
 
-What installs is left out here, where everything is installed; under --full an empty Debian runs these lines as well.
+Lines that install something are left out, because everything is installed; with --full an empty Debian runs them too.
 """
 
 import os
@@ -20,7 +20,7 @@ INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")
 def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> None:
     (tmp_path / "app").symlink_to(
         root / ".venv"
-    )  # the app's environment that the README has its reader make
+    )  # the app's virtual environment, which the README tells its readers to create
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
     }

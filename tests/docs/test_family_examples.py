@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md, section Families: one example for each, verified from its answer, with the figures of the table."""
+"""docs/design.md, section Families: one example each; its response is verified and has the figures of the table."""
 
 import json
 import re

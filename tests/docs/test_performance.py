@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md says what the benches left in docs/bench/, and nothing else."""
+"""docs/performance.md is exactly the page generated from the benchmark results in docs/bench/."""
 
 import importlib
 from pathlib import Path

@@ -104,7 +104,8 @@ def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> Floa
 def _variance(evidence: Evidence) -> float:
     """Return the summed variance of one report's shares under uniform answers.
 
-    It is at least the variance of the answers, so never 0. Targets and census do not enter.
+    It is at least the variance of the answers, so never 0. It does not depend on the targets, or on
+    whether the survey is a census.
     """
     even = np.full(evidence.answers, 1 / evidence.answers)
     return float(np.trace(evidence.share_moments(even)) - even @ even)

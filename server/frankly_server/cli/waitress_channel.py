@@ -21,7 +21,7 @@ class _Refused(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class _Task(WSGITask):  # type: ignore[misc]
-    """Task of a request; while the server stops, its response closes the connection."""
+    """Task of a request; while the server is stopping, the response closes the connection."""
 
     def build_response_header(self) -> bytes:
         if getattr(self.channel.server, "stopping", False):

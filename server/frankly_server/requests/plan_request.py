@@ -26,7 +26,7 @@ from frankly_server.requests.targets import Targets
 
 
 def _number(value: Any) -> float:
-    # Read before pydantic does, because it would read texts and booleans as numbers.
+    # Parsed here, before pydantic, which would accept texts and booleans as numbers.
     with errors_at_the_path():
         return float(REQUEST.number(value, ""))
 

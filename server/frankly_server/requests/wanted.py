@@ -14,7 +14,7 @@ _NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
 
 
 class Wanted(ClosedModel):
-    """What is wanted of a question; a subclass has `choices`, or a number of them.
+    """What is wanted of a question; a subclass adds `choices`, a list of them or their number.
 
     wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
     `scores`. distribution : the share of every choice together with those before it, for choices in

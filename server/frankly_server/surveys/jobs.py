@@ -48,7 +48,7 @@ class Jobs:
         self._database, self._surveys, self._clock = database, surveys, clock
 
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
-        """Begin publishing a draft and return the job's id; `recorder` is that of `publish`.
+        """Begin publishing a draft and return the job's id; `recorder` is passed on to `Surveys.publish`.
 
         Raises InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable
         while another job publishes it.
@@ -90,7 +90,7 @@ class Jobs:
 
         Returns True if it was running.
 
-        Jobs that have ended, are lost or were cancelled before do not change. Raises
+        Jobs that have ended, are lost or have already been cancelled do not change. Raises
         InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
@@ -161,7 +161,7 @@ class Jobs:
             tx.jobs.change(job_id, state=state, detail=detail, updated=self._now())
 
     def _is_lost(self, row: JobRow) -> bool:
-        # Either way: the clock that wrote the row may have been ahead.
+        # In both directions: the clock that wrote the row may have been ahead.
         return abs(self._clock.now() - parse_time(row.updated)) > timedelta(seconds=_LOST_S)
 
     def _now(self) -> str:

@@ -139,7 +139,7 @@ def test_random_designs_keep_their_claims_and_nothing_beats_their_bounds(
     rng = random.Random(7000 + part)
     generator = np.random.default_rng(part)
     compared = 0
-    for number in itertools.islice(itertools.count(part), 100 if full else 2):
+    for number in itertools.islice(itertools.count(part), 100 if full else 1):
         request = some_request(rng, number)
         designed = design(request)
         require_private(designed.mechanism, *request.claims)

@@ -43,7 +43,7 @@ def closed(levels: PairLevels) -> PairLevels:
 
 
 def high_low(E: Level, sensitive: set[int], a: int) -> PairLevels:
-    """E for a sensitive answer against every other, none for the others."""
+    """Level E for a sensitive answer against every other answer; no level for the harmless ones."""
     return tuple(
         tuple(E if x in sensitive and x != z else None for z in range(a)) for x in range(a)
     )

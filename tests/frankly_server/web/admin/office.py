@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An office to test pages in: two organisations, a person of every role, a survey with two versions."""
+"""An office to test pages in: two organisations, a person in every role, a survey with two versions."""
 
 import re
 import threading
@@ -36,7 +36,7 @@ class Office:
 
     @property
     def file(self) -> str:
-        """A survey file, under a name that is taken."""
+        """A survey file whose name is already taken."""
         return SURVEY.decode()
 
     def client(self, caller: str) -> FlaskClient:
@@ -44,7 +44,7 @@ class Office:
         client: FlaskClient = self.app.test_client()
         if caller != "nobody":
             email = f"{caller.replace(' ', '-')}@example.org"
-            # Forms that were filled with garbage before may have locked the account.
+            # Forms submitted earlier with garbage may have locked the account.
             self.services.accounts.unlock(email)
             answer = send(client, "/admin/sign-in", email=email, password=PASSWORD)
             assert answer.status_code == 303

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under LDP of the answer: every pattern where they are few, and the quasiconcave bound beyond."""
+"""Pricing under LDP of the answer: all patterns if there are few, otherwise the quasiconcave bound."""
 
 import random
 
