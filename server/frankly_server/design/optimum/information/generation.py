@@ -140,7 +140,7 @@ def generate(
     it is less, and as 1 if it is more) unless time or memory ran out. Raises
     InvalidInput(optimiser_limit) if the numbers are too extreme.
     """
-    columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, seed)
+    columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, limits, seed)
     _add_starts(columns, pricer, starts, limits)
     solved = columns.solve()
     proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0

@@ -27,8 +27,10 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 from frankly_server.design.tables.spread import directions, fractions
 
-_STAGES = ((300, MOST_WORK // 5), (2000, MOST_WORK))
-"""Boxes of branch and bound before vertices are listed, and the work of listing, which is about as long."""
+_FIRST_WORK = MOST_WORK // 100
+"""Work of listing vertices before any search: about 0.3 s, less than most searches without a list."""
+_BOXES_BEFORE_LIST = 2000
+"""Boxes of branch and bound in one proof before vertices are listed at any cost."""
 _MOST_STARTS = 2  # times the number of answers: vertices from which local search starts per round
 
 
@@ -66,21 +68,24 @@ class _Vertices:
 class ColumnPricer:
     """Pricing over one base with one gain; deterministic for a given seed."""
 
-    def __init__(self, base: ConeBase, gain: Information | Guessing, seed: int) -> None:
+    def __init__(
+        self, base: ConeBase, gain: Information | Guessing, limits: Limits, seed: int
+    ) -> None:
         self.base, self.gain = base, gain
         # The next index of the quasi-random sequence that directions and mixtures are taken from.
         self._sequence_index = seed
         informative = isinstance(gain, Information)
-        self._vertices: _Vertices | None = None
-        self._stages = list(_STAGES)
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
         guide = informative and self._robust is None
         self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
+        list_first = guide and base.ratio is None
+        self._vertices = _Vertices.of(base, limits, _FIRST_WORK) if list_first else None
+        self._may_list = True
 
     @property
     def direct(self) -> bool:
         """True if `prove` searches the whole base for columns, so that local search adds none."""
-        return self._robust is not None
+        return self._robust is not None or self._vertices is not None
 
     @property
     def guided(self) -> bool:
@@ -165,14 +170,14 @@ class ColumnPricer:
     ) -> PricedColumns:
         """Use branch and bound until that takes many boxes, then all vertices if they can be listed."""
         while self._vertices is None:
-            most, work = self._stages[0] if self._stages else (boxes, 0)
+            most = _BOXES_BEFORE_LIST if self._may_list else boxes
             columns, bound = branch.bound(
                 self.base, gain, prices, tolerance, limits, min(boxes, most)
             )
             if boxes <= most or len(columns) or bound <= tolerance or limits.out_of_time():
                 return PricedColumns(columns, bound)
-            del self._stages[0]
-            self._vertices = _Vertices.of(self.base, limits, work)
+            self._may_list = False
+            self._vertices = _Vertices.of(self.base, limits, MOST_WORK)
         starts, bound = self._vertices.best(prices * self.base.scale, tolerance)
         return PricedColumns(
             self.search(prices, starts * self.base.scale, tolerance, limits), bound

@@ -135,7 +135,7 @@ def test_a_bound_within_little_memory_still_holds() -> None:
 def test_the_dearest_guess_is_bounded_and_found(kind: str) -> None:
     case = Small(kind)
     gain = Guessing(case.base)
-    pricer = ColumnPricer(case.base, gain, 0)
+    pricer = ColumnPricer(case.base, gain, Limits(), 0)
     for _ in range(6):
         prices = case.prices()
         worth = gain.values(case.T) - case.T @ prices
@@ -151,7 +151,9 @@ def test_patterns_of_ldp_are_priced_as_branch_and_bound_prices_them() -> None:
     case = Small("ldp")
     for _ in range(8):
         prices = case.prices()
-        priced = ColumnPricer(case.base, case.gain, 0).prove(prices, -np.inf, Limits(), MANY)
+        priced = ColumnPricer(case.base, case.gain, Limits(), 0).prove(
+            prices, -np.inf, Limits(), MANY
+        )
         assert priced.bound == pytest.approx(case.best(prices), abs=1e-9)
         assert priced.bound >= case.best(prices) - 1e-12
         _, bound = branch.bound(case.base, case.gain, prices, priced.bound + 1e-9, Limits(), MANY)
