@@ -11,8 +11,9 @@ of a report's column. Columns have two values, 1 and E, on a set of measure μ. 
 - Entropy: Σ_i KL(posterior_i ‖ p_i) ≤ KL(posterior), also after a constant below 1 is taken off the
   column, and ‖P_i g_i‖² ≤ ψ_i(KL).
 - Alone: no question has a larger ‖P_i g_i‖² than one that is asked by itself.
+- Tails: of yes/no questions, Σ c_i²‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
 
-At each μ the smallest counts, and I is the largest over μ. Wanted pairs add what each would need by
+At each μ the smallest bound counts, and I is the largest over μ. Wanted pairs add what each would need by
 itself at the whole level.
 """
 
@@ -29,11 +30,14 @@ from frankly_protocol.errors import FranklyError
 
 from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
+from frankly_server.design.form.tails import MOST_QUESTIONS, TailBound
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.linear import FloatArray
 
 _INTERVALS: Final = 600
 """Intervals of ln(1 + (E−1)μ); the loss is at most ε/600 nats of entropy."""
+_FINE_INTERVALS: Final = 4800
+"""The same with tails, whose bound is decided at one μ."""
 _POINTS: Final = 4000
 """Points of a curve of ψ, or of all curves of which one is above it."""
 _OFFSETS: Final = 24
@@ -120,19 +124,32 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
     for i, question in enumerate(request.questions):
         places.setdefault(question, []).append(i)
     classes = [
-        _Class(_GainCurve.of(q, ratio), float(q.importance), len(found), variances[found[0]])
+        _Class(
+            shares_of(q.prior),
+            _GainCurve.of(q, ratio),
+            float(q.importance),
+            len(found),
+            variances[found[0]],
+        )
         for q, found in places.items()
     ]
     # Two starts: equal weights, and those of the design at hand.
-    best = max(_searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes)))
+    best, c = max(
+        _searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes))
+    )
+    best = max(best, _by_tails(classes, c, ratio))
     bound = (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
     return max(bound, _of_joint_answers(request))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Class:
-    """Equal questions: their curve, importance, number, and the variance of each in some design."""
+    """Equal questions.
 
+    shares : of the choices. number : of the questions. variance : of each question in some design.
+    """
+
+    shares: FloatArray
     curve: _GainCurve
     importance: float
     number: int
@@ -149,8 +166,10 @@ def _of(classes: Sequence[_Class]) -> list[float]:
     return [one.importance**0.5 * one.variance / one.curve.nuclear for one in classes]
 
 
-def _searched(classes: Sequence[_Class], start: Sequence[float], ratio: float) -> float:
-    """Return the bound for the best c found from `start`, one class after the other.
+def _searched(
+    classes: Sequence[_Class], start: Sequence[float], ratio: float
+) -> tuple[float, list[float]]:
+    """Return the bound for the best c found from `start`, one class after the other, and that c.
 
     Every c gives a bound, so the search only has to be short.
     """
@@ -167,16 +186,34 @@ def _searched(classes: Sequence[_Class], start: Sequence[float], ratio: float) -
         if best <= before * (1 + 1e-4):
             # A finer step on the logarithmic scale.
             step **= 0.5
-    return best
+    return best, c
 
 
-def _bound(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float:
+def _by_tails(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float:
+    """Return the bound with T, 0 if it does not apply: some question has more than two choices, or they are many."""
+    if (
+        any(len(one.shares) > 2 for one in classes)
+        or sum(one.number for one in classes) > MOST_QUESTIONS
+    ):
+        return 0.0
+    every = [
+        (one, factor) for one, factor in zip(classes, c, strict=True) for _ in range(one.number)
+    ]
+    tails = TailBound.of(
+        [float(one.shares[0]) for one, _ in every], [factor for _, factor in every]
+    )
+    return _bound(classes, c, ratio, tails)
+
+
+def _bound(
+    classes: Sequence[_Class], c: Sequence[float], ratio: float, tails: TailBound | None = None
+) -> float:
     gain = sum(
         one.number * one.importance**0.5 * factor * one.curve.nuclear
         for one, factor in zip(classes, c, strict=True)
     )
     columns = [(one.curve, f**2, one.number) for one, f in zip(classes, c, strict=True)]
-    return float(gain**2 / _information(columns, ratio))
+    return float(gain**2 / _information(columns, ratio, tails))
 
 
 def _of_joint_answers(request: FormRequest) -> float:
@@ -229,13 +266,16 @@ def _of_pairs(request: FormRequest, ratio: float) -> float:
     return total
 
 
-def _information(classes: Sequence[tuple[_GainCurve, float, int]], ratio: float) -> float:
+def _information(
+    classes: Sequence[tuple[_GainCurve, float, int]], ratio: float, tails: TailBound | None
+) -> float:
     """Return an upper bound on Σ c_i²‖P_i g_i‖² over all columns with values 1 and `ratio`.
 
-    classes : curve, c² and number of questions.
+    classes : curve, c² and number of questions. tails : T for these c.
     """
     most = _together(classes)
-    ends = np.exp(np.linspace(0, np.log(ratio), _INTERVALS + 1))
+    count = _INTERVALS if tails is None else _FINE_INTERVALS
+    ends = np.exp(np.linspace(0, np.log(ratio), count + 1))
     # Taking a constant off a column keeps the contrasts and lowers its entropy; every offset gives a bound.
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
@@ -249,7 +289,11 @@ def _information(classes: Sequence[tuple[_GainCurve, float, int]], ratio: float)
         per_offset.append((1 - offset / high) ** 2 * np.interp(entropy_most, *most))
     largest = max(square for _, square, _ in classes)
     by_parseval = largest * _level_one(low, high, ratio)
-    together = float(np.minimum(np.min(per_offset, axis=0), by_parseval).max())
+    each = np.minimum(np.min(per_offset, axis=0), by_parseval)
+    if tails is not None:
+        tail = tails.between((low - 1) / (ratio - 1), (high - 1) / (ratio - 1))
+        each = np.minimum(each, ((ratio - 1) * tail / low) ** 2)
+    together = float(each.max())
     return min(together, sum(number * square * curve.alone for curve, square, number in classes))
 
 
