@@ -80,7 +80,7 @@ def _with_one_more(U: FloatArray, share: float, yes: float, no: float, loss: flo
     # Pairs of a y and an interval [low, high] of v.
     place, interval = (grid.reshape(-1) for grid in np.indices((len(_Y), len(_FIRST_ENDS) - 1)))
     low, high = _FIRST_ENDS[interval], _FIRST_ENDS[interval + 1]
-    largest = U.copy()
+    largest, above = U.copy(), np.empty(0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         np.maximum.at(largest, place, mean(_Y[place], middle, 1 - middle))
