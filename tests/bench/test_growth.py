@@ -17,6 +17,7 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("growth")
 
 
+@pytest.mark.full_only
 def test_points_are_measured(bench: Any) -> None:
     points = list(bench.measure(("design", "verify", "estimate"), quick=True))
     assert {(p.panel, p.curve, p.x) for p in points} == {

@@ -79,6 +79,7 @@ def test_rows_are_copied(postgres_url: str) -> None:
     copying.close()
 
 
+@pytest.mark.full_only
 @pytest.mark.usefixtures("path")
 def test_a_survey_that_grows(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     growing: Any = importlib.import_module("_intake.growing")

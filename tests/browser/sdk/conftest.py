@@ -44,6 +44,16 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     new_context.close()
 
 
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Iterator[Page]:
+    """One page for all tests of a module that only call functions without state in it."""
+    with running(Wire()) as served:
+        opened = browser.new_page()
+        opened.goto(f"{served.origin}/blank.html")
+        yield opened
+        opened.close()
+
+
 @pytest.fixture
 def page(context: BrowserContext, wire: Wire) -> Page:
     """A page of the server's own origin, under a strict policy, with nothing on it."""

@@ -27,7 +27,7 @@ FEW = "a_log_only_grows or lost_receipt or at_the_same_time"
 SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers", "ways"))
 
 
-@pytest.fixture(params=FOLDERS)
+@pytest.fixture(params=["src", pytest.param("bundle", marks=pytest.mark.full_only)])
 def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """A command line of the browser SDK as it is, and as it is bundled; one Chromium serves it."""
     address = tmp_path / "socket"

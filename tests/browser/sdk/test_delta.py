@@ -19,6 +19,13 @@ from tests.conformance.site import serving
 from tests.frankly_protocol.samples import dp_block, ldp_block
 from tests.frankly_sdk.test_delta import BAD, times
 
+
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    """These tests only call functions without state."""
+    return shared_page
+
+
 POLICY = """(given) => import("/sdk/ledger.js").then(({Policy}) => given.map((options) => {
   try { new Policy(options); return null; } catch (error) { return [error.code, error.field]; }
 }))"""

@@ -18,6 +18,12 @@ from tests.browser.sdk.wire import program
 from tests.frankly_protocol.samples import lip_block, survey
 
 
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    """These tests only call functions without state."""
+    return shared_page
+
+
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
     """The level of the whole report, every ratio as its two numbers."""
     level = report_level(document, cap)

@@ -61,6 +61,13 @@ from tests.frankly_protocol.samples import (
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 
+
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    """These tests only call functions without state."""
+    return shared_page
+
+
 STRATIFIED = reports.stratified()
 FORMS = [
     test_agreement.FORM,

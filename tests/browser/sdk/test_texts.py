@@ -3,9 +3,17 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.sdk.wire import FOLDERS
+
+
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    """These tests only call functions without state."""
+    return shared_page
+
 
 CODE = {path.name: path.read_text("utf-8") for path in FOLDERS["src"].glob("*.js")}
 TEXTS = CODE.pop("texts.js")

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from frankly_protocol import canonical
 from playwright.sync_api import Page
 
@@ -13,6 +14,13 @@ from tests.browser.sdk.test_ways import settle
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.samples import sealed
 from tests.frankly_protocol.test_documents import put
+
+
+@pytest.fixture
+def page(shared_page: Page) -> Page:
+    """These tests only call functions without state."""
+    return shared_page
+
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 # The page functions that run each vector file; each returns one outcome per case.

@@ -165,7 +165,7 @@ def worlds(draw: st.DrawFn, *, pairs: bool) -> World:
 def test_arrows_hold_for_random_mechanisms(arrow: Arrow) -> None:
     bounded = 0
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(worlds(pairs="rldp" in (arrow.source, arrow.target)))
     def tried(world: World) -> None:
         nonlocal bounded
@@ -177,7 +177,7 @@ def test_arrows_hold_for_random_mechanisms(arrow: Arrow) -> None:
             assert level <= bound
 
     tried()
-    assert bounded >= 5
+    assert bounded >= 3
 
 
 def one_column(*weights: int) -> DenseMechanism:

@@ -115,7 +115,7 @@ def test_intervals_of_the_biased_products_hold_the_truth(
     truth: tuple[float, ...], epsilon: int, n: int, full: bool
 ) -> None:
     """Where the likelihood ratio covers 88% and the bootstrap 70%: a corner of the simplex, and next to it."""
-    runs, rng, p = 2000 if full else 150, np.random.default_rng(93), np.array(truth)
+    runs, rng, p = 2000 if full else 80, np.random.default_rng(93), np.array(truth)
     mechanism = even_response(4, epsilon)
     Q = np.array(mechanism.weights) / mechanism.denominator
     covered = {"projected": np.zeros(4), "mle": np.zeros(4), "score": np.zeros(4)}

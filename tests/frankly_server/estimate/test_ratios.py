@@ -42,7 +42,7 @@ def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: flo
     return abs(value) <= half or (min(counted) <= 0 <= max(counted) and score[0] <= 0 <= score[1])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed: int) -> None:
     draw = np.random.default_rng(seed)
     answers = int(draw.integers(3, 6))
@@ -146,7 +146,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 500])
-def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int) -> None:
+def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int, full: bool) -> None:
     """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
 
     Then a and a + b are perfectly correlated in the sample, and an interval from that correlation has no width: that
@@ -156,7 +156,7 @@ def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int) -> None:
     truth, target, runs, covered = (
         np.array([0.599, 0.002, 0.399]),
         ratio_of(3, {0: 1}, {0: 1, 1: 1}),
-        300,
+        300 if full else 100,
         0,
     )
     share = truth[0] / (truth[0] + truth[1])
@@ -261,7 +261,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
 def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
     """Shares of 5% by randomised response, ε = 1: by the delta method 87.7% at 200 reports and 90.1% at 1,000."""
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
-    runs, covered, unbounded = 4000 if full else 400, 0, 0
+    runs, covered, unbounded = 4000 if full else 200, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
         ends = ends_of(mechanism, [int(c) for c in counts], target, plain)
         unbounded += ends is None

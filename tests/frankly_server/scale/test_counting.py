@@ -35,7 +35,7 @@ from tests.frankly_server.scale.filled import (
 )
 
 
-@pytest.mark.parametrize("slice_rows", [10, 10_000])
+@pytest.mark.parametrize("slice_rows", [100, 10_000])
 def test_counts_and_estimates_are_the_databases(
     database: Database, tmp_path: Path, slice_rows: int
 ) -> None:

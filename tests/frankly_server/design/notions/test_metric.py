@@ -130,7 +130,7 @@ def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: st
 
 
 def test_columns_are_generated_where_rays_are_too_many() -> None:
-    a = 12
+    a = 9
     prior = Prior.from_rows([[2 + x % 3 for x in range(a)]])
     claim = promises.between_pairs(ordinal(a, "0.5"), a)
     assert not Cone((claim,), a).is_small()
