@@ -19,7 +19,7 @@ from frankly_server.store.upsert import add_new, driver_of
 
 # No foreign keys: on PostgreSQL every insert of a report would lock the one `documents` row that all
 # reports of a survey share. The reference holds without it, because intake reads that row before it
-# inserts, and documents are never deleted. Batches, counts and tokens have none for this reason.
+# inserts, and documents are never deleted. The same holds for batches, counts and tokens.
 reports = Table(
     "reports",
     metadata,
