@@ -141,7 +141,7 @@ class Database:
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
-                # No wait: opening must not block while another process writes.
+                # Without waiting: opening must not block while another process writes.
                 self.run("PRAGMA busy_timeout = 0")
                 with contextlib.suppress(StoreError):
                     self.overwrite_journal()

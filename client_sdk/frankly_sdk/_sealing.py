@@ -42,7 +42,7 @@ class Row:
     def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
         """Return the row with settled answers, or the error.
 
-        The error is not raised, so that no traceback holds the answers.
+        The error is not raised, because a traceback would hold the answers.
         """
         truth = self.truth.settled(document.questions)
         if isinstance(truth, UnknownChoice):

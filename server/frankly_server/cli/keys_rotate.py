@@ -295,9 +295,9 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
         return
     if proposal.in_force:
         message = (
-            f"Version {document.version} is in force until {format_time(document.expires)}. Clients "
-            "adopt it at their next fetch of a survey, and refuse documents that only keys outside "
-            "it have signed. Run `frankly keys resign` if publisher keys were replaced."
+            f"Version {document.version} is in force until {format_time(document.expires)}. "
+            "Clients adopt it at their next fetch of a survey, and refuse documents that only keys "
+            "outside it have signed. Run `frankly keys resign` if publisher keys were replaced."
         )
     else:
         message = (

@@ -136,7 +136,7 @@ def test_versions_that_differ_are_said_to(p: float, p_text: str) -> None:
     assert last_finding.startswith(
         f"The versions of the survey differ by more than chance usually does {p_text}"
     )
-    assert "look at each version apart" in last_finding
+    assert "look at each version separately" in last_finding
 
 
 def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
@@ -192,7 +192,7 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
 def test_versions_that_differ_are_about_those_of_the_row() -> None:
     rows = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
     last_finding = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings[-1]
-    assert "the shares of those with the answer after the bar, whichever version" in last_finding
+    assert "the shares of those with the answer after the bar, in all versions" in last_finding
 
 
 def test_shares_that_are_not_identifiable_are_reported() -> None:
