@@ -82,7 +82,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) Raise unless the entries of the last remembered head are a prefix of this head's."""
+        """(8.4) Raise unless the entries of the last remembered head are a prefix of these."""
         before = self._last_head()
         if before is None:
             return
