@@ -2,7 +2,7 @@
 """Default headers, ETags, log lines and counters of all responses that Flask makes.
 
 Responses may not be cached unless their view says otherwise. Only responses to analysts, whom their
-API key identifies anyway, have an ETag: browsers send it back, so it could identify respondents.
+API key identifies anyway, have an ETag: browsers send ETags back, which could identify respondents.
 """
 
 import hashlib

@@ -106,7 +106,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("size", _WHOLE, "Number of leaf hashes.", required=True),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes, to check against older heads without naming any of them."""
+        """Return the first leaf hashes, to check older heads against without naming these heads."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 
