@@ -187,7 +187,7 @@ class Database:
     def _is_ready(self) -> bool:
         """Return True if the tables have the current version.
 
-        The first use creates or upgrades them. Raises StoreError for a newer version.
+        The first transaction creates or upgrades them. Raises StoreError for a newer version.
         """
         connection = self._connection()
         with connection.lock, _GATE, _translated(self._path):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences about the promises of one block alone and of the whole report.
 
-A bound on odds is stated only for promises without δ. Under (ε, δ), the bound is
-P(result | a) ≤ E·P(result | b) + δ, and the odds may change by more than E even for results that
+A bound on odds is stated only for promises without δ. Under (ε, δ), the stated bound is
+P(result | a) ≤ e^ε·P(result | b) + δ: odds may change by more than e^ε even for results that
 together have a probability above δ.
 """
 

@@ -40,7 +40,7 @@ class Row:
     token: str | None = field(default=None, repr=False)
 
     def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
-        """Return the row with settled answers, or the error.
+        """Return the row with one choice per question (`Answer.settled`), or the error.
 
         The error is not raised, because a traceback would hold the answers.
         """

@@ -80,7 +80,7 @@ def accept_survey(
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
-    # Last, because it takes longest: documents refused for another reason never get here.
+    # Last, because it takes longest: documents refused for other reasons never reach this check.
     document.require_private()  # (9)
     withdrawn = remembered.digest if remembered is not None and binding is None else None
     return Accepted(document, _signers(envelope, publisher), logged, withdrawn)

@@ -19,7 +19,7 @@ _SHAPE = "pass the answers as a mapping of question id to choice id"
 
 
 class Answer:
-    """Answers by question id, whose repr shows nothing.
+    """Answers by question id; the repr shows none of them.
 
     An answer is a choice id; a whole number, for a question that asks for one; or the ids of the
     ticked boxes, for a question with boxes. An app may wrap answers itself,
@@ -45,8 +45,8 @@ class Answer:
         """Return the answers as one choice id for each of `questions`, or the error.
 
         Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
-        question that a rule skips gets the choice that says so, even if another is given for
-        it. The error lists the valid values.
+        question that a rule skips gets its choice for skipped questions, even if the app passed
+        another. The error lists the valid values.
         """
         if self._given is None:
             return UnknownChoice(None, list(questions), _SHAPE)

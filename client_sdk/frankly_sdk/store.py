@@ -340,7 +340,7 @@ class Store:
                 " WHERE chain = ? AND survey = ? AND respondent = ? AND state = 'sealed'",
                 *(state, code, sealed.chain, sealed.survey, sealed.respondent),
             )
-        # The journal still holds the page as it was, with the erased symbols.
+        # The journal still contains the earlier page, with the erased symbols.
         self._database.overwrite_journal()
 
     def spent(self, respondent: str = "") -> list[Charge]:

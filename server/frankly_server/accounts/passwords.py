@@ -80,7 +80,7 @@ class Passwords:
         self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
-        """Return the hash of a new password. Only known people set one, so it uses their slot.
+        """Return the hash of a new password. Strangers set none, so it uses the other slot.
 
         Raises InvalidInput(field_type) if it is too short or too long, and Busy.
         """

@@ -153,7 +153,7 @@ class Accounts:
     def require_password(
         self, person: Person, password: str, browser: str = "", field: str = "password"
     ) -> AccountRow:
-        """Return the account of a signed-in person who has typed their password once more.
+        """Return the account of a signed-in person who has entered their password again.
 
         browser : as for `sign_in`. field : names the password in an error. Raises
         InvalidInput(unauthenticated) if it is wrong or the account is locked, and Busy.

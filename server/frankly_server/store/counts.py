@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of symbols and of pairs of symbols in released batches: the only input of most estimates.
 
-`statistics.Layout` decides which counts a report adds to. Counts by day are kept for each block
+`statistics.Layout` decides which counts a report adds to. Counts by day are stored for each block
 separately, by the UTC day of the release; pairs of blocks are not counted by day, because trends do
 not need them. All counts can be rebuilt from the reports.
 """

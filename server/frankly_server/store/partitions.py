@@ -82,8 +82,8 @@ class Partitions:
     def empty(self, survey: str) -> int | None:
         """Drop a survey's partition; return the number of its reports, None if it has no partition.
 
-        The time to drop it does not depend on the number of reports. Counting them takes longer the
-        more there are, but blocks nothing; reports that arrive meanwhile are deleted too and not
+        The time to drop it does not depend on the number of reports. The time to count them does,
+        but counting blocks nothing; reports that arrive during the count are deleted too and not
         counted. Reports that arrive later are stored in the default partition.
         """
         if survey not in self.surveys():

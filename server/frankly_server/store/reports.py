@@ -120,7 +120,7 @@ def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> 
 
 def symbols_text(symbols: Sequence[SymbolJson]) -> str:
     """Return symbols as they are stored: canonical JSON without the outer brackets."""
-    # Symbols hold integers and hex digits only, so no text needs escaping.
+    # Symbols contain only integers and hex digits, so no text needs escaping.
     return ",".join(
         str(y) if type(y) is int else f'"{y}"' if isinstance(y, str) else f"[{symbols_text(y)}]"  # type: ignore[arg-type]
         for y in symbols

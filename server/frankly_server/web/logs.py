@@ -50,7 +50,7 @@ def keep_allowed(
 def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Send all log lines of this process, libraries included, through the allow-list.
 
-    One JSON object per line, on `stream` (default: stderr), from `level` up. Entry points call it.
+    One JSON object per line, on `stream` (default: stderr), from `level` up. Call it at start-up.
     """
     structlog.configure(
         processors=[

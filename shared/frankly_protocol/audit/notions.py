@@ -162,7 +162,7 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
         return None
-    # Documents only hold integers below 2^53, because JavaScript reads larger ones inexactly.
+    # Documents contain only integers below 2^53, because JavaScript reads larger ones inexactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
     # The most fraction bits with which the rounded numerator has at most 53 bits.

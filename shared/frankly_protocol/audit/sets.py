@@ -108,7 +108,7 @@ class _Search:
     def better(self, cells: Sequence[_Cell], A: int, C: int) -> tuple[int, int, int] | None:
         """Return (n, d, symbol) of the largest R(H), None unless it exceeds the largest so far.
 
-        A and C are the totals of the counts. `spare` holds the answers that are not in `cells`.
+        A and C are the totals of the counts. `spare` lists the answers that are not in `cells`.
         """
         best_set = None
         low, g = self.sets.low, self.sets.high - self.sets.low
