@@ -23,8 +23,7 @@ def verify(name: str | None, as_json: bool) -> None:
     """Recount the released reports of the survey called NAME (default: all) and compare.
 
     Exit code 6 if a count is wrong. The command reads one snapshot of the database and blocks no
-    writer. For each survey, it shows the number of wrong counts with their documents and blocks,
-    but no symbols.
+    writer. It shows how many counts of each survey are wrong, in which documents and blocks.
     """
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}

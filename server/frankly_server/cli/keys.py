@@ -54,8 +54,7 @@ keys_rotate.add_to(keys)
 def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **plan: int) -> None:
     """Create the root keys, the publisher's keys, the log's key and the keys document.
 
-    Files are readable by their owner only. Root keys are needed again only to rotate keys: keep
-    them offline.
+    Files are readable by their owner only. Keep root keys offline: only rotations need them again.
     """
     settings = Settings.load()
     folder = settings.keys_folder

@@ -58,8 +58,7 @@ def partition(name: str, as_json: bool) -> None:
     """Move the reports of the survey called NAME to a separate table (PostgreSQL).
 
     Erasing the survey then drops the table instead of deleting row by row. Reports that arrive
-    during the move wait, or get 503 and are sent again: run this before the survey grows large, or
-    while it is paused.
+    during the move wait or get 503: run this while the survey is small or paused.
     """
     with open_database() as database:
         survey = _survey(database, name)

@@ -95,9 +95,8 @@ def publish(name: str, as_json: bool) -> None:
     _show(published)
     pending = expected_pending([len(question.choices) for question in draft.strata], draft.step)
     remarks().print(
-        f"Reports are released for counting every {draft.release_every} (UTC), in batches of at "
-        f"least {draft.step} with the same public answers; about {pending} are expected to be "
-        "waiting at any time.",
+        f"Reports are released every {draft.release_every} (UTC), in batches of at least "
+        f"{draft.step} with the same public answers; about {pending} are expected to be waiting.",
         markup=False,
     )
 
@@ -207,9 +206,8 @@ def list_surveys(as_json: bool) -> None:
 def erase(name: str, yes: bool, as_json: bool) -> None:
     """Delete every report of the survey called NAME and all their counts. This cannot be undone.
 
-    Its draft and its signed documents stay, so that respondents can still check the promises. Later
-    reports are accepted as long as the survey is open. Earlier backups and exports still contain
-    the reports.
+    Its draft and its signed documents stay, so that respondents can still check the promises. An
+    open survey accepts later reports. Earlier backups and exports still contain the reports.
     """
     if not yes:
         # Asked on standard error, because a program may read standard output.

@@ -218,8 +218,7 @@ class Database:
         """Run a writing transaction of an admin's action; these run one after the other.
 
         Until it commits, no other transaction of this kind changes the rows that it has read:
-        SQLite has one writer anyway; on PostgreSQL it holds an advisory lock, for which reports
-        need not wait.
+        SQLite has one writer; PostgreSQL has an advisory lock, for which reports need not wait.
         Raises StoreUnavailable.
         """
         with self.transaction(name) as tx:
@@ -296,8 +295,7 @@ class Database:
         except StoreUnavailable as error:
             if error.is_not_writable:
                 raise
-            # For example, the database user is not allowed to create temporary tables. The next
-            # report shows whether writing works.
+            # For example, the user may not create temporary tables. The next report tries again.
             self._write_fault = ""
 
     def forget_deleted(self) -> None:

@@ -154,8 +154,7 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    # insert=True: runs before SQLAlchemy's own listener, which fails on other encodings with an
-    # obscure error.
+    # insert=True: SQLAlchemy's own listener fails on other encodings with an obscure error.
     @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":

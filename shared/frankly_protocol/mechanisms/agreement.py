@@ -4,8 +4,7 @@
 A *part* is one question, or a few that act as one. The device draws a component, then some of its
 parts, then a random set of answers for each of these. Every set that contains the true answer adds
 to the score. An outcome whose score reaches the component's threshold has `agree`/`disagree` times
-the weight of one whose score does not. A report shows the component and, for each part drawn, its
-set.
+the weight of other outcomes. A report shows the component and, for each part drawn, its set.
 
 There are only two weights, and every answer of a part is covered equally often, so the normalisation
 is the same for all true answers. A report is therefore ε-LDP for the whole form, with e^ε =
@@ -683,8 +682,7 @@ def _pool(
 ) -> Pool:
     data = _record(value, ("parts", "pick", "score", "cover"), where)
     numbers = _whole_list(data["parts"], MAX_PARTS, f"{where}.parts")
-    # The cover is read for the first part's answers; the mechanism checks that all parts of the
-    # pool have the same number of answers.
+    # Read for the first part's answers; the mechanism checks that all parts have equally many.
     questions = parts[numbers[0]] if numbers[0] < len(parts) else ()
     answers = prod(choices[q] for q in questions if q < len(choices))
     if not 2 <= answers <= MAX_ANSWERS:
