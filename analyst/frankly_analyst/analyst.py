@@ -72,10 +72,11 @@ class Analyst:
     def plan(self, solve_for: str, **fields: Any) -> Plan:
         """Plan a survey: given two of privacy level, number of reports and margin, return the third.
 
-        solve_for : "n", "epsilon" or "margin". fields : the other two by name; a design input (``prior={"joint": …},
-        notion="ldp", mechanism="grr"``), a mechanism (``weights=…, bits=…``) or a form (``form={"questions":
-        [{"choices": 5}], "epsilon": "2"}``); optionally level, method, population, subgroup, response_rate, and but
-        for a form targets, frontier. These are the fields of `frankly plan --json`.
+        solve_for : "n", "epsilon" or "margin". fields : the other two by name; a design input
+        (``prior={"joint": …}, notion="ldp", mechanism="grr"``), a mechanism (``weights=…, bits=…``)
+        or a form (``form={"questions": [{"choices": 5}], "epsilon": "2"}``); optionally level,
+        method, population, subgroup, response_rate and, except for a form, targets and frontier.
+        These are the fields of `frankly plan --json`.
 
         Raises Unreachable, or Refused, whose `field` names the invalid input.
         """
@@ -95,7 +96,7 @@ class Analyst:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
-        """Add the key; as an `auth` callable it cannot be replaced by a .netrc file."""
+        """Add the key; this is an `auth` callable, so that a .netrc file cannot replace the key."""
         request.headers["Authorization"] = f"Bearer {self._key}"
         return request
 

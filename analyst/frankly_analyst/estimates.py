@@ -21,7 +21,7 @@ Ask = Callable[[Any, str | None], "Estimates"]
 class Estimates:
     """The rows of a survey's estimates, to iterate over, print or write as CSV.
 
-    insufficient : question id, or "id (group)" -> number of reports that are missing for an estimate.
+    insufficient : question id, or "id (group)" -> number of further reports needed for an estimate.
     covariances : (question, group) -> covariance matrix of the question's estimates in the order of
         its rows, None if unknown.
     body : the server's response, which `frankly replay` can recompute.

@@ -2,7 +2,7 @@
 """CSV and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
 
 A question with too few reports gets a line too, with n and needed as its only numbers, so that
-readers see that it is missing.
+readers notice the missing estimate.
 """
 
 import csv
@@ -14,7 +14,7 @@ from frankly_analyst.declared import kinds
 from frankly_analyst.rows import Estimate, localised
 
 _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
-"""Columns of a question that a row does not have, by the row's column that they follow."""
+"""Columns of a question that a row lacks, by the column of the row after which they come."""
 _KINDS: Final = {
     column: kind
     for name, row_kind in kinds(Estimate).items()

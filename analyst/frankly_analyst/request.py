@@ -106,7 +106,7 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "Separate estimates by a public question of the survey or `version`; by `day`, `week` or "
-            "`month` of release in UTC; or by one of each, as `region,week`.",
+            "`month` of release in UTC; or by one of each, such as `region,week`.",
             "schema": {"maxLength": 72},
         },
     )

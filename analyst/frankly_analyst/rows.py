@@ -94,7 +94,8 @@ class Estimate:
         },
     )
     poisoning_down: float | None = field(
-        default=None, metadata={"description": "The same for lowering it."}
+        default=None,
+        metadata={"description": "The same as `poisoning_up`, for lowering the estimate."},
     )
     privacy_cost: float | None = field(
         default=None,

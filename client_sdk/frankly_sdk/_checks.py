@@ -107,7 +107,7 @@ def time_of(clock: Clock) -> datetime:
 def key_fault(key: object) -> InvalidInput | None:
     """Return the error of a respondent's key, None if there is none.
 
-    A blank key is refused: it must not be taken for the person whom the install belongs to.
+    A blank key is refused, because it could be mistaken for the person who owns the install.
     """
     if not isinstance(key, str):
         return InvalidInput(Problem.FIELD_TYPE, _KEY, "respondent")

@@ -141,7 +141,7 @@ class Database:
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
-                # No wait: opening must not block while another process writes.
+                # Without waiting: opening must not block while another process writes.
                 self.run("PRAGMA busy_timeout = 0")
                 with contextlib.suppress(StoreError):
                     self.overwrite_journal()
@@ -187,7 +187,7 @@ class Database:
     def _is_ready(self) -> bool:
         """Return True if the tables have the current version.
 
-        The first use creates or upgrades them. Raises StoreError for a newer version.
+        The first transaction creates or upgrades them. Raises StoreError for a newer version.
         """
         connection = self._connection()
         with connection.lock, _GATE, _translated(self._path):

@@ -61,7 +61,7 @@ class Allowance(threading.local):
 
 
 class Adapter(HTTPAdapter):
-    """An adapter whose connections read within an allowance; one connection is kept per host.
+    """An adapter whose connections read within an allowance; one connection stays open per host.
 
     trusted : path of a file of trusted certificates, or True for the public ones.
     """

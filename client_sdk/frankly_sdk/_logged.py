@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log rule (docs/protocol.md §4, step 8): the document is in a witnessed, append-only log.
 
-A device's requests contain nothing that it remembers: it asks for a proof of the document, and for
-all leaf hashes of the head that the server has just sent. A request for a proof since the last head
-seen would name that head, and a server could recognise a device by showing it a unique head.
+A device's requests contain nothing that it remembers: it requests a proof of the document, and all
+leaf hashes of the head that the server has just sent. A request for a consistency proof would name
+the last head seen, and a server could recognise a device by showing it a unique head.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) Raise unless the entries of the last remembered head are the first ones of this head."""
+        """(8.4) Raise unless the entries of the last remembered head are a prefix of these."""
         before = self._last_head()
         if before is None:
             return
@@ -105,7 +105,7 @@ class LogRule:
     def _last_head(self) -> bytes | None:
         """Return the newest head seen of this log, None if there is none.
 
-        A head of an unknown chain is used if the chain has none and the log's present key signed
+        A head of an unknown chain is used if the chain has none and the log's current key signed
         it.
         """
         name = self.role.log.name

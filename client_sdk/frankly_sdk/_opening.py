@@ -54,7 +54,7 @@ class _Trusted:
 class Opening:
     """One attempt to get the survey that `link` names, at the time `now`.
 
-    log : True to ask the log for a proof, if the keys name a log with witnesses.
+    log : True to request a proof from the log, if the keys name a log with witnesses.
     collect_hosts : hosts that may collect reports in addition to the link's.
     """
 
@@ -138,7 +138,7 @@ class Opening:
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
         """Return the document accepted last for this survey, None if there is none.
 
-        A document of an unknown chain is returned if enough of the publisher's present keys signed
+        A document of an unknown chain is returned if enough of the publisher's current keys signed
         it.
         """
         remembered = self.store.survey(trusted.chain, self.link.survey)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences about the promises of one block alone and of the whole report.
 
-A bound on odds is stated only for promises without δ. Under (ε, δ), the ratio may exceed E even on
-results that together have a chance of more than δ; the bound is P(result | a) ≤ E·P(result | b) + δ.
+A bound on odds is stated only for promises without δ. Under (ε, δ), the stated bound is
+P(result | a) ≤ e^ε·P(result | b) + δ: odds may change by more than e^ε even for results that
+together have a probability above δ.
 """
 
 from collections.abc import Iterator
@@ -109,7 +110,7 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     alone, beside = "From this alone", ""
     if promise.is_stratified:
         alone = "From this alone, given your public answers"
-    # The prior is that of all respondents; a reader of the public answers has another prior.
+    # The prior is that of all respondents; those who know the public answers have another prior.
     elif has_strata:
         alone = "From this alone, for readers who ignore your public answers"
         beside = " Against readers who know your public answers, this promise does not hold; only the other limits do."

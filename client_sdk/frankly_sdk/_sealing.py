@@ -40,9 +40,9 @@ class Row:
     token: str | None = field(default=None, repr=False)
 
     def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
-        """Return the row with settled answers, or the error.
+        """Return the row with one choice per question (`Answer.settled`), or the error.
 
-        The error is not raised, so that no traceback holds the answers.
+        The error is not raised, because a traceback would hold the answers.
         """
         truth = self.truth.settled(document.questions)
         if isinstance(truth, UnknownChoice):

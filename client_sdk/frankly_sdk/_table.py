@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns that hold no answers: respondent key and, if needed, token."""
+    """Names of the columns without answers: the respondent's key and, if needed, the token."""
 
     key: str
     token: str
@@ -81,7 +81,7 @@ def _rows(
     last = 1
     for cells in lines:
         last += 1
-        # One line per row, so that the line that an error names is the line in an editor.
+        # One line per row, so that the line number in an error is the one in an editor.
         if lines.line_num != last:  # type: ignore[attr-defined]
             raise _bad(last, "a cell spans several lines")
         if len(cells) != len(header):
@@ -105,7 +105,7 @@ def _rows(
 
 
 def _number(question: Question, cell: str) -> str | int:
-    """Return the number in a cell of a question that asks for one, else the cell."""
+    """Return the cell's number if the question asks for one, otherwise the cell's text."""
     is_number = question.asks_number and question.index(cell) is None
     return int(cell) if is_number and _NUMBER.fullmatch(cell) else cell
 
@@ -125,7 +125,7 @@ def _require_own_key(
     same = (
         f"line {earlier} has the same one"
         if spelling == key
-        else f"that of line {earlier} differs only in {SPELLING}"
+        else f"the key of line {earlier} differs only in {SPELLING}"
     )
     raise _bad(line, f"every respondent needs a unique key: {same}", columns.key)
 

@@ -7,8 +7,8 @@ belong:
 
 - an answer applies to every chain that has a survey of its id: no second value is ever drawn for
   it;
-- a document applies if the publisher's present keys signed it, a log's head if the log's present
-  key did;
+- a document applies if enough of the publisher's current keys signed it, a log's head if the log's
+  current key did;
 - proofs are verified again when they are used; evidence is kept unchanged.
 
 Keys stored by these versions are dropped: their format, `frankly.keys/1`, is no longer supported.

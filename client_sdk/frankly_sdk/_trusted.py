@@ -43,8 +43,8 @@ class Accepted:
 
 
 LogCheck = Callable[[str], bool]
-"""Looks a digest up in the log: True if it is there, False if no log is consulted; otherwise raises
-DocumentRejected or NetworkError."""
+"""Function that looks up a digest in the log. Returns True if the log contains it, False if no log
+is consulted; otherwise raises DocumentRejected or NetworkError."""
 
 
 def accept_survey(
@@ -56,16 +56,16 @@ def accept_survey(
     log_check: LogCheck = lambda _digest: False,
     collect_hosts: Collection[str] = (),
 ) -> Accepted:
-    """Return the document in the envelope `data`, steps (1) to (9) passed.
+    """Return the document in the envelope `data` if it passes steps (1) to (9).
 
     collect_hosts : hosts that may collect reports in addition to the link's.
 
     The remembered document sets a lower bound for the version only while enough of the publisher's
-    present keys have signed it: a document signed with a stolen key must not block genuine ones after
-    that key is withdrawn, however high its version is.
+    current keys have signed it: a document signed with a stolen key must not block genuine ones
+    after that key is withdrawn, however high its version is.
 
     Raises DocumentRejected or a subclass, LinkError for the address that collects reports, or the
-    errors of `log_check`; nothing may be sent then.
+    errors of `log_check`; after an error, nothing may be sent.
     """
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
@@ -80,7 +80,7 @@ def accept_survey(
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
-    # Last, because it takes longest: documents refused for another reason never get here.
+    # Last, because it takes longest: documents refused for other reasons never reach this check.
     document.require_private()  # (9)
     withdrawn = remembered.digest if remembered is not None and binding is None else None
     return Accepted(document, _signers(envelope, publisher), logged, withdrawn)
@@ -108,7 +108,7 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
 
 
 def is_still_signed(remembered: Remembered, publisher: Role) -> bool:
-    """Return True if enough of the publisher's present keys signed the remembered document."""
+    """Return True if enough of the publisher's current keys signed the remembered document."""
     try:
         Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(
             publisher.keys,

@@ -19,12 +19,12 @@ _SHAPE = "pass the answers as a mapping of question id to choice id"
 
 
 class Answer:
-    """Answers by question id, which Python never shows.
+    """Answers by question id; the repr shows none of them.
 
     An answer is a choice id; a whole number, for a question that asks for one; or the ids of the
     ticked boxes, for a question with boxes. An app may wrap answers itself,
-    ``Answer({"q1": "yes"})``, to keep them out of its own logs and crash reports: the repr shows
-    nothing, and pickling or copying raises TypeError.
+    ``Answer({"q1": "yes"})``, to keep them out of its own logs and crash reports. Pickling or
+    copying raises TypeError.
 
     Checks return their error instead of raising it: a traceback keeps the local variables of every
     frame that it passes, and crash reporters may upload them.
@@ -45,8 +45,8 @@ class Answer:
         """Return the answers as one choice id for each of `questions`, or the error.
 
         Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
-        question that a rule skips gets the choice that says so, even if another is given for
-        it. The error lists the valid values.
+        question that a rule skips gets its choice for skipped questions, even if the app passed
+        another. The error lists the valid values.
         """
         if self._given is None:
             return UnknownChoice(None, list(questions), _SHAPE)
@@ -73,7 +73,7 @@ class Answer:
         return Answer(chosen)
 
     def row(self, block: Block) -> int | FormAnswers:
-        """Return the block's true answer as its mechanism takes it.
+        """Return the block's true answer in the form that its mechanism accepts.
 
         Call it only on the result of `settled`.
         """
@@ -98,9 +98,9 @@ def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownCho
     if question.id not in given:
         return _unknown(question, "this question has no answer")
     answer = given[question.id]
-    # A bool is an int to Python. A subclass of str could compare equal to one choice now and to
-    # another later.
-    # Beyond 2^53 JavaScript knows no whole numbers, and both SDKs take the same answers.
+    # Exact types: a bool is an int in Python, and a subclass of str could compare equal to one
+    # choice now and to another later. JavaScript's integers are exact up to 2^53, and both SDKs
+    # must accept the same answers.
     if type(answer) is int and question.asks_number and abs(answer) < 2**53:
         choice = question.of_number(answer)
         return choice or _unknown(question, "the number is below the smallest range")
@@ -115,7 +115,7 @@ def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownCho
 def _ticked(
     question: Question, box: Box, given: Mapping[str, object], questions: Mapping[str, Question]
 ) -> str | UnknownChoice:
-    """Return whether a box is ticked, by the list of its question or by an answer of its own."""
+    """Return yes or no for a box, from the list of its question or from the box's own answer."""
     if box.of not in given:
         return _chosen(question, given)
     ticked = given[box.of]
@@ -130,7 +130,7 @@ def _ticked(
 
 
 def _alone(questions: Mapping[str, Question], chosen: Mapping[str, str]) -> UnknownChoice | None:
-    """Return the error if a box that excludes the others is ticked beside one."""
+    """Return the error if a box that excludes the others is ticked together with one of them."""
     ticked: dict[str, list[Box]] = {}
     for name, question in questions.items():
         if question.box is not None and chosen[name] == YES:

@@ -18,7 +18,7 @@ class Budget:
     "inf" is infinite.
 
     cost : the ledger's charge, "0.0000" if the survey has been answered.
-    delta : the δ charged too; the bound holds up to this additive probability.
+    delta : the δ charged as well; the bound holds up to this additive probability.
     cap : the app's cap. spent : the earlier charges.
     left, left_after : the remaining budget before and after answering; equal if nothing would be
         charged.
@@ -54,7 +54,7 @@ class Budget:
 
 
 def nats_left(cap: str, spent: Charge) -> str:
-    """Return the nats that are left of a cap, rounded down."""
+    """Return the remaining nats of a cap, rounded down."""
     # An infinite cost uses up any cap.
     if spent.odds is None:
         return "0.0000"

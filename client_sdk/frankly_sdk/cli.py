@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
     options = _parser().parse_args(arguments)
     commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
     try:
-        # Before the store opens: nothing may be sealed if the output must not be replaced.
+        # Checked before the store opens: nothing may be sealed if the output must not be replaced.
         if options.command == "randomise":
             _require_free(options)
         with (opener or _open)(options) as client:
@@ -220,8 +220,8 @@ def _summarise(results: Sequence[Randomised]) -> None:
 def _write(path: Path, reports: Iterable[bytes]) -> None:
     """Write all lines or none, in sorted order.
 
-    Reports first differ in their random ids, so sorting shuffles them. In the order of the table, a
-    reader who knows the list of people could match reports to people.
+    Reports first differ in their random ids, so the sorted order is random. From the order of the
+    table, a reader who knows the list of people could match reports to people.
     """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -71,8 +71,8 @@ class Survey:
         """Return an explanation of questions, report and privacy bounds; show it before asking.
 
         language : one of the document's, by default its first.
-        budget : the result of `Client.budget`; the explanation then includes what this respondent
-            has left before and after.
+        budget : the result of `Client.budget`; the explanation then includes this respondent's
+            remaining budget before and after.
         """
         return explain(self.document, self.level, self.signed_by, language, budget)
 
@@ -256,8 +256,8 @@ class Client:
         strata : public question id → choice id, for every public question.
         respondent : if many people answer on this device, a key for each: there is one answer and
             one ledger per key. Keys that differ only in surrounding spaces or in their Unicode form
-            belong to the same person. Without a key, the answer is that of the one person whom the
-            install belongs to; a blank key is refused.
+            belong to the same person. Without a key, the answer is that of the person who owns the
+            install; a blank key is refused.
         token : for surveys that require one; it is sent with the report and erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed
             bytes are sent again at the next start or `flush`. With 0 there is at most one attempt,
@@ -287,7 +287,7 @@ class Client:
         settled = row.settled(parts.survey.document)
         if isinstance(settled, UnknownChoice):
             raise settled
-        # Only after every check of the answers, because this may write the store's salt.
+        # Done only after every check of the answers, because this may write the store's salt.
         row = replace(settled, respondent=parts.store.respondent_name(respondent or ""))
         sealed = parts.sealing.one(row)
         if sealed is None:

@@ -122,7 +122,7 @@ class Delivery:
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
         """Send once; return the receipt and the seconds that the server asks the device to wait.
 
-        A LinkError of the transport gives ``refused``.
+        If the transport raises LinkError, the receipt is ``refused``.
         """
         # Another process may have delivered and erased the report in the meantime.
         if sealed.body is None:

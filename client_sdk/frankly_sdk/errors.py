@@ -2,7 +2,7 @@
 """Errors of the SDK. No message contains a respondent's answer or symbol.
 
 FranklyError                 (frankly_protocol.errors)
- ├─ DocumentRejected …       the signed document failed an acceptance step; no report was sent, do not retry
+ ├─ DocumentRejected …       the signed document failed an acceptance step; no report was sent; do not retry
  ├─ RandomnessError          the system gave no random bits; no report was sealed or sent
  ├─ LinkError                the link, the relay, or the address that collects reports cannot be used
  │   └─ InsecureTransport    an address that is neither https nor http to this machine

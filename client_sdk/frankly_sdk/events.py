@@ -68,6 +68,6 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
 
 
 def _log() -> "logging.Logger":
-    import logging  # noqa: PLC0415  a tenth of the time that loading this package takes, and rarely needed
+    import logging  # noqa: PLC0415  rarely needed, and a tenth of this package's loading time
 
     return logging.getLogger(LOGGER)

@@ -13,7 +13,7 @@ class Evidence:
     """The bytes of a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint).
 
     Usually two pieces contradict each other: two envelopes of one survey, or two heads of one log.
-    After a log has been renamed, its old head is kept alone. Evidence contains nothing about the
+    After a log has been renamed, its old head is stored alone. Evidence contains nothing about the
     respondent.
 
     digest : digest of the survey's payload, or of the head's bytes.

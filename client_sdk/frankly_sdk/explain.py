@@ -71,8 +71,8 @@ class Explanation:
     """Everything that a respondent should know before answering; show the result of `str()`.
 
     form_nats : the ledger's charge for the form, in nats of log-odds, rounded up.
-    form_delta : the δ that is charged too, 0 unless the app allows one; if the respondent has less δ
-        left, `level.ceiling` is charged instead of both.
+    form_delta : the δ that is also charged, 0 unless the app allows one; if the respondent has less
+        δ left, `level.ceiling` is charged instead of both.
     leaves : the report with placeholders for its random values.
     example : a report of this length, with the longest symbols and without a token.
     words : the whole explanation.
@@ -200,8 +200,8 @@ def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction) -
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
     """Return the chances that the best guess is right, from the symbol and without it.
 
-    All answers are taken as equally likely. For the agreement kind, the guess is at the question about
-    which a symbol reveals most.
+    All answers are assumed to be equally likely. For the agreement kind, the guess is about the
+    question on which a symbol reveals most.
     """
     if not isinstance(mechanism, AgreementMechanism):
         return mechanism.guess, Fraction(1, mechanism.answers)
@@ -267,7 +267,7 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
 
 
 def _agreement(mechanism: AgreementMechanism) -> Iterator[str]:
-    """Yield how a report about many questions is drawn."""
+    """Yield sentences on the draw of a report about many questions."""
     low, high = mechanism.questions_drawn
     most = len(mechanism.choices)
     number = str(low) if low == high else f"{low} to {high}"

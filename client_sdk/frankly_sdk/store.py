@@ -159,7 +159,7 @@ class Store:
         return dict(self._database.rows("SELECT digest, envelope FROM evidence"))
 
     def checkpoint(self, chain: str, origin: str) -> bytes | None:
-        """Return the signed note of a log's newest head seen, None if there is none."""
+        """Return the signed note of a log's newest remembered head, None if there is none."""
         query = "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?"
         return next((row[0] for row in self._database.rows(query, chain, origin)), None)
 
@@ -207,7 +207,7 @@ class Store:
 
         The key itself (a number on a list, a telephone number) is never written. Keys that differ
         only in surrounding spaces or Unicode form (NFC) have the same name. The name of the empty
-        key is empty: it is the one person whom an install usually belongs to.
+        key is empty: it stands for the person who owns the install.
 
         Raises RandomnessError if a new store's salt cannot be drawn.
         """
@@ -226,8 +226,8 @@ class Store:
     def _merge(self, old: str, name: str) -> None:
         """Rename answers that an earlier version stored under the hash of an unnormalised key.
 
-        If both have answered a survey, two values have been drawn already: both answers are kept,
-        and `name` is charged both costs.
+        If both names have an answer to one survey, two values have been drawn: both answers are
+        kept, and `name` is charged both costs.
         """
         query = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
         # Read before the transaction, so that the usual case takes no write lock.
@@ -340,7 +340,7 @@ class Store:
                 " WHERE chain = ? AND survey = ? AND respondent = ? AND state = 'sealed'",
                 *(state, code, sealed.chain, sealed.survey, sealed.respondent),
             )
-        # The journal still holds the page as it was, with the erased symbols.
+        # The journal still contains the earlier page, with the erased symbols.
         self._database.overwrite_journal()
 
     def spent(self, respondent: str = "") -> list[Charge]:

@@ -47,11 +47,11 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     Joint answers of several questions are numbered in row-major order, the last question fastest.
-    A block of the agreement kind holds up to 100 questions and has no numbered joint answers.
+    A block of the agreement kind has up to 100 questions and no numbered joint answers.
 
-    promises : 1 to 16, all of which must hold; the mechanism was designed for the first.
-    design_prior : counts over joint answers, which determine the published decoder; of the agreement
-        kind, over the choices of each question, one question after the other.
+    promises : 1 to 16, all of which must hold; `ratio` is the level of the first.
+    design_prior : counts over joint answers, which determine the published decoder; for the
+        agreement kind, over the choices of each question, one question after the other.
     ceiling : recomputed and compared when a block is created; None if infinite or above 2^53 − 1.
     """
 
@@ -80,7 +80,7 @@ class Block:
             )
 
     def _require_answers(self) -> int:
-        """Return how many counts `design_prior` must have.
+        """Return the number of counts that `design_prior` must have.
 
         Raises DocumentRejected if the mechanism's answers are not those of the questions.
         """
@@ -129,18 +129,17 @@ class Block:
 
     @property
     def ratio(self) -> Fraction | None:
-        """The level E of the first promise; of alip, the larger of its two levels.
+        """The level E of the first promise; for alip, the larger of its two levels.
 
         None if that promise does not bound a ratio on both sides (dpv, one-sided alip).
         """
         return lift_bound(self.promises[0].claim)
 
     def truth(self, choices: Mapping[str, str]) -> int | FormAnswers:
-        """Return the true answer as the mechanism takes it.
+        """Return the true answer in the form that the mechanism accepts.
 
-        That is the row of the joint answer or, for the agreement kind, the position of the choice of
-        each question.
-        `choices` maps every question id of the block to one of its choice ids.
+        That is the row of the joint answer or, for the agreement kind, the position of the choice
+        of each question. `choices` maps every question id of the block to one of its choice ids.
 
         Raises KeyError for a missing question or an unknown choice: callers check answers first and
         raise a readable error.

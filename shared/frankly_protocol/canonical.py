@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict JSON, and the canonical form of signed payloads (spec 3.1).
 
-Canonical JSON has sorted ASCII keys and no spaces, is UTF-8, and holds only strings, whole numbers
-below 2^53 in absolute value, booleans, null, lists and objects. Under these limits the form is that
-of RFC 8785. Nothing that is signed can contain a float.
+Canonical JSON has sorted ASCII keys and no spaces, is UTF-8, and contains only strings, whole
+numbers below 2^53 in absolute value, booleans, null, lists and objects. Under these limits the form
+is that of RFC 8785. Nothing that is signed can contain a float.
 """
 
 import hashlib
@@ -203,7 +203,7 @@ def _check_keys(value: dict[Any, Any]) -> None:
 def _check_scalar(value: Any) -> None:
     if isinstance(value, str):
         if not value.isascii():
-            value.encode("utf-8")  # a lone surrogate parses but cannot be written
+            value.encode("utf-8")  # a lone surrogate parses but cannot be encoded
     # bool is a subclass of int, so it comes before the check for whole numbers.
     elif isinstance(value, bool) or value is None or isinstance(value, Decimal):
         return

@@ -36,7 +36,7 @@ class SurveyDocument:
     prev : digest of the previous version, None for the first.
     issued, opens, closes, expires : aware UTC times.
     consent : text shown before answering, or None.
-    min_reports : with fewer reports, analysts get no numbers.
+    min_reports : with fewer reports, analysts get no estimates.
     release_every : the period, in UTC, at whose end waiting reports may be released; one of
         `RELEASE_EVERY`.
     release_step : 2 to min_reports; fewer reports of one cell (this document and one answer to

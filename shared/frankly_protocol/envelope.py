@@ -29,7 +29,7 @@ _SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A raw Ed25519 public key of 32 bytes; DocumentRejected("signature") for another length."""
+    """A raw Ed25519 public key; raises DocumentRejected("signature") unless it has 32 bytes."""
 
     raw: bytes
 
@@ -161,7 +161,7 @@ class Envelope:
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
-        # The room that the envelope's limit leaves for signatures is not for a larger payload.
+        # The envelope's limit leaves room for signatures, which a larger payload must not use.
         if len(payload) > MAX_BYTES:
             raise DocumentRejected(
                 "size",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions and choices of a survey, with a text per language (spec 3.5).
 
-A device turns every way of answering into one choice of each question: ticked boxes, a number, and
-questions that are skipped. What is randomised and sent is the same for all of them.
+A device converts ticked boxes, numbers and skipped questions into one choice of each question, so
+that all of them are randomised and sent in the same way.
 """
 
 import re
@@ -68,9 +68,9 @@ class Choice:
 class Box:
     """A box of a question of which any number of boxes can be ticked.
 
-    Each box is a question of its own, with the choices BOX_CHOICES and the id `of` + `-` + the box's.
-    of, text : id and text of the question that the person reads. label : of the box. role : one of
-    ROLES if the box excludes the others, else None.
+    Each box is itself a question, with the choices BOX_CHOICES and the id `of` + `-` + the box's.
+    of, text : id and text of the question that the person reads. label : the box's text. role : one
+    of ROLES if the box excludes the others, else None.
     """
 
     of: str
@@ -97,7 +97,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class AskIf:
-    """Skip rule: the question is asked only if an earlier one has one of these choices as its answer.
+    """Skip rule: the question is asked only if an earlier one was answered with one of `choices`.
 
     A device answers a skipped question with the choice or the box of the role NOT_APPLICABLE.
     """
@@ -156,13 +156,13 @@ class Question:
 
     @property
     def skipped(self) -> str:
-        """Id of the choice that a device takes if the question is skipped."""
+        """Id of the choice that a device uses if the question is skipped."""
         if self.box is not None:
             return YES if self.box.role == NOT_APPLICABLE else NO
         return next(choice.id for choice in self.choices if choice.role == NOT_APPLICABLE)
 
     def of_number(self, number: int) -> str | None:
-        """Return the id of the choice whose range holds a number, None if it is below all ranges."""
+        """Return the id of the choice whose range contains a number, None below all ranges."""
         ranges = [(choice.low, choice.id) for choice in self.choices if choice.low is not None]
         place = bisect_right([low for low, _ in ranges], number)
         return ranges[place - 1][1] if place else None
@@ -239,9 +239,9 @@ class Question:
 
 
 def require_rules(questions: Iterable[Question]) -> None:
-    """Raise DocumentRejected("schema") unless boxes stand together and rules can be followed.
+    """Raise DocumentRejected("schema") unless boxes are adjacent and rules can be followed.
 
-    questions : all that a document randomises, in its order.
+    questions : all questions that a document randomises, in its order.
     """
     earlier: dict[str, Question] = {}
     for question in questions:
@@ -252,7 +252,7 @@ def require_rules(questions: Iterable[Question]) -> None:
             if question.box is None and all(c.role != NOT_APPLICABLE for c in question.choices):
                 raise schema.reject(_NO_SKIPPED, question.id)
         earlier[question.id] = question
-    # Python and JavaScript give the first of several errors, in this order.
+    # Python and JavaScript check in this order, so that both raise the same one of several errors.
     seen = set(earlier)
     for name, group in groupby(earlier.values(), lambda one: one.box and one.box.of):
         if name is None:
@@ -266,7 +266,7 @@ def require_rules(questions: Iterable[Question]) -> None:
 
 
 def _require_group(name: str, questions: Sequence[Question]) -> None:
-    """Raise DocumentRejected unless these boxes are one question's."""
+    """Raise DocumentRejected unless these boxes form one valid question."""
     boxes = [question.box for question in questions if question.box is not None]
     texts, rules = [box.text for box in boxes], [question.ask_if for question in questions]
     if any(text != texts[0] for text in texts) or any(rule != rules[0] for rule in rules):

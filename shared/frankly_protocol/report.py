@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: the only data about a respondent that a device sends (spec 6.1).
 
-It holds no time, no app version, no locale and no address.
+It contains no time, no app version, no locale and no address.
 """
 
 import json
@@ -80,7 +80,7 @@ class Report:
             raise InvalidInput(Problem.JSON_INVALID, "a report is a JSON object")
         for key in sorted(set(body) ^ _KEYS):
             is_missing = key in _KEYS
-            # An unknown key is the sender's text: it is not repeated, the valid ones are listed.
+            # An unknown key is the sender's text, so it is not repeated; the valid keys are listed.
             raise InvalidInput(
                 Problem.FIELD_MISSING if is_missing else Problem.FIELD_UNKNOWN,
                 "this field is missing"

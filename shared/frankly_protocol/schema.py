@@ -2,7 +2,7 @@
 """Readers of parsed JSON: exact keys, checked types, no unknown fields.
 
 The functions raise DocumentRejected("schema"), naming the field; a `Reader` raises the error that
-it was given.
+its `refuse` returns.
 """
 
 import re
@@ -69,7 +69,7 @@ class Reader:
         return value
 
     def number(self, value: Any, field: str) -> Decimal:
-        """Return a finite number exactly; a float stands for its shortest decimal text."""
+        """Return a finite number exactly; a float is read as its shortest decimal text."""
         # repr is this shortest text; Decimal(0.1) would have 55 digits.
         decimal = Decimal(repr(value)) if type(value) is float else value
         if type(decimal) not in (int, Decimal) or not Decimal(decimal).is_finite():
@@ -105,7 +105,7 @@ def items(
 
 def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
     """Return a whole number in [low, high]; booleans are refused."""
-    # isinstance would accept booleans, which are integers to Python.
+    # isinstance would accept booleans, which are integers in Python.
     if type(value) is not int or not low <= value <= high:
         raise reject(f"expected a whole number from {low} to {high}", field)
     return value
@@ -134,8 +134,8 @@ def text(value: Any, field: str, most: int = 4000) -> str:
 def unsafe_character(value: str) -> str | None:
     """Return the first control, bidi, zero-width, surrogate or private-use character as U+XXXX.
 
-    Returns None if there is none. Line breaks and tabs are unsafe too: a label with a line of its
-    own could look like text of the app. Joiners are safe between two characters that are not ASCII
+    Returns None if there is none. Line breaks and tabs are unsafe too: a label that begins a new
+    line could look like text of the app. Joiners are safe between two characters that are not ASCII
     (emoji, Persian …).
     """
     for i, char in enumerate(value):

@@ -26,7 +26,7 @@ def drop() -> Step:
 
 
 def lose_receipt() -> Step:
-    """Deliver a request but lose the response, so that the device cannot know that it arrived."""
+    """Deliver a request but lose the response: the device cannot know that the request arrived."""
 
     def step(server: Server) -> Reply:
         server()

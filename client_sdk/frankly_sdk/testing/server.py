@@ -59,7 +59,7 @@ class FakeServer:
         return f"{ORIGIN}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
 
     def open(self, store: str | Path, **options: Any) -> Client:
-        """Open a client as an app does, with this server as transport, and its clock.
+        """Open a client as an app does, with this server as transport and this server's clock.
 
         options : passed to `Client.open`.
         """

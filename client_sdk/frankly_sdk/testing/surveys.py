@@ -32,14 +32,14 @@ def make_survey(
     survey_id: str | None = None,
     token: TokenRule | None = None,
 ) -> SurveyDocument:
-    """Return a survey, open for 30 days from the clock's now: one ε-LDP block (GRR) per question.
+    """Return a survey with one ε-LDP block (GRR) per question, open for 30 days from now.
 
     questions : id → ids of 2 to 64 choices, which are also the labels.
     epsilon : nats per question, 0.01 to 10, a decimal string.
     strata : public questions, answered in the clear.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
-        a valid token, each of them once.
+        a valid token, which can be used once.
     """
     now = (clock or FakeClock()).now()
     survey = survey_id or secrets.token_hex(16)
@@ -64,7 +64,7 @@ def make_survey(
 
 
 class Authority:
-    """A root and a publisher key, valid for 400 days from the day before the clock's now."""
+    """A root key and a publisher key, valid for 400 days from one day before the clock's time."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         now = (clock or FakeClock()).now()

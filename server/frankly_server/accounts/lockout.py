@@ -19,8 +19,7 @@ def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int,
     twice as long as before, up to `longest_s`.
     """
     failures += 1
-    # The stored number stays within a bound: the last five values repeat, and so does the longest
-    # lock.
+    # Bounded: after the maximum the last five values repeat, and with them the longest lock.
     failures = failures if failures <= _MOST_FAILURES else failures - TRIES
     if failures % TRIES:
         return failures, 0
@@ -31,8 +30,8 @@ def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int,
 def is_locked(until: str | None, now: datetime, longest_s: int = _LONGEST_LOCK_S) -> bool:
     """Return True if a lock that ends at `until` (RFC 3339) holds now.
 
-    A lock that would hold for longer than the longest one was made by a clock that was ahead, and
-    holds no more.
+    A lock that would end more than `longest_s` from now was set by a clock that was ahead; it is
+    ignored.
     """
     if until is None:
         return False

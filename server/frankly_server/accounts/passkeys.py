@@ -37,7 +37,7 @@ _MICRO: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Ceremony:
-    """Options for the browser's WebAuthn call, as JSON, and the challenge that is in them, as hex."""
+    """Options for the browser's WebAuthn call, as JSON, and the challenge they contain, as hex."""
 
     options: str
     challenge: str
@@ -72,7 +72,7 @@ class Passkeys:
             return tx.passkeys.of_account(person.id)
 
     def begin(self, person: Person, token: str) -> Ceremony:
-        """Return what a browser needs to create a passkey; token : the token of its session."""
+        """Return options for creating a passkey; token : the token of the browser's session."""
         challenge = self._challenge(f"register {person.id} {token}")
         options = webauthn.generate_registration_options(
             rp_id=self._host,
@@ -162,7 +162,7 @@ class Passkeys:
             self._record(tx, person, "second factor removed", "passkey")
 
     def ask(self, token: str) -> Ceremony:
-        """Return what a browser needs for a sign-in with a passkey; token : its cookie's value."""
+        """Return options for signing in with a passkey; token : value of the browser's cookie."""
         challenge = self._challenge(f"sign in {token}")
         options = webauthn.generate_authentication_options(
             rp_id=self._host,
@@ -199,20 +199,20 @@ class Passkeys:
             account = tx.accounts.get(row.account)
             if account is None or account.disabled is not None:
                 raise _refused()
-            # One statement decides, so that two copies of one answer cannot both pass.
+            # One UPDATE checks and records the use: two copies of an answer cannot both pass.
             if not tx.passkeys.use(row.credential, issued, used.new_sign_count):
                 raise _refused()
             return start_session(tx, account, self._clock.now(), browser)
 
     def _challenge(self, purpose: str) -> bytes:
         """Return a challenge that `_issued` recognises, although it is not stored."""
-        # With the time of issue, so that it expires; the MAC binds it to the browser's token and
-        # purpose.
+        # It contains the time of issue, so that it expires; the MAC binds it to the browser's
+        # token and to the purpose.
         head = self._now().to_bytes(8, "big") + secrets.token_bytes(16)
         return head + self._mac(head, purpose)
 
     def _issued(self, purpose: str, challenge: str) -> int:
-        """Return when a challenge was issued, in microseconds since 1970.
+        """Return the time of issue of a challenge, in microseconds since 1970.
 
         Raises InvalidInput(unauthenticated) if it was not issued here, to this browser and for this
         purpose, within the last ten minutes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Password hashing with argon2id. Each check needs 64 MiB, so their number at a time is bounded."""
+"""Password hashing with argon2id. Each check needs 64 MiB, so concurrent checks are limited."""
 
 import secrets
 import threading
@@ -60,7 +60,7 @@ class Passwords:
     queue. A caller that finds it full gets Busy at once, so that sign-ins do not fill the threads
     that accept reports.
 
-    One more slot, with a queue of its own, serves people who are signed in and known browsers.
+    One more slot, with its own queue, serves people who are signed in and known browsers.
     Strangers cannot occupy it.
     """
 
@@ -80,7 +80,7 @@ class Passwords:
         self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
-        """Return the hash of a new password. Only known people set one, so it uses their slot.
+        """Return the hash of a new password. Strangers set none, so it uses the other slot.
 
         Raises InvalidInput(field_type) if it is too short or too long, and Busy.
         """

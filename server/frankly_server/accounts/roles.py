@@ -4,8 +4,8 @@
 from typing import Final
 
 ROLES: Final = ("viewer", "analyst", "admin", "owner")
-"""viewer : sees surveys, their intake, links and estimates. analyst : also downloads estimates. admin : also makes
-surveys and API keys. owner : also decides who has an account, and reads the audit trail."""
+"""viewer : sees surveys, their intake, links and estimates. analyst : also downloads estimates.
+admin : also creates surveys and API keys. owner : also manages accounts, reads the audit trail."""
 
 
 def may(role: str, needed: str) -> bool:

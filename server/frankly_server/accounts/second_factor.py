@@ -42,7 +42,7 @@ _LONGEST_LOCK_S: Final = 8 * 3600
 class SecondFactorState:
     """Second factor of a person, for their account page.
 
-    totp : True if sign-ins need a code of an app. new_secret : a new secret in base32 until its
+    totp : True if sign-ins need a code from an app. new_secret : a new secret in base32 until its
     first code has been entered, else None. link : that secret as an otpauth address, or None.
     codes : number of unused recovery codes.
     """
@@ -75,7 +75,7 @@ class SecondFactors:
         return SecondFactorState(totp, secret, link, codes)
 
     def begin_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Make a new secret, which is used once `confirm_totp` has accepted its first code.
+        """Create a new secret, which takes effect once `confirm_totp` has accepted its first code.
 
         Raises as `Accounts.require_password` does, and InvalidInput(file_exists) for an account
         that uses TOTP already.
@@ -85,7 +85,7 @@ class SecondFactors:
             if tx.second_factors.lock(person.id).totp_since is not None:
                 raise InvalidInput(
                     Problem.FILE_EXISTS,
-                    "codes of an app are asked for already: remove it first",
+                    "an app is already set up: remove it first",
                     "code",
                 )
             # A second call replaces a secret whose first code has not been entered.
@@ -93,9 +93,9 @@ class SecondFactors:
             tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
 
     def confirm_totp(self, person: Person, code: str) -> Sequence[str]:
-        """Require codes of the app from now on; return recovery codes if the account had none.
+        """Require codes from the app from now on; return recovery codes if the account had none.
 
-        Raises InvalidInput: unauthenticated for a wrong code, not_found without a new secret.
+        Raises InvalidInput: unauthenticated for a wrong code, not_found if there is no new secret.
         """
         now = self._clock.now()
         with self._database.administering("confirm TOTP") as tx:
@@ -129,7 +129,7 @@ class SecondFactors:
             return new_codes(tx, person.id)
 
     def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Stop requiring codes of an app. Raises as `Accounts.require_password` does."""
+        """Stop requiring codes from an app. Raises as `Accounts.require_password` does."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove TOTP") as tx:
             tx.second_factors.lock(person.id)
@@ -163,12 +163,12 @@ class SecondFactors:
     def finish(self, token: str, code: str, browser: str = "") -> SignedIn:
         """Finish a sign-in with a code of the app or a recovery code, each of which works once.
 
-        token : of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
-        InvalidInput(unauthenticated), with the field "sign-in" if it no longer waits. Five wrong
-        codes lock this step of the account for a minute, each further five for twice as long, up
-        to 8 hours. Known browsers are locked as well.
+        token : that of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
+        InvalidInput(unauthenticated), with the field "sign-in" if the sign-in no longer waits. Five
+        wrong codes lock this step of the account for a minute; each further five double the time,
+        up to 8 hours. Known browsers are locked as well.
         """
-        # Read first, because strangers must not take the database's write lock.
+        # Checked before the transaction: strangers must not take the database's write lock.
         if not self.waits(token):
             raise _too_late()
         now = self._clock.now()

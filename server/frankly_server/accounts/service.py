@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts and sessions. What people change is on the audit trail, in the same transaction."""
+"""Accounts and sessions. Each change by a person is audited within the same transaction."""
 
 import re
 import secrets
@@ -153,7 +153,7 @@ class Accounts:
     def require_password(
         self, person: Person, password: str, browser: str = "", field: str = "password"
     ) -> AccountRow:
-        """Return the account of a signed-in person who has typed their password once more.
+        """Return the account of a signed-in person who has entered their password again.
 
         browser : as for `sign_in`. field : names the password in an error. Raises
         InvalidInput(unauthenticated) if it is wrong or the account is locked, and Busy.
@@ -272,11 +272,11 @@ class Accounts:
             self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
 
     def recorder(self, by: Person, action: str, subject: str) -> Record:
-        """Return the writer of a person's action in another service, for its transaction."""
+        """Return a function that records a person's action within another service's transaction."""
         return lambda tx: self._record(tx, by.organisation, by.email, action, subject)
 
     def command_recorder(self, organisation: str, action: str, subject: str) -> Record:
-        """Return the writer of an action on the command line, for its transaction."""
+        """Return a function that records a command-line action within another transaction."""
         return lambda tx: self._record(tx, organisation, COMMAND_LINE, action, subject)
 
     def trail(
@@ -296,7 +296,7 @@ class Accounts:
 
         browser : the cookie of one of the account's known browsers, or None.
         """
-        # Unknown, disabled and locked accounts are checked too: the time must not show which exist.
+        # Checked for unknown and locked accounts too: the response time must not show which exist.
         matches = self._passwords.check(
             row.password if row else None, password, known=browser is not None
         )
@@ -351,7 +351,7 @@ def folded(email: str) -> str:
 def require_owner(tx: Transaction, by: Person) -> None:
     """Raise InvalidInput(forbidden) for a person who is no longer an owner.
 
-    Call this in an administering transaction, so that it stays true until the commit.
+    Call this in an administering transaction, so that the check holds until the commit.
     """
     # The role may have changed since the request was authenticated.
     row = tx.accounts.get(by.id)

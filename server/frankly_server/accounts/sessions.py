@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 class Person:
     """A person who is signed in.
 
-    must_enrol : the organisation asks for a second factor, and the account has none.
+    must_enrol : the organisation requires a second factor, and the account has none.
     """
 
     id: str
@@ -89,7 +89,7 @@ def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: s
     # A new token at every sign-in prevents session fixation.
     signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
     tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
-    # The cookie changes at every sign-in, so that a copied one works until the next one at most.
+    # The cookie changes at every sign-in, so a stolen copy works at most until the next sign-in.
     if knows(tx, row, at, old_browser):
         tx.browsers.forget(token_hash(old_browser))
     tx.browsers.add(
@@ -111,7 +111,7 @@ def has_second_factor(tx: Transaction, account_id: str) -> bool:
 
 
 def must_enrol(tx: Transaction, row: AccountRow) -> bool:
-    """Return True if the organisation asks for a second factor that the account lacks."""
+    """Return True if the organisation requires a second factor and the account has none."""
     needed = tx.organisations.needs_second_factor(row.organisation)
     return needed and not has_second_factor(tx, row.id)
 
@@ -133,5 +133,5 @@ def person_of(row: AccountRow) -> Person:
 
 
 def time_text(at: datetime, later_s: int = 0) -> str:
-    """Return a time, or one some seconds later, as the database stores it: whole seconds in UTC."""
+    """Return `at` plus `later_s` as the database stores times: whole seconds in UTC."""
     return format_time(at.replace(microsecond=0) + timedelta(seconds=later_s))

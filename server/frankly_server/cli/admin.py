@@ -23,11 +23,11 @@ _email_option = click.option("--email", required=True, help="The account's addre
 
 @click.group()
 def admin() -> None:
-    """Make, list, unlock, reset and disable accounts of the admin pages (/admin/)."""
+    """Create, list, unlock, reset and disable accounts of the admin pages (/admin/)."""
 
 
 @admin.command("create-owner")
-@click.option("--email", required=True, help="The owner's e-mail address, to sign in with.")
+@click.option("--email", required=True, help="The owner's e-mail address, used to sign in.")
 @click.option(
     "--organisation",
     default="main",
@@ -37,7 +37,7 @@ def admin() -> None:
 @_password_option
 @json_option
 def create_owner(email: str, organisation: str, password_file: Path | None, as_json: bool) -> None:
-    """Make an owner of an organisation. Without --password-file, a random password is shown once."""
+    """Create an owner's account. Without --password-file, a random password is shown once."""
     password = _password(password_file)
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)

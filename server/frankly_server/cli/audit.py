@@ -31,7 +31,7 @@ _FILE = click.Path(path_type=Path)
 def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bool) -> None:
     """Check the keys, the log, every logged document, proof and count of the server at URL.
 
-    Exit code 0 if everything holds; 6 if something does not, and the report names it.
+    Exit code 0 if everything is valid; otherwise 6, and each finding is shown.
     """
     shipped = None if keys_file is None else keys_file.read_bytes()
     since = state_file.read_bytes() if state_file is not None and state_file.exists() else None

@@ -19,7 +19,7 @@ _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder else
 _unsigned = click.option(
     "--unsigned",
     is_flag=True,
-    help="Neither make nor check a signature: nothing then shows who made the backup.",
+    help="Neither make nor check a signature: the backup's origin then cannot be verified.",
 )
 
 
@@ -39,7 +39,7 @@ def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
     Servers may keep running.
     """
     with open_services() as services:
-        # Before the file is opened: without usable keys nothing is written.
+        # Created before the file is opened: without usable keys nothing is written.
         check = _Check(services.keys, unsigned)
         sign = None if unsigned else signer(services.keys)
         saved = format_time(services.surveys.now().replace(microsecond=0))
@@ -70,9 +70,9 @@ def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 @_unsigned
 @json_option
 def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
-    """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing.
+    """Fill an empty, migrated database from FILE, and read it back; on an error nothing changes.
 
-    Its signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
+    The signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
     """
     with open_services() as services:
         check = _Check(services.keys, unsigned)

@@ -22,8 +22,8 @@ def counts() -> None:
 def verify(name: str | None, as_json: bool) -> None:
     """Recount the released reports of the survey called NAME (default: all) and compare.
 
-    Exit code 6 if a count is wrong. It reads one snapshot of the database and blocks no writer. It shows the number of
-    wrong counts of each survey, and the documents and blocks that they belong to, but no symbols.
+    Exit code 6 if a count is wrong. The command reads one snapshot of the database and blocks no
+    writer. It shows how many counts of each survey are wrong, in which documents and blocks.
     """
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
@@ -71,7 +71,7 @@ def rebuild(name: str | None, as_json: bool) -> None:
         )
         return
     for survey, n in report_counts.items():
-        remarks().print(f"Survey {survey}: {n} reports are counted again.", markup=False)
+        remarks().print(f"Survey {survey}: {n} reports were recounted.", markup=False)
 
 
 def _surveys(tx: Transaction, name: str | None) -> list[SurveyRow]:

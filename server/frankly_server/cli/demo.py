@@ -21,19 +21,19 @@ def demo(context: click.Context, survey: str | None) -> None:
 
     \b
     --respondents N   let only the first N answer (at least 100)
-    --home FOLDER     where keys, database and devices go (.demo in the checkout)
-    --report FILE     where the page goes (demo-report.html in the checkout)
+    --home FOLDER     folder of keys, database and devices (.demo in the checkout)
+    --report FILE     file of the result page (demo-report.html in the checkout)
 
-    The devices use frankly-sdk, and the data come with statsmodels. Run the demo in a checkout of Frankly, where
-    `python3 run.py demo` installs both.
-    """  # noqa: D301 - click wants the escape itself
+    The devices use frankly-sdk, and the data come with statsmodels. Run the demo in a checkout of
+    Frankly, where `python3 run.py demo` installs both.
+    """  # noqa: D301 - click needs the unescaped \b
     environment = {**os.environ, "PYTHONPATH": str(_checkout())}
     command = [sys.executable, "-m", "examples.demo", *([survey] if survey else []), *context.args]
     raise click.exceptions.Exit(subprocess.run(command, env=environment, check=False).returncode)  # noqa: S603
 
 
 def _checkout() -> Path:
-    """Return the checkout that holds the current folder, else the one that holds this module."""
+    """Return the checkout that contains the current folder, else the one with this module."""
     for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
         if (folder / _DEMO).is_file():
             return folder

@@ -52,7 +52,7 @@ def doctor(counts: bool, as_json: bool) -> None:
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
-    """Yield one result per check; only that of the settings if they fail, which all others need."""
+    """Yield one result per check; if the settings cannot be loaded, yield only that result."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -164,7 +164,7 @@ def _libraries() -> CheckResult:
         return CheckResult(
             "libraries",
             "broken",
-            "pycddlib lacks its exact part; install libcdd-dev and rebuild it",
+            "pycddlib lacks exact arithmetic; install libcdd-dev and rebuild it",
         )
     version = ".".join(map(str, sys.version_info[:3]))
     return CheckResult(

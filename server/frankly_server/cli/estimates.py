@@ -92,8 +92,8 @@ def estimates(
 ) -> None:
     """Show estimates of a SURVEY, each with the ends of its interval.
 
-    For a link, or an id with --url, they come from that server and need an API key. For a name or an id alone, they
-    come from this machine's database.
+    For a link, or an id with --url, they come from that server and need an API key. For a name or
+    an id alone, they come from this machine's database.
     """
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
@@ -148,7 +148,7 @@ def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimat
     No API key is needed, because access to the database already exposes the reports.
     """
     with open_services() as services:
-        # A name on this machine is unique; anything else is taken as an id.
+        # Names are unique on this machine; any other text is treated as an id.
         ids = {line.name: line.survey_id for line in services.surveys.list()}
         body = services.analysis.estimates(ids.get(survey, survey), **fields)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
@@ -225,10 +225,11 @@ def _cells(row: Estimate) -> tuple[str, ...]:
 @click.argument("file", type=click.File("rb"))
 @json_option
 def replay(file: BinaryIO, as_json: bool) -> None:
-    """Recompute the estimates of a saved result FILE and compare the two byte for byte.
+    """Recompute the estimates of a saved result FILE and compare both results byte for byte.
 
-    It reads the batches that the result names from this machine's database, even if more were released since. FILE is
-    the output of `frankly estimates --result`, or the JSON of the server. Exit code 6 if there is any difference.
+    Only the batches that the result names are read from this machine's database, even if others
+    have been released since. FILE is the output of `frankly estimates --result`, or the server's
+    JSON. Exit code 6 if there is any difference.
     """
     saved = file.read(MAX_RESULT_BYTES + 1)
     result = parse_json(saved, max_bytes=MAX_RESULT_BYTES, max_depth=16, decimals=True)

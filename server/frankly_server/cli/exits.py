@@ -59,7 +59,7 @@ def detail_of(error: FranklyError) -> str:
 
 
 def write_error(error: FranklyError, *, as_json: bool) -> None:
-    """Write an error to stderr: one JSON object, or its title and detail on lines of their own."""
+    """Write an error to stderr: one JSON object, or its title and detail on separate lines."""
     if as_json:
         click.echo(json.dumps(problem_object(error)), err=True)
         return

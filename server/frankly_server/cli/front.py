@@ -20,7 +20,7 @@ from frankly_server.web import logs
 # Imported on use: importing the solver and the web framework takes a second, for which
 # `frankly --help` need not wait.
 VERBS = {
-    "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
+    "keys": ("frankly_server.cli.keys:keys", "Create signing keys and API keys."),
     "migrate": (
         "frankly_server.cli.migrate:migrate",
         "Create the tables, or bring them up to date.",
@@ -31,7 +31,7 @@ VERBS = {
         "frankly_server.cli.release:release",
         "Show the next release times, or release pending reports now.",
     ),
-    "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
+    "tokens": ("frankly_server.cli.tokens:tokens", "Create invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
@@ -96,7 +96,7 @@ _WAYS_OUT: Final = {
     errno.EPERM: _WRITABLE,
     errno.EIO: "the disk fails: see the system log",
 }
-"""Error number of the operating system -> way out for the operator."""
+"""Error number of the operating system -> remedy for the operator."""
 
 
 class Verbs(click.Group):
@@ -134,7 +134,7 @@ def cli() -> None:
       frankly survey apply survey.yaml
       frankly survey publish NAME
       frankly serve
-    """  # noqa: D301 - click wants the escape itself
+    """  # noqa: D301 - click needs the unescaped \b
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -185,7 +185,7 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
 
 def _refused_by_disk(error: Exception) -> FranklyError | None:
-    """Return the error for a file that the disk or its rights refuse; None for another cause."""
+    """Return an error if the disk or file permissions caused `error`; None for other causes."""
     if not isinstance(error, OSError) or error.errno not in _WAYS_OUT:
         return None
     detail = f"{error.strerror}: nothing is half written; {_WAYS_OUT[error.errno]}"
@@ -193,7 +193,7 @@ def _refused_by_disk(error: Exception) -> FranklyError | None:
 
 
 def _fault(error: Exception) -> FranklyError:
-    """Return an error with the kind and place of a fault, whose message might quote an input."""
+    """Return an error with the type and place of `error`; its message might quote an input."""
     place = logs.code_place(error.__traceback__)
     return FranklyError(
         f"internal error: {type(error).__name__} at {place}; please report it", code="internal"

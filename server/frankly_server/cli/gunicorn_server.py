@@ -39,13 +39,13 @@ _KEEP_ALIVE_S: Final = 75
 
 
 class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn logger that drops messages, because they hold client addresses and paths.
+    """gunicorn logger that drops messages, because they contain client addresses and paths.
 
-    A log line has the logger's name, the kind of error or the level, and the place in the code.
+    A log line has the logger's name, the type of the exception or the level, and the code location.
     """
 
     def setup(self, cfg: Any) -> None:
-        """Send gunicorn's error log through the allow-list, and write no access log."""
+        """Send gunicorn's errors to `logs.LibraryHandler`, and write no access log."""
         self.cfg = cfg
         self._access_log_enabled = False
         self.error_log.handlers[:] = [logs.LibraryHandler()]
@@ -57,7 +57,7 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """Socket with one deadline for a whole request, which a slow client does not extend."""
+    """Socket with one deadline for a whole request, which a slow client cannot extend."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
@@ -153,7 +153,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             return
         self.nr_conns += 1
         conn = TConn(self.cfg, client, address, listener.getsockname())
-        # A silent connection holds no thread, and is closed after this time.
+        # A silent connection occupies no thread, and is closed after this time.
         conn.timeout = time.monotonic() + self.cfg.keepalive
         self.pending_conns.append(conn)
         arrived = partial(self.on_pending_socket_readable, conn)
@@ -181,7 +181,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, _addr: Any, exc: BaseException) -> None:
-        """Send an error for a request that did not reach the application, or a fault of gunicorn."""
+        """Send an error response if a request did not reach the application or gunicorn failed."""
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan|verify --json` (spec 1.9): a JSON object on stdin, one on stdout."""
+"""`frankly design|measure|estimate|plan|verify` (spec 1.9): JSON on stdin; a result on stdout."""
 
 import sys
 import time
@@ -28,10 +28,10 @@ def _read_object() -> dict[str, Any]:
     data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
     if not data.strip():
         raise InvalidInput(Problem.JSON_INVALID, "write one JSON object to standard input")
-    # Decimals, because the float 0.1 is not exactly the level that was asked for.
+    # Decimals, because the float 0.1 is not exactly the requested level.
     value = parse_json(data, max_bytes=MAX_INPUT_BYTES, decimals=True)
     if not isinstance(value, dict):
-        raise InvalidInput(Problem.JSON_INVALID, "standard input must hold one JSON object")
+        raise InvalidInput(Problem.JSON_INVALID, "standard input must contain one JSON object")
     return value
 
 
@@ -97,7 +97,7 @@ def estimate(as_json: bool) -> None:
 @click.command()
 @json_option
 def plan(as_json: bool) -> None:
-    """Plan a survey: reads two of level, reports and margin on standard input, gives the third."""
+    """Plan a survey: reads two of level, reports and margin on standard input, writes the third."""
     _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
 
 

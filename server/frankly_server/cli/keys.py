@@ -15,7 +15,7 @@ from frankly_server.settings import Settings
 
 @click.group()
 def keys() -> None:
-    """Make, rotate and revoke signing keys; make API keys."""
+    """Create, rotate and revoke signing keys; create API keys."""
 
 
 keys_rotate.add_to(keys)
@@ -26,7 +26,7 @@ keys_rotate.add_to(keys)
 @click.option(
     "--force",
     is_flag=True,
-    help="Set existing keys aside: apps that know them refuse the new ones.",
+    help="Set existing keys aside; apps that trust them will refuse the new ones.",
 )
 @click.option(
     "--roots", type=click.IntRange(1, 32), default=1, help="How many root keys to make [1]."
@@ -52,9 +52,9 @@ keys_rotate.add_to(keys)
 @keys_rotate.passphrase_option
 @json_option
 def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **plan: int) -> None:
-    """Make the root keys, the publisher's keys, the log's key and the keys document.
+    """Create the root keys, the publisher's keys, the log's key and the keys document.
 
-    Files are readable by their owner only. Root keys are needed again only to rotate keys: keep them offline.
+    Files are readable by their owner only. Keep root keys offline: only rotations need them again.
     """
     settings = Settings.load()
     folder = settings.keys_folder
@@ -62,7 +62,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     question = f"Make new signing keys in {folder}?"
     if force:
         question = (
-            f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
+            f"Set aside the keys in {folder}? Every app that trusts them will refuse the new ones."
         )
     # Asked after the passphrase is read: with an unreadable file there is nothing to confirm.
     keys_rotate.ask(yes, question)
@@ -99,7 +99,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
 @click.option("--label", required=True, help="Your note on who holds it.")
 @json_option
 def api(role: str, label: str, as_json: bool) -> None:
-    """Make an API key; it is shown once, and only its hash is stored."""
+    """Create an API key; it is shown once, and only its hash is stored."""
     with open_services() as services:
         token = services.access.create(role, label)
     if as_json:

@@ -126,10 +126,11 @@ def rotate(
 ) -> None:
     """Make the next version of the keys document; without options, the same keys get a new expiry.
 
-    It is in force once enough old and new root keys have signed; until then it waits in keys.next.json for `sign`.
+    It is in force once enough old and new root keys have signed; until then it waits in
+    keys.next.json for `sign`.
     """
     keyring = _keyring()
-    # Expired keys too: this command renews them.
+    # Expired keys are accepted, because this command renews them.
     now = keyring.trusted_or_expired()
     # Replacing a key means dropping it and adding one; thresholds stay unless new ones are given.
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
@@ -169,8 +170,8 @@ def revoke(
 ) -> None:
     """Drop keys, such as stolen ones, from the next version; a role with too few gets new ones.
 
-    Devices refuse signatures by a revoked key after their next fetch of the keys. KEY_ID is the beginning of a key's
-    id.
+    Devices refuse signatures by a revoked key after their next fetch of the keys. KEY_ID is the
+    beginning of a key's id.
     """
     keyring = _keyring()
     keys_in_force = [
@@ -200,10 +201,11 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def resign(yes: bool, as_json: bool) -> None:
-    """Sign published documents that lack signatures by publisher keys in force; nothing else changes.
+    """Sign published documents that lack signatures by publisher keys in force.
 
-    Run it after publisher keys were replaced: devices refuse documents that only older keys have signed. If a key was
-    stolen, check the list first: documents that a thief put into this database would be signed as well.
+    Run this after publisher keys were replaced: devices refuse documents that only older keys have
+    signed. If a key was stolen, check the list first: documents that a thief put into this database
+    would be signed as well.
     """
     with open_services() as services:
         waiting = services.surveys.signed_by_others()
@@ -293,9 +295,9 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
         return
     if proposal.in_force:
         message = (
-            f"Version {document.version} is in force until {format_time(document.expires)}. Clients follow "
-            "at their next fetch of a survey, and refuse documents that only keys outside this version have signed. "
-            "Run `frankly keys resign` if publisher keys were replaced."
+            f"Version {document.version} is in force until {format_time(document.expires)}. "
+            "Clients adopt it at their next fetch of a survey, and refuse documents that only keys "
+            "outside it have signed. Run `frankly keys resign` if publisher keys were replaced."
         )
     else:
         message = (

@@ -16,9 +16,10 @@ from frankly_server.times import next_release
 def release(name: str | None, now: bool, as_json: bool) -> None:
     """Show the next release times; with --now, release the pending reports of the survey called NAME (default: all).
 
-    A running server releases reports by itself at the published times: 00:00 UTC, and every full hour for surveys whose
-    documents say `hour`. With --now, an observer who knows the time of the release and compares the estimates before
-    and after learns about the reports between the two: at least one full batch, some of which may be the observer's.
+    A running server releases reports by itself at the published times: 00:00 UTC, and every full
+    hour for surveys whose documents say `hour`. With --now, an observer who knows the time of the
+    release can compare the estimates before and after it, and so learns about the reports released
+    then: at least one full batch, but some of its reports may be the observer's own.
     """
     with open_services() as services:
         survey = None

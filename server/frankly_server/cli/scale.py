@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly scale`: export reports as Parquet segments, and count and estimate from these."""
+"""`frankly scale`: export reports as Parquet segments, and compute counts and estimates there."""
 
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ def scale() -> None:
 def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     """Export the reports of the survey called NAME to FOLDER, or update the export that is there.
 
-    An interrupted export is resumed by the next one. Servers may keep running. `frankly survey erase` does not delete
-    exports: remove their folders too.
+    An interrupted export is resumed by the next one. Servers may keep running. `frankly survey
+    erase` does not delete exports: remove their folders too.
     """
     with open_database() as database:
         manifest = export(database, _survey(database, name), folder, rows=rows)
@@ -55,10 +55,10 @@ def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def partition(name: str, as_json: bool) -> None:
-    """Give the survey called NAME a table of its own for its reports (PostgreSQL).
+    """Move the reports of the survey called NAME to a separate table (PostgreSQL).
 
-    Erasing the survey then drops the table instead of deleting row by row. Reports that arrive meanwhile wait, or get
-    503 and are sent again: run this before the survey grows large, or while it is paused.
+    Erasing the survey then drops the table instead of deleting row by row. Reports that arrive
+    during the move wait or get 503: run this while the survey is small or paused.
     """
     with open_database() as database:
         survey = _survey(database, name)
@@ -67,7 +67,7 @@ def partition(name: str, as_json: bool) -> None:
     if as_json:
         write_json({"survey": survey, "made": created})
     else:
-        outcome = "has a table of its own now" if created else "had a table of its own already"
+        outcome = "now has its own table" if created else "already had its own table"
         remarks().print(f"Survey {name} {outcome}.", markup=False)
 
 
@@ -103,10 +103,10 @@ def count_command(
     against_database: bool,
     as_json: bool,
 ) -> None:
-    """Count the reports in exports of one survey, a report that is in several of them once.
+    """Count the reports in exports of one survey; a report in several exports counts once.
 
-    --json writes all counts of each document: those of single blocks as [block, stratum, symbol, n], those of pairs as
-    [block, other block, stratum, symbol, other symbol, n].
+    --json writes all counts of each document: those of single blocks as [block, stratum, symbol,
+    n], those of pairs as [block, other block, stratum, symbol, other symbol, n].
     """
     if crosstab and not estimated:
         raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
@@ -150,7 +150,7 @@ def _json(counted: ExportCounts) -> dict[str, Any]:
         }
         for document in counted.documents
     ]
-    # Overlapping exports hold some reports twice; their ids identify them.
+    # Overlapping exports contain some reports twice; their ids identify them.
     duplicates = counted.rows - counted.reports
     return {
         "survey": counted.survey,

@@ -35,11 +35,11 @@ def search_shown() -> Iterator[Progress | None]:
     if not console.is_terminal:
         yield None
         return
-    with console.status("designing … (Ctrl-C takes the best so far)") as status:
+    with console.status("designing … (Ctrl-C stops with the best so far)") as status:
 
         def show(stage: str, value: float, bound: float) -> None:
             reached = "nothing complete yet" if math.isnan(value) else f"reached {value:.6g}"
             proven = "" if math.isnan(bound) else f", bound {bound:.6g}"
-            status.update(f"{stage}: {reached}{proven}  (Ctrl-C takes the best so far)")
+            status.update(f"{stage}: {reached}{proven}  (Ctrl-C stops with the best so far)")
 
         yield show

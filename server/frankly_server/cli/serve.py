@@ -24,8 +24,8 @@ from frankly_server.web import logs
 def serve(host: str | None, port: int | None, production: bool, as_json: bool) -> None:
     """Serve documents, reports and estimates.
 
-    It refuses to start with keys, a schema or durability settings that could break a promise. On SIGTERM it answers
-    the requests in flight, for up to 10 seconds, and exits with code 0.
+    The server refuses to start with keys, a schema or durability settings that could break a
+    promise. On SIGTERM it answers requests in flight for up to 10 seconds and exits with code 0.
     """
     settings = Settings.load()
     listen_on = settings.host if host is None else host

@@ -25,8 +25,8 @@ from frankly_server.whole_report import cost_words, level_table, report_json
 MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
 _ENDLESS = (
-    "∞, or more than 16, as a ceiling: some reports rule some answers out. The promise about the secret holds under "
-    "the published prior; it does not bind an observer who knows more than that prior."
+    "A ceiling of ∞, or above 16, means that some reports rule some answers out. The promise about "
+    "the secret holds under the published prior, but not against an observer who knows more."
 )
 _NOT_ESTIMABLE = "In {}, no number of reports distinguishes: {}. What can be estimated: {}."
 _UNCHANGED = "Answers are sent unchanged in: {}. They reveal no more about the secret than the promise allows."
@@ -95,8 +95,8 @@ def publish(name: str, as_json: bool) -> None:
     _show(published)
     pending = expected_pending([len(question.choices) for question in draft.strata], draft.step)
     remarks().print(
-        f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same "
-        f"public answers at a time: about {pending} are expected to wait at any time.",
+        f"Reports are released every {draft.release_every} (UTC), in batches of at least "
+        f"{draft.step} with the same public answers; about {pending} are expected to be waiting.",
         markup=False,
     )
 
@@ -204,14 +204,14 @@ def list_surveys(as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def erase(name: str, yes: bool, as_json: bool) -> None:
-    """Delete every report of the survey called NAME and all counts of them. There is no way back.
+    """Delete every report of the survey called NAME and all their counts. This cannot be undone.
 
-    Its draft and its signed documents stay, so that respondents can still check the promises. Later reports are
-    accepted as long as the survey is open. Earlier backups and exports still hold the reports.
+    Its draft and its signed documents stay, so that respondents can still check the promises. An
+    open survey accepts later reports. Earlier backups and exports still contain the reports.
     """
     if not yes:
         # Asked on standard error, because a program may read standard output.
-        click.confirm(f"Delete every report of {name}? There is no way back", abort=True, err=True)
+        click.confirm(f"Delete every report of {name}? This cannot be undone", abort=True, err=True)
     with open_services() as services:
         erased = services.surveys.erase(name)
     if as_json:

@@ -23,8 +23,8 @@ option = click.option(
     "--counts",
     multiple=True,
     metavar="BLOCK=FILE",
-    help="Take this block's prior from a CSV file: answers in the first line, then one secret and its counts per line; "
-    "for counts by stratum, add a column in front for each public question.",
+    help="Read this block's prior from a CSV file: answers in the first line, then one secret and "
+    "its counts per line; for counts by stratum, first a column for each public question.",
 )
 
 
@@ -60,7 +60,7 @@ def _table(option_value: str, public: Sequence[PublicQuestion]) -> tuple[str, Co
     block, equals, path = option_value.partition("=")
     if not (block and equals and path):
         raise InvalidInput(
-            Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts"
+            Problem.USAGE, "write a block's id, an equals sign and a CSV file's path", "counts"
         )
     try:
         with Path(path).open("rb") as file:
@@ -97,7 +97,7 @@ def _check(block: BlockDefinition | None, table: CountTable) -> None:
     if block is None or block.prior is None:
         raise InvalidInput(
             Problem.DEFINITION_INVALID,
-            "counts are for a block of this survey that has a prior",
+            "name a block of this survey that has a prior",
             "counts",
         )
     if table.answers != block.joint_answers:

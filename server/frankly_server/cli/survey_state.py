@@ -13,8 +13,8 @@ from frankly_server.surveys.survey_state import MOVES
 _HELP: Final[Mapping[str, str]] = {
     "pause": "Refuse reports of the survey called NAME for now: devices send theirs again later.",
     "resume": "Accept reports of the paused survey called NAME again.",
-    "close": "Accept no more reports of the survey called NAME. There is no way back: publish a new survey instead.",
-    "archive": "Archive the closed survey called NAME, or a draft that will not be published. There is no way back.",
+    "close": "Close the survey called NAME for good; to go on, publish a new survey.",
+    "archive": "Archive the closed survey called NAME, or an unpublished draft, for good.",
 }
 _FINAL: Final = ("close",)
 

@@ -14,10 +14,11 @@ from frankly_server.cli.services import open_services
 )
 @json_option
 def tokens(name: str, count: int, as_json: bool) -> None:
-    """Make invite tokens for the survey called NAME, one per line; each is valid for one report.
+    """Create invite tokens for the survey called NAME, one per line; each is valid for one report.
 
-    Only their hashes are stored. A list of who got which token, together with the arriving requests, links people to
-    their noisy reports: hand tokens out unseen, or let an outside issuer sign them blindly (docs/protocol.md §10).
+    Only their hashes are stored. A list of who got which token, together with the arriving
+    requests, links people to their noisy reports: hand tokens out unseen, or let an outside issuer
+    sign them blindly (docs/protocol.md §10).
     """
     with open_services() as services:
         new_tokens = services.invites.make(name, count)

@@ -68,7 +68,7 @@ class Server:
             connection_limit=1000,
         )
         self._server.channel_class = TimelyChannel
-        # A queue for probes alone, because the other may be full of waiting requests.
+        # A separate queue for probes, because the main one may be full of waiting requests.
         self._probes = ThreadedTaskDispatcher()
         self._probes.set_thread_count(1)
         self._requests = self._server.task_dispatcher

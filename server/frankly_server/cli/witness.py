@@ -53,10 +53,10 @@ def witness(
     every: int | None,
     as_json: bool,
 ) -> None:
-    """Visit servers at URL, check that each log only grew since the last visit, and co-sign its head.
+    """Visit servers at URL, check that their logs have only grown, and co-sign the heads.
 
-    The last head of each log is stored under FRANKLY_HOME/witness. A log that shrank or forked is refused; both heads
-    of a fork are stored there as evidence.
+    The last head of each log is stored under FRANKLY_HOME/witness. A log that shrank or forked
+    since the last visit is refused; both heads of a fork are stored there as evidence.
     """
     folder = Settings.load().home / "witness"
     if not is_name(name):

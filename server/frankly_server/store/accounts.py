@@ -78,7 +78,7 @@ class AccountsTable:
         if not is_id(account_id):
             return None
         query = select(accounts).where(accounts.c.id == account_id)
-        # SQLite has no row locks: there, a transaction that writes is alone.
+        # SQLite has no row locks, but only one transaction at a time that writes.
         query = query.with_for_update() if for_change else query
         row = self._connection.execute(query).mappings().first()
         return None if row is None else AccountRow(**row)

@@ -104,7 +104,7 @@ def restore(database: Database, source: BinaryIO, check: Check | None = None) ->
     """Fill an empty database from a backup in one transaction, and compare its tables afterwards.
 
     check : raises unless the signature fits the manifest.
-    Raises BackupBroken if the database holds rows already, or if the backup is incomplete or
+    Raises BackupBroken if the database already has rows, or if the backup is incomplete or
     damaged; StoreUnavailable, UnsafeStore, and what `check` raises.
     """
     database.check()

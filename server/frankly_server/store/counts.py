@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of symbols and of pairs of symbols in released batches: the only input of most estimates.
 
-`statistics.Layout` decides which counts a report adds to. Counts by day are kept for each block
+`statistics.Layout` decides which counts a report adds to. Counts by day are stored for each block
 separately, by the UTC day of the release; pairs of blocks are not counted by day, because trends do
 not need them. All counts can be rebuilt from the reports.
 """
@@ -146,8 +146,8 @@ class CountKey(NamedTuple):
     """Key of a count of one block.
 
     block : its position, from 0. stratum : as in ReportRow.strata. symbol : the symbol of a table,
-    or that of a product or a small set as one number. NO_NUMBER stands for all symbols of a block
-    whose symbols have no numbers, such as a larger set.
+    or the symbol of a product or a small set encoded as one number. NO_NUMBER stands for all
+    symbols of a block whose symbols have no numbers, such as a larger set.
     """
 
     document: str
@@ -174,8 +174,8 @@ class PairKey(NamedTuple):
 class DayKey(NamedTuple):
     """Key of a count of the reports released on one day, ``YYYY-MM-DD`` in UTC.
 
-    symbol : as in CountKey, if other_symbol is NO_NUMBER. For a larger set, the two are also each
-    pair of positions, as in PairKey.
+    symbol : as in CountKey, if other_symbol is NO_NUMBER. Otherwise both are positions in a larger
+    set, as in PairKey.
     """
 
     document: str

@@ -43,7 +43,7 @@ from frankly_server.store.whole import ReleasedReports
 
 _TURN_S: Final = 5.0
 _TRY_S: Final = 5.0
-"""Seconds between two tries to write, while a full or read-only disk refuses it."""
+"""Seconds between two attempts to write while the disk is full or read-only."""
 _log: Final = structlog.get_logger("frankly.store")
 
 
@@ -101,7 +101,7 @@ class Transaction:
 
     @cached_property
     def partitions(self) -> Partitions:
-        """Partitions of the reports table: surveys whose reports have a table of their own."""
+        """Partitions of the reports table on PostgreSQL, for surveys that have their own."""
         return Partitions(self._connection)
 
     @cached_property
@@ -161,7 +161,7 @@ class Transaction:
 
     @cached_property
     def organisations(self) -> OrganisationsTable:
-        """Rules of organisations."""
+        """Sign-in rules of organisations."""
         return OrganisationsTable(self._connection)
 
     @cached_property
@@ -217,8 +217,8 @@ class Database:
     def administering(self, name: str) -> Iterator[Transaction]:
         """Run a writing transaction of an admin's action; these run one after the other.
 
-        No other transaction of this kind changes what it has read before it commits: SQLite has one
-        writer anyway, and on PostgreSQL it holds an advisory lock, for which reports do not wait.
+        Until it commits, no other transaction of this kind changes the rows that it has read:
+        SQLite has one writer; PostgreSQL has an advisory lock, for which reports need not wait.
         Raises StoreUnavailable.
         """
         with self.transaction(name) as tx:
@@ -228,7 +228,7 @@ class Database:
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports as `ReportsTable.add` does, in autocommit mode; return the new ids.
 
-        Reports without tokens need no transaction, and so a single round trip to PostgreSQL. BEGIN,
+        Reports without tokens need no transaction, so one round trip to PostgreSQL suffices. BEGIN,
         INSERT and COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
@@ -275,7 +275,7 @@ class Database:
 
     @property
     def write_fault(self) -> str:
-        """Why the last write failed, for the operator, if the disk is full or read-only; else ""."""
+        """Operator's hint if the last write found the disk full or read-only; else ""."""
         return self._write_fault
 
     def check_writable(self) -> None:
@@ -285,8 +285,8 @@ class Database:
         self._write_fault = ""
 
     def _try_again(self) -> None:
-        # A server that is not ready is sent no reports, so perhaps nothing else would write. At
-        # intervals, because anyone may request /health/ready.
+        # A server that is not ready receives no reports, so perhaps nothing else would write. The
+        # interval limits the attempts, because anyone may request /health/ready.
         if (now := time.monotonic()) < self._next_try:
             raise StoreUnavailable("write")
         self._next_try = now + _TRY_S
@@ -295,8 +295,7 @@ class Database:
         except StoreUnavailable as error:
             if error.is_not_writable:
                 raise
-            # For example, the database user may create no temporary tables. The next report shows
-            # whether writing works.
+            # For example, the user may not create temporary tables. The next report tries again.
             self._write_fault = ""
 
     def forget_deleted(self) -> None:
@@ -327,8 +326,7 @@ class Database:
             try:
                 yield pooled.driver_connection
             except BaseException:
-                # The connection may be broken or keep a setting made by this use, which SQLAlchemy
-                # would not reset.
+                # The connection may be broken, or have a setting that SQLAlchemy would not reset.
                 pooled.invalidate()
                 raise
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daily counts of refused reports by survey, UTC day and reason; nothing else of them is stored."""
+"""Daily counts of refused reports by survey, UTC day and reason, and nothing else about them."""
 
 from collections.abc import Mapping
 

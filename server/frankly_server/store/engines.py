@@ -70,7 +70,7 @@ def make_engine(database_url: str) -> Engine:
 
 
 def reading(connection: Connection) -> Connection:
-    """Return the connection, set so that its next transactions read one snapshot each."""
+    """Return the connection, configured so that each transaction reads one snapshot."""
     return connection.execution_options(**{_MODE: "read"})
 
 
@@ -97,15 +97,15 @@ def check_durability(connection: Connection) -> None:
 
 
 def try_to_write(connection: Connection) -> None:
-    """Write at least one page of the disk, and change nothing; the caller commits.
+    """Write at least one page to the disk without changing any data; the caller commits.
 
-    A full disk refuses new pages only, and a database that is read-only refuses all.
+    A full disk refuses only new pages; a read-only database refuses every write.
     """
     if connection.dialect.name == "sqlite":
         version = int(_scalar(connection, "PRAGMA user_version"))
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         return
-    # Its first page is new, and no other session sees it.
+    # The table needs a new page, and no other session sees it.
     connection.exec_driver_sql("CREATE TEMPORARY TABLE writable ON COMMIT DROP AS SELECT 1")
 
 
@@ -130,7 +130,7 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # SQLite would create the file readable for all users, and its write-ahead log with the same
+        # SQLite would create the file readable by all users, and its write-ahead log with the same
         # mode. O_EXCL, because an existing file must not be opened here: closing it would drop all
         # POSIX locks of this process on it. Another process that closes the database would then
         # find no other user and delete the write-ahead log while this process uses it.
@@ -154,8 +154,7 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    # insert=True: before SQLAlchemy's own listener, which fails on another encoding with an obscure
-    # error.
+    # insert=True: SQLAlchemy's own listener fails on other encodings with an obscure error.
     @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
@@ -171,13 +170,13 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "invalidate")
     def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
-        # A restart of PostgreSQL ends all connections, so after a failure every connection last
-        # used before it is pinged.
+        # A restart of PostgreSQL ends all connections, so each connection last used before this
+        # failure is pinged when it is next taken from the pool.
         nonlocal last_failure
         last_failure = time.monotonic()
 
-    # A connection that was opened while the database was set to read-only stays so. All are opened
-    # anew, so that the server goes on by itself once that is over.
+    # A connection that was opened while the database was read-only stays read-only. All are
+    # reopened, so that the server recovers by itself.
     @event.listens_for(engine, "handle_error")
     def _leave_read_only(context: ExceptionContext) -> None:
         if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:

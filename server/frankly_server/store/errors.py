@@ -55,8 +55,8 @@ class StoreUnavailable(FranklyError):
             code=Problem.UNAVAILABLE.code,
         )
         self.transaction = transaction
-        # By its code alone: an error with an SQLSTATE comes from an open session, so its message
-        # may quote a row.
+        # The message is read only if there is no SQLSTATE: an error with one comes from an open
+        # session, so its message may quote a row.
         state = getattr(cause, "sqlstate", None) or ""
         message = "" if state else str(cause)
         by_message = next((hint for pattern, hint in _HINTS.items() if pattern in message), "")

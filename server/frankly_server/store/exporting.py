@@ -37,7 +37,7 @@ class Exporting:
         Ids are random, so this order does not reveal the order of arrival. Close the generator if
         you stop early: it holds a database cursor.
         """
-        # type_coerce: exports hold the id's bytes, so the column's conversion to hex is skipped.
+        # type_coerce: exports contain the id's bytes, so the column's conversion to hex is skipped.
         columns = select(
             type_coerce(reports.c.id, LargeBinary),
             reports.c.symbols,

@@ -94,7 +94,7 @@ class JobsTable:
         self._connection.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
 
     def ask_to_stop(self, job_id: str, now: str) -> bool:
-        """Set a running job to ``cancelling``; return False if it is not in this state."""
+        """Set a running job to ``cancelling``; return False if it is not running."""
         # Compare and set in one statement: the job may end between a read and a write.
         running = (jobs.c.id == job_id) & (jobs.c.state == "running")
         cancellation = update(jobs).where(running).values(state="cancelling", updated=now)

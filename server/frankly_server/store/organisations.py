@@ -25,7 +25,7 @@ class OrganisationsTable:
         return bool(self._connection.scalar(query))
 
     def set_second_factor(self, name: str, needed: bool) -> None:
-        """Set whether members need a second factor; the caller has locked the owners."""
+        """Set whether members need a second factor; call this in an administering transaction."""
         self._connection.execute(delete(organisations).where(organisations.c.name == name))
         values = {"name": name, "second_factor": needed}
         self._connection.execute(insert(organisations).values(values))

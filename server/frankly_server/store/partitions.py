@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partitions of the reports table on PostgreSQL; dropping one erases its survey's reports at once.
 
-`reports` is partitioned by survey, and its partitions are in a schema of their own. Reports of a
+`reports` is partitioned by survey, and its partitions are in a separate schema. Reports of a
 survey without its own partition are in the default partition. On SQLite there is a single table.
 """
 
@@ -32,14 +32,14 @@ class Partitions:
         return self._connection.dialect.name == "postgresql"
 
     def surveys(self) -> set[str]:
-        """Return the ids of the surveys that have a partition of their own; none on SQLite."""
+        """Return the ids of the surveys that have their own partition; none on SQLite."""
         if not self.supported:
             return set()
         names = self._connection.scalars(_NAMES, {"schema": SCHEMA})
         return {name.removeprefix("survey_") for name in names}
 
     def make(self, survey: str) -> bool:
-        """Make a partition for a survey (its id) and move its reports; return False if it has one.
+        """Create a survey's partition and move its reports there; return False if it exists.
 
         New reports of all surveys wait meanwhile, so call this while the survey is small.
         Raises InvalidInput(unsupported) on SQLite.
@@ -68,7 +68,7 @@ class Partitions:
 
         Call this before erasing a survey. Reports of other surveys wait as well; after five seconds
         (lock_timeout) they are refused with 503, to be sent again. If the survey has its own
-        partition, no reports wait yet, because `empty` takes the lock. On SQLite there is one
+        partition, reports need not wait yet: `empty` takes the lock later. On SQLite there is one
         writer at a time anyway.
         """
         if not self.supported:
@@ -82,8 +82,8 @@ class Partitions:
     def empty(self, survey: str) -> int | None:
         """Drop a survey's partition; return the number of its reports, None if it has no partition.
 
-        The time to drop it does not depend on the number of reports. Counting them takes longer the
-        more there are, but blocks nothing; reports that arrive meanwhile are deleted too and not
+        The time to drop it does not depend on the number of reports. The time to count them does,
+        but counting blocks nothing; reports that arrive during the count are deleted too and not
         counted. Reports that arrive later are stored in the default partition.
         """
         if survey not in self.surveys():

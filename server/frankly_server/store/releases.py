@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: pending reports become batches, and only then are they counted (ADR 0020).
+"""Releases: pending reports become batches; only reports in batches are counted (ADR 0020).
 
-A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least
-`step` of them. It never changes, and no later report joins it. Estimates and exports are computed
-from complete batches only; for pending reports the server shows only a band.
+A batch consists of all pending reports of one cell (document × stratum) at the time of a release,
+at least `step` of them. It never changes, and no later report joins it. Estimates and exports are
+computed from complete batches only; for pending reports the server shows only a band.
 """
 
 from typing import Any, Final
@@ -60,18 +60,18 @@ class Releases:
         is_over: bool,
         unless_in: tuple[str, str] | None = None,
     ) -> int:
-        """Release the pending reports of a document; return how many were released.
+        """Release the pending reports of a document; return the number released.
 
-        Returns 0 if another process is releasing this document. unless_in : also 0 if the newest
-        release is from this time to that. is_over : no report can arrive any
-        more. The remaining reports are then released without their stratum, or deleted uncounted if
-        there are fewer than `step` of them in all cells together. released : the time, UTC, RFC
-        3339.
+        Returns 0 if another process is releasing this document. unless_in : (start, end); nothing
+        is released if the newest release was between these times, ends included. is_over : no
+        report can arrive any more. The remaining reports are then released without their stratum,
+        or deleted uncounted if there are fewer than `step` of them in all cells together.
+        released : time of the release, UTC, RFC 3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
             return 0
-        # After the lock: another process may have released it a moment ago.
+        # Read after the lock is taken: another process may just have released the document.
         newest = batches.newest_time(digest) if unless_in else None
         if unless_in and newest is not None and unless_in[0] <= newest <= unless_in[1]:
             return 0

@@ -19,7 +19,7 @@ from frankly_server.store.upsert import add_new, driver_of
 
 # No foreign keys: on PostgreSQL every insert of a report would lock the one `documents` row that all
 # reports of a survey share. The reference holds without it, because intake reads that row before it
-# inserts, and documents are never deleted. Batches, counts and tokens have none for this reason.
+# inserts, and documents are never deleted. The same holds for batches, counts and tokens.
 reports = Table(
     "reports",
     metadata,
@@ -120,7 +120,7 @@ def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> 
 
 def symbols_text(symbols: Sequence[SymbolJson]) -> str:
     """Return symbols as they are stored: canonical JSON without the outer brackets."""
-    # Symbols hold integers and hex digits only, so no text needs escaping.
+    # Symbols contain only integers and hex digits, so no text needs escaping.
     return ",".join(
         str(y) if type(y) is int else f'"{y}"' if isinstance(y, str) else f"[{symbols_text(y)}]"  # type: ignore[arg-type]
         for y in symbols

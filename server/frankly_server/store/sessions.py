@@ -29,7 +29,7 @@ class SessionsTable:
 
     def account(self, token_hash: str, now: str) -> str | None:
         """Return the account id of a session, or None if the session is unknown or has expired."""
-        # Texts can be compared, because RFC 3339 in UTC with whole seconds sorts as the times do.
+        # Text comparison works, because RFC 3339 times in UTC with whole seconds sort by time.
         valid = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
         return self._connection.execute(select(sessions.c.account).where(valid)).scalar()
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics), as its document determines.
+"""Counts that a report adds to (sufficient statistics), as determined by its document.
 
 Counts of two groups of reports merge by addition. A report is counted by:
 
 - one number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
   small set (unary, subset);
-- for a larger set, every pair of positions that it holds, including a position with itself;
-- for two blocks that are tables or products, their pair of symbols, for cross-tabs;
-- an agreement block as a block without numbers, followed by each of its parts as a table of its own,
-  which counts the reports that show the part. "Block" means these in this module.
+- for a larger set, every pair of positions that it contains, including a position with itself;
+- for two blocks that are tables or products, their pair of symbols, for cross-tabs.
 
-A report adds to one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most
-MOST_PAIRS for pairs of blocks. Beyond these limits, sets and products have one count for all their
-symbols, and pairs have none; estimates of them read the reports instead.
+An agreement block counts as a block without numbers, followed by one table per part, which counts
+the reports that show the part. In this module, these tables are blocks too. A report adds to at
+most one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most MOST_PAIRS
+for pairs of blocks. Beyond these limits, sets and products have one count for all their symbols,
+and pairs have none; estimates of them read the reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ from frankly_server.forms import PartTable, are_shown_together, counted_blocks, 
 NO_NUMBER: Final = -1
 """Symbol of the one count of a block whose symbols have no numbers: all its symbols together."""
 
-# The stored counts follow from these limits: changing one needs a migration that counts again.
+# The stored counts follow from these limits: changing one needs a migration that recounts.
 MOST_MASKED: Final = 10
 """Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
 
@@ -66,8 +66,8 @@ class Layout:
 
     radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
     product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
-    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms : of the
-    counted blocks.
+    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms : those
+    of the counted blocks.
     """
 
     radices: tuple[tuple[int, ...], ...]
@@ -156,7 +156,7 @@ def is_masked(mechanism: AnyMechanism) -> bool:
 
 
 def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
-    """Return True if reports can show both; two parts of a form may never come together."""
+    """Return True if one report can show both; some parts of a form never occur together."""
     if not isinstance(first, PartTable) or not isinstance(second, PartTable):
         return True
     if first.form is not second.form or first.form is None:
@@ -165,7 +165,7 @@ def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
 
 
 def members(symbol: str) -> list[int]:
-    """Return the positions that a set in JSON form holds, in increasing order."""
+    """Return the positions that a set in JSON form contains, in increasing order."""
     mask, positions = int(symbol, 16), []
     while mask:
         lowest = mask & -mask  # the lowest set bit
@@ -187,7 +187,7 @@ def _radices(mechanism: AnyMechanism) -> tuple[int, ...]:
 def _pairs_held(mechanism: UnaryMechanism | SubsetMechanism) -> int:
     """Return the largest number of pairs of positions in one set.
 
-    All sets of a subset mechanism have one size.
+    All sets of a subset mechanism have the same size.
     """
     size = mechanism.size if isinstance(mechanism, SubsetMechanism) else mechanism.answers
     return size * (size + 1) // 2

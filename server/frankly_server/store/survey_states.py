@@ -43,7 +43,7 @@ survey_states = Table(
 )
 
 MAIN: Final = "main"
-"""The organisation that owns every survey and API key made without naming one."""
+"""The organisation that owns each survey and API key created without naming one."""
 
 
 @dataclass(frozen=True, slots=True)

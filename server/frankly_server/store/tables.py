@@ -17,7 +17,7 @@ Row = dict[str, Any]
 def all_tables() -> dict[str, Table]:
     """Return tables by name; a table comes after the tables that its foreign keys name.
 
-    A function, because a constant would hold only the tables declared before this module is
+    A function, because a constant would contain only the tables declared before this module is
     imported.
     """
     return {table.name: table for table in metadata.sorted_tables}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invite tokens, as hashes: unspent, then spent. The report that spent a token is not recorded.
+"""Hashes of invite tokens, spent and unspent. The report that spent a token is not recorded.
 
-On PostgreSQL the next release rewrites the rows of spent tokens (`releases`). Until then the place
-of a row in the table may reveal when its token was spent.
+On PostgreSQL the next release rewrites the rows of spent tokens (`releases`). Until then a row's
+position in the table may reveal when its token was spent.
 """
 
 from collections.abc import Iterable, Sequence

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 Row = Mapping[str, Any]
 _CHUNK: Final = 1000
-"""Rows of one statement on SQLite, which limits the number of parameters."""
+"""Rows per statement on SQLite, which limits the number of parameters."""
 
 
 @cache

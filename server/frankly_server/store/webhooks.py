@@ -128,8 +128,8 @@ class WebhookTables:
     def due(self, now: str, latest: str) -> Sequence[DeliveryRow]:
         """Return the waiting events that are due at `now`, the longest due first.
 
-        latest : when an event that waits from now on is due at the latest; one that is due later
-        was put off by a clock that was ahead, and is due now.
+        latest : the latest time to which an attempt made at `now` could postpone an event. A later
+        due time was set by a clock that was ahead, so such an event is due now.
         """
         is_due = (deliveries.c.due <= now) | (deliveries.c.due > latest)
         is_due &= deliveries.c.state == "waiting"
@@ -137,18 +137,18 @@ class WebhookTables:
         return [DeliveryRow(**row) for row in self._connection.execute(query).mappings()]
 
     def claim(self, row: DeliveryRow, due: str) -> bool:
-        """Count one more try and make the next one due at `due`.
+        """Count one more attempt and schedule the next one for `due`.
 
-        Returns False if another process claimed this try first.
+        Returns False if another process claimed this attempt first.
         """
-        # Compare and set, with `tries` as the version of the row: only one process makes each try.
+        # Compare and set, with `tries` as the row's version: one process makes each attempt.
         unchanged = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
         unchanged &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
         claim = update(deliveries).where(unchanged).values(tries=row.tries + 1, due=due)
         return self._connection.execute(claim).rowcount == 1
 
     def settle(self, row: DeliveryRow, state: str, detail: str) -> None:
-        """Record the result of a try; `detail` is cut to the 200 characters of its column."""
+        """Record the result of an attempt; `detail` is cut to its column's 200 characters."""
         same = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
         change = update(deliveries).where(same).values(state=state, detail=detail[:200])
         self._connection.execute(change)

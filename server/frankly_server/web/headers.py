@@ -2,7 +2,7 @@
 """Default headers, ETags, log lines and counters of all responses that Flask makes.
 
 Responses may not be cached unless their view says otherwise. Only responses to analysts, whom their
-API key identifies anyway, have an ETag: a browser returns it, so it could identify a respondent.
+API key identifies anyway, have an ETag: browsers send ETags back, which could identify respondents.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from frankly_server.web.logs import duration_bucket, method_name
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
 STARTED: Final = "frankly.started"
-"""WSGI key: start of the request (monotonic seconds), if the fast path has tried it before Flask."""
+"""WSGI key: start of a request (monotonic seconds) that the fast path received before Flask."""
 _REPORTS: Final = "public.report"
 ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",

@@ -21,7 +21,7 @@ _OK = json.dumps({"status": "ok"})
 
 
 class _Checks:
-    """Runs a check in a thread of its own, so that its caller waits for a limited time."""
+    """Runs a check in a separate thread, so that its caller waits for a limited time."""
 
     # One thread, so that checks that hang do not pile up.
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ def files() -> dict[str, bytes]:
 
 
 def integrity(content: bytes, algorithm: str = "sha384") -> str:
-    """Return a hash as an `integrity` attribute or, with sha256, as the source of a CSP holds it."""
+    """Return a hash in the form of an `integrity` attribute or, with sha256, of a CSP source."""
     return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode(
         "ascii"
     )
@@ -117,7 +117,7 @@ def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
 def blueprint(services: Services) -> APIBlueprint:
     """Return the routes of the hosted page and of the SDK's files."""
     routes = APIBlueprint("hosted", __name__)
-    # Read once at start, so that the hashes in the page always fit the files.
+    # Read once at start, so that the hashes in the page always match the files.
     served = files()
     content, policy = hosted_page(served)
 

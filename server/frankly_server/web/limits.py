@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rate limits by survey and by API key; not by address, which would have to be stored.
 
-Stored reports and requests of analysts count, because they are expensive. A report that is refused
-on its own costs little and does not count, so a flood of these takes nothing from respondents.
+Stored reports, batches and requests of analysts count, because they are expensive. A single report
+that is refused costs little and does not count, so a flood of such reports uses up no limit.
 """
 
 import time
@@ -36,7 +36,7 @@ class Limit:
     """One kind of limit, such as that of surveys: a bucket of 10 · `per_s` tokens for each name.
 
     shown : True if responses state the remaining tokens. Responses to reports do not, because an
-    observer could see in the remainder of a survey's limit when a report is stored.
+    observer of a survey's remaining tokens could see when a report is stored.
     """
 
     def __init__(self, kind: str, per_s: float, *, shown: bool, now: Now = time.monotonic) -> None:

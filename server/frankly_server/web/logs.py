@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logging by allow-list: a field that is not listed here is dropped.
 
-A line holds the route, status and duration, never a survey, report, address, user agent or body. Of
-a library's line only the logger, the kind of error and the place in the code remain, because its
+A line contains the route, status and duration, never a survey, report, address, user agent or body.
+Of a library's line only the logger, the exception's type and the code location remain, because its
 message may quote a request.
 """
 
@@ -50,7 +50,7 @@ def keep_allowed(
 def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Send all log lines of this process, libraries included, through the allow-list.
 
-    One JSON object per line, on `stream` (default: stderr), from `level` up. Entry points call it.
+    One JSON object per line, on `stream` (default: stderr), from `level` up. Call it at start-up.
     """
     structlog.configure(
         processors=[
@@ -75,7 +75,7 @@ class LibraryHandler(logging.Handler):
         self._log = structlog.get_logger("frankly.library")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record's logger, the kind of its exception or else its level, and the place."""
+        """Write the record's logger, its exception's type or else its level, and its location."""
         kind, trace = (record.exc_info[0], record.exc_info[2]) if record.exc_info else (None, None)
         self._log.warning(
             "library",

@@ -2,7 +2,7 @@
 """Prometheus metrics: counts, statuses and durations of requests by route, and use of resources.
 
 Labels are route templates, methods, statuses and fixed names, so their number is bounded and none
-names a survey, key or address. Counts are of one process: scrape every replica separately.
+names a survey, key or address. Counts cover one process: scrape every replica separately.
 """
 
 import hmac
@@ -123,10 +123,10 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
         reading.query(())
         if settings.metrics_token is None:
             raise InvalidInput(
-                Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them"
+                Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to enable them"
             )
-        # Bytes, because compare_digest accepts only ASCII text and the header may hold any text;
-        # compare_digest, because its time does not depend on the first wrong character.
+        # compare_digest, because its time does not depend on the first wrong character; bytes,
+        # because it accepts only ASCII text and the header may contain any text.
         sent_header = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
         expected_header = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
         if not hmac.compare_digest(sent_header, expected_header):
@@ -139,7 +139,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
 
 def _process() -> list[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    # Second field of statm: resident pages at present. getrusage has only the peak.
+    # Second field of statm: currently resident pages. getrusage has only the peak.
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
         *_one(

@@ -135,7 +135,7 @@ class Batch(Shape):
 
 
 class Refusal(Shape):
-    """A refused report, with the problem that it would have met if sent alone."""
+    """A refused report, with the problem that it would have caused if sent alone."""
 
     status: Literal["refused"]
     problem: dict[str, Any] = Field(description="A problem object, as in an error response.")
@@ -183,8 +183,8 @@ class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from 
 class QuestionEstimates(Shape):
     """One question or table; without rows while `n` is below `needed`.
 
-    n : the reports that the estimate uses; of a form, those in which the device drew the question.
-    received : all reports of the same versions and group.
+    n : number of reports that the estimate uses; in a form, those whose device drew the question.
+    received : number of all reports of the same versions and group.
     """
 
     id: str
@@ -226,7 +226,7 @@ class Inputs(Shape):
     code: str
     request: dict[str, Any]
     documents: list[dict[str, Any]] = Field(
-        description="Digests of the documents, and the newest release that was read of each."
+        description="Digests of the documents, and the newest release that was read from each."
     )
 
 
@@ -289,7 +289,7 @@ class RegretFigures(Shape):
 
 
 class PlanResult(Shape):
-    """A plan; its margin holds for any true shares, as closely as `method` does."""
+    """A plan; its margin holds for any true shares, with the accuracy of `method`."""
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: int = Field(description="Number of reports.")
@@ -305,10 +305,10 @@ class PlanResult(Shape):
     )
     frontier: list[PlannedLevel] | None = None
     shown: list[float] | None = Field(
-        None, description="Of a form: the share of reports that show each question."
+        None, description="For a form: the share of reports that show each question."
     )
     cross_tables: list[PlannedTable] | None = Field(
-        None, description="Of a form: the pairs that were asked for."
+        None, description="For a form: the requested pairs of questions."
     )
 
 

@@ -22,8 +22,8 @@ _FOR_OPERATOR_ONLY = frozenset(
     {Problem.KEY_FILE, Problem.UNSAFE_SETTING, Problem.FILE_EXISTS, Problem.USAGE}
 )
 _BY_STATUS: dict[int, tuple[Problem, str]] = {
-    400: (Problem.BAD_REQUEST, "the request could not be read; check that it was sent whole"),
-    404: (Problem.NOT_FOUND, "nothing answers at this address; /openapi.json lists what does"),
+    400: (Problem.BAD_REQUEST, "the request could not be read; check that it was sent completely"),
+    404: (Problem.NOT_FOUND, "there is no such address; /openapi.json lists all addresses"),
     405: (Problem.METHOD_NOT_ALLOWED, "use one of the methods in the Allow header"),
     408: (Problem.TIMED_OUT, "the request did not arrive in time; send it again"),
     413: (Problem.BODY_TOO_LARGE, "the body is larger than this address accepts"),
@@ -31,7 +31,7 @@ _BY_STATUS: dict[int, tuple[Problem, str]] = {
     429: (Problem.TOO_MANY, "slow down and try again after the time in Retry-After"),
     503: (Problem.UNAVAILABLE, "try again after the time in Retry-After"),
 }
-_FAULT: tuple[Problem, str] = (Problem.INTERNAL, "the fault is ours; try again later")
+_FAULT: tuple[Problem, str] = (Problem.INTERNAL, "an internal error occurred; try again later")
 
 
 def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
@@ -95,11 +95,11 @@ def from_frankly(error: FranklyError) -> Response:
 
 
 def from_unexpected(error: Exception) -> Response:
-    """Render an internal fault without details; the log line names its kind and place."""
+    """Render an unexpected error without details; the log line has its type and code location."""
     g.error_kind = type(error).__name__
     g.error_place = code_place(error.__traceback__ or sys.exc_info()[2])
     return problem_response(
-        Problem.INTERNAL, "the fault is ours; the same request may be sent again later"
+        Problem.INTERNAL, "an internal error occurred; the same request may be sent again later"
     )
 
 

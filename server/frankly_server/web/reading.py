@@ -42,7 +42,7 @@ def body(max_bytes: int) -> bytes:
     request.max_content_length = max_bytes + 1
     data = request.get_data(cache=False)
     if len(data) > max_bytes:
-        raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may hold at most {max_bytes} bytes")
+        raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may have at most {max_bytes} bytes")
     return data
 
 
@@ -61,7 +61,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
     ):
         raise InvalidInput(
             Problem.BAD_REQUEST,
-            f"the query may hold {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes",
+            f"a query has at most {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes",
         )
     found: dict[str, str] = {}
     for name, value in request.args.items(multi=True):
@@ -80,7 +80,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
 
 
 def survey_id(text: str) -> str:
-    """Return `text` if it is a well-formed survey id, without a look into the database.
+    """Return `text` if it is a well-formed survey id; does not query the database.
 
     Raises InvalidInput(survey_unknown).
     """

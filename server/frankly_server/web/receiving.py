@@ -76,7 +76,7 @@ class Receiving:
     def _accept(self, environ: "WSGIEnvironment", survey: str) -> Outcome | None:
         """Store the report and return the outcome; None if Flask must handle the request.
 
-        The body is then rewound, and an error is in `environ` under FAILED.
+        In that case the body is rewound, and an exception is stored in `environ` under FAILED.
         """
         environ[headers.STARTED] = started = time.monotonic()
         length = int(environ["CONTENT_LENGTH"])

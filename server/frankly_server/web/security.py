@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions, CSRF protection and headers of the admin pages. The API uses no cookies.
 
-The cookie holds a random token. Before sign-in it only ties a form to a browser; sign-in replaces
-it, which prevents session fixation. Each form carries an HMAC of the token under a key of the
+The cookie is a random token. Before sign-in it only ties a form to a browser; sign-in replaces it,
+which prevents session fixation. Each form contains an HMAC of the token under a key of the
 server. An attacker who plants a cookie in a browser cannot compute the HMAC.
 """
 

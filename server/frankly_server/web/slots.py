@@ -59,7 +59,7 @@ class Slots:
             return True
         if self._is_stalled:
             return False
-        # In a burst a slot becomes free within milliseconds, so it is no reason to refuse.
+        # In a burst a slot becomes free within milliseconds, so a burst is no reason to refuse.
         if self._free.acquire(timeout=_WAIT_S):
             return True
         # From now on requests are refused without waiting, so that the spare thread stays free.

@@ -45,7 +45,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN, Problem.FIELD_TYPE),
     )
     def proof(digest: str) -> Response:
-        """Return a document's inclusion proof in the largest head with enough recent signatures.
+        """Return a document's inclusion proof for the largest head with enough recent signatures.
 
         Without such a head, the proof is for the newest one.
         """
@@ -68,7 +68,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
     def cosignatures() -> Response:
         """Store witnesses' signatures: the body is a checkpoint of this log with their signature lines.
 
-        It needs no API key: only signatures of witnesses that the keys document names are stored.
+        No API key is needed: only signatures of witnesses that the keys document names are stored.
         """
         # Not JSON: the body is a C2SP note, whose exact bytes are signed.
         reading.query(())
@@ -106,7 +106,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("size", _WHOLE, "Number of leaf hashes.", required=True),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes, which check a head against an older one without naming it."""
+        """Return the first leaf hashes, to check older heads against without naming these heads."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 

@@ -37,9 +37,8 @@ class Claim:
 
     notion : one of NOTIONS.
     level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤
-        E·P(y), None if that side is not promised. metric-ldp: a factor of all its levels, (1, 1) as
-        designs state it. dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤
-        q.
+        E·P(y), None if that side is not promised. metric-ldp: a common factor of all its levels,
+        which designs set to (1, 1). dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤ q.
     joint : counts N[s][x], for secret-ldp, lip, alip, srlip and dpv.
     low_level : alip only: the level of P(y) ≤ E·P(y|s), None if that side is not promised.
     attributes : srlip only: the number of values of each attribute; answers are numbered row-major,
@@ -49,8 +48,8 @@ class Claim:
     diagonal : rldp only: True if a secret is also compared with itself, as in the paper's
         Definition 3.
     sensitive : dpv only: the row of the secret that must not be inferred.
-    levels : metric-ldp only: L[x][z] of Q(y|x) ≤ level·L[x][z]·Q(y|z), each a ratio of at least 1, or
-        None if nothing is promised of this pair; None on the diagonal.
+    levels : metric-ldp only: L[x][z] of Q(y|x) ≤ level·L[x][z]·Q(y|z), each a ratio of at least 1,
+        or None if nothing is promised for this pair; None on the diagonal.
     delta : dp only: δ = n/d with 0 ≤ n < d: Q(T|x) ≤ E·Q(T|x') + δ for every set T of reports.
     """
 
@@ -69,8 +68,7 @@ class Claim:
     def name(self) -> str:
         """The notion's name for people: pml or pmc for alip with one side, otherwise `notion`.
 
-        A document has one form for each promise, so pml and pmc have no form of their own there
-        (ADR 0028).
+        Documents write both as alip, so that each promise has one form there (ADR 0028).
         """
         if self.notion == "alip" and self.low_level is None:
             return "pml"

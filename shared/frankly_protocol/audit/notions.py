@@ -10,7 +10,7 @@ over answers:
 - ``alip``        the two sides of lip, each with its own level         (Lift, Definition 3)
 - ``srlip``       as lip, but given x_J, for every attribute subset J   (Funnel, Definition 3)
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
-- ``metric-ldp``  A = e_x, B = e_x', E = L[x][x'], for the pairs that have a level
+- ``metric-ldp``  A = e_x, B = e_x', E = level·L[x][x'], for the pairs that have a level
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
 ``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
@@ -19,7 +19,7 @@ over answers:
 Tables, and products where a notion requires it, are verified report by report (`ratios`); other
 products factor by factor (`products`); unary and subset mechanisms by the shape that all their
 reports share (`sets`). The agreement kind has two weights, whose ratio is its level for all answers
-together; only ``ldp`` can be promised of it.
+together; only ``ldp`` can be promised for it.
 
 All comparisons are exact, between integers or Fractions. Funnel writes Q transposed (b×a); here,
 rows are true answers.
@@ -54,9 +54,9 @@ class Worst:
         factor by which its levels have to be multiplied, at least 1; dpv: the largest
         P(sensitive|y); dp: the least δ.
     report : the symbol. For dp, which sums over symbols: of a table, one with the largest term; of
-        a product, one with the largest likelihood ratio; otherwise one that counts.
-    pair : the numerator's and the denominator's answer (ldp, dp, metric-ldp) or secret; AVERAGE stands for the
-        prior's average.
+        a product, one with the largest likelihood ratio; otherwise one with a positive term.
+    pair : the numerator's and the denominator's answer (ldp, dp, metric-ldp) or secret; AVERAGE
+        stands for the prior's average.
     field : the field of the claim that bounds this ratio: "level", "delta" for dp, "low_level" for
         the lower side of alip.
     condition : srlip: the attribute values x_J given, None for an attribute outside J.
@@ -162,7 +162,7 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
         return None
-    # Documents only hold integers below 2^53, because JavaScript reads larger ones inexactly.
+    # Documents contain only integers below 2^53, because JavaScript reads larger ones inexactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
     # The most fraction bits with which the rounded numerator has at most 53 bits.

@@ -52,7 +52,7 @@ def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
 def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]:
     """Yield the largest Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs of answers x, z.
 
-    Its report has the largest likelihood ratio.
+    The candidate's report is one with the largest likelihood ratio.
 
     Only the mass of each likelihood ratio matters, and these masses of a product are convolutions
     of the factors' masses. Pairs that agree in a part are left out: by the data processing

@@ -110,8 +110,8 @@ def side_channel_ratios(
 def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
     """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or all s, t if `diagonal`.
 
-    D_s holds the distributions R ≥ L[s]: the mass that L leaves free goes to the largest weight for
-    the supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; erratum 9.11].
+    D_s is the set of distributions R ≥ L[s]: the mass that L leaves free goes to the largest weight
+    for the supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; erratum 9.11].
     """
     scale, fixed = scaled_bounds(bounds)
     free = [scale - sum(row) for row in fixed]
@@ -142,8 +142,8 @@ def scaled_bounds(bounds: LowerBounds) -> tuple[int, list[list[int]]]:
 def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidate]:
     """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)), the δ for a level ln p/q, for all pairs x ≠ z.
 
-    Its report has the largest term. The sum covers all sets of reports, not only single reports
-    [Thesis, Definition 3.1; erratum 9.4].
+    The candidate's report has the largest term. The sum covers all sets of reports, not only single
+    reports [Thesis, Definition 3.1; erratum 9.4].
     """
     ours, theirs = [[q * w for w in row] for row in rows], [[p * w for w in row] for row in rows]
     D = q * sum(rows[0])
@@ -172,7 +172,7 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
     packed: dict[int, list[int]] = {}
 
     def weighted(column: Sequence[int]) -> list[int]:
-        # In bytes, rounded up to words: most columns then share a width, and a packed table.
+        # In bytes, rounded up to words: most columns then share a width, and so a packed table.
         width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
             lanes = (
@@ -216,7 +216,7 @@ def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int])
 def _margins(cells: Sequence[int], attributes: Sequence[int]) -> Sequence[int]:
     """Return a row-major table with an extra last entry along every axis, the sum over that axis.
 
-    The result holds the margin of every subset J at every x_J, each computed once.
+    The result contains the margin of every subset J at every x_J, each computed once.
     """
     inner = 1
     for size in reversed(attributes):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy level of a whole report, all blocks and public answers (docs/maths/whole_report.md).
 
-A report holds the public answers z in the clear and one symbol of every block. Levels are
+A report contains the public answers z in the clear and one symbol of every block. Levels are
 ratios instead of nats, so that they are combined by exact multiplication; None is infinite. They
 are stated *given the public answers*: the prior belief is P(s | z).
 
@@ -242,7 +242,7 @@ def total_charge(charges: Iterable[Charge]) -> Charge:
 def lift_bound(claim: Claim) -> Fraction | None:
     """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none.
 
-    For dp, the bound holds up to δ. Of metric-ldp it is the largest level of a pair.
+    For dp, the bound holds up to δ. For metric-ldp, E is the largest level of a pair.
     """
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]

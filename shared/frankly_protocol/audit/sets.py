@@ -108,7 +108,7 @@ class _Search:
     def better(self, cells: Sequence[_Cell], A: int, C: int) -> tuple[int, int, int] | None:
         """Return (n, d, symbol) of the largest R(H), None unless it exceeds the largest so far.
 
-        A and C are the totals of the counts. `spare` holds the answers that are not in `cells`.
+        A and C are the totals of the counts. `spare` lists the answers that are not in `cells`.
         """
         best_set = None
         low, g = self.sets.low, self.sets.high - self.sets.low
@@ -221,8 +221,8 @@ def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
     every pair; H is never all answers, so it can leave out one of t. If every H may occur, it is
     all of s and nothing of t, and the ratio is high / low.
 
-    A secret compared with itself (claims with `diagonal`) needs no more. If H can leave out a whole
-    secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
+    A secret compared with itself (claims with `diagonal`) has no larger ratio. If H can leave out a
+    whole secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
     Otherwise H can contain all of some t ≠ s, whose supremum is then high, beside the fewest
     answers of s, and no infimum of s is less than theirs.
     """

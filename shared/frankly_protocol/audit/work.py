@@ -149,7 +149,7 @@ def _of_sizes(mechanism: AnyMechanism, claim: Claim) -> int:
     For (ε, δ) of a product, these are the units of counting its likelihoods.
     """
     if isinstance(mechanism, AgreementMechanism):
-        return 100_000  # its level follows from two numbers; reading it has checked the covers
+        return 100_000  # its level follows from two numbers; its constructor has checked the covers
     tables = len(claim.joint or ()) * mechanism.answers * 100
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return 100_000 + tables + _of_sets(mechanism, claim)

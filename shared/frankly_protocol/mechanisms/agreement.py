@@ -2,9 +2,9 @@
 """The agreement kind: many questions under one level (docs/maths/forms.md).
 
 A *part* is one question, or a few that act as one. The device draws a component, then some of its
-parts, then a random set of answers for each of these. Every set that holds the true answer adds to
-the score. An outcome that scores at least the component's threshold has `agree`/`disagree` times the
-weight that it has if it scores less. A report shows the component and, for each part drawn, its set.
+parts, then a random set of answers for each of these. Every set that contains the true answer adds
+to the score. An outcome whose score reaches the component's threshold has `agree`/`disagree` times
+the weight of other outcomes. A report shows the component and, for each part drawn, its set.
 
 There are only two weights, and every answer of a part is covered equally often, so the normalisation
 is the same for all true answers. A report is therefore ε-LDP for the whole form, with e^ε =
@@ -60,7 +60,7 @@ FormAnswers = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Cover:
-    """A random set of a part's answers that holds each of them with the same chance.
+    """A random set of a part's answers that contains each of them with the same chance.
 
     answers : number of the part's answers, 2 to 256. size : if all sets of one size are equally
     likely, that size; None if `listed` gives the sets. listed : (bit mask, whole weight of at least
@@ -129,12 +129,12 @@ class Cover:
 
     @cached_property
     def inside(self) -> int:
-        """Total weight of the sets that hold a given answer; the same for every answer."""
+        """Total weight of the sets that contain a given answer; the same for every answer."""
         return self._coverage[0] if self.size is None else comb(self.answers - 1, self.size - 1)
 
     @cached_property
     def outside(self) -> int:
-        """Total weight of the sets that do not hold a given answer."""
+        """Total weight of the sets that do not contain a given answer."""
         return (sum(self.weights) if self.size is None else self.sets) - self.inside
 
     @cached_property
@@ -172,7 +172,7 @@ class Pool:
     """Parts from which a component draws, with one cover and one score for all of them.
 
     parts : positions of the parts, increasing. pick : the number of parts drawn, 1 to all. score :
-    what a set that holds the true answer adds towards the threshold, 1 to 8.
+    the score that a set adds if it contains the true answer, 1 to 8.
     """
 
     parts: tuple[int, ...]
@@ -227,8 +227,8 @@ class Component:
     def others(self) -> tuple[tuple[int, int], ...]:
         """For each pool, two weights of the outcomes of all slots except one of the pool's.
 
-        First those that reach the threshold if that slot adds its score, then those that reach it if
-        that slot adds nothing.
+        The first weight is that of the outcomes that reach the threshold if the slot adds its
+        score, the second that of those that reach it if the slot adds nothing.
         """
         weights, slot, law = [], 0, [1] + [0] * self.threshold
         for pool in self.pools:
@@ -277,8 +277,7 @@ class AgreementMechanism:
     bits : 4 to 48.
     agree, disagree : weight of an outcome that reaches the threshold, and of any other; agree ≥
         disagree ≥ 1, below 2^53.
-    choices : number of choices of each question, 2 to 64, together at most 2000; 1
-        to 100 questions.
+    choices : number of choices of each of 1 to 100 questions: 2 to 64, together at most 2000.
     parts : questions of each part, increasing positions; 1 to 4 questions and 2 to 256 joint
         answers each, row-major, the last question fastest. Every question is in some part.
     components : 1 to 256.
@@ -429,7 +428,7 @@ class AgreementMechanism:
     def guesses(self) -> tuple[Fraction, ...]:
         """For each question, the chance that the best guess from a report is right.
 
-        All joint answers are taken as equally likely.
+        All joint answers are assumed to be equally likely.
         """
         chances = [Fraction(1, choices) for choices in self.choices]
         for component in self.components:
@@ -449,7 +448,7 @@ class AgreementMechanism:
         return tuple(chances)
 
     def _place(self, part: int, question: int) -> tuple[int, int]:
-        """Return the question's number of choices, and that of the joint answers after it in the part."""
+        """Return the numbers of the question's choices and of the joint answers after it."""
         after = prod(self.choices[q] for q in self.parts[part] if q > question)
         return self.choices[question], after
 
@@ -472,8 +471,8 @@ class AgreementMechanism:
         """Draw the symbol to send for `truth`.
 
         The number of random bits and of steps does not depend on the truth. The time of the
-        divisions may, by a few microseconds, but reports leave at random moments. Raises
-        RandomnessError if the operating system gives no bits.
+        divisions may depend on it by a few microseconds, but reports are sent at random moments.
+        Raises RandomnessError if the operating system gives no bits.
         """
         u = draw(self.bits, randbits)
         number = sum(u >= cumulative for cumulative in self._chances)
@@ -624,7 +623,7 @@ class AgreementMechanism:
 
 
 def _gain(cover: Cover, choices: int, after: int) -> Fraction:
-    """Return how much a set favours its best choice of a question over an average choice.
+    """Return the advantage of a set's best choice of a question over an average choice.
 
     after : the number of joint answers to the questions after it in the part.
     """
@@ -683,8 +682,7 @@ def _pool(
 ) -> Pool:
     data = _record(value, ("parts", "pick", "score", "cover"), where)
     numbers = _whole_list(data["parts"], MAX_PARTS, f"{where}.parts")
-    # The cover is read for the first part's answers; the mechanism checks that all parts have as
-    # many.
+    # Read for the first part's answers; the mechanism checks that all parts have equally many.
     questions = parts[numbers[0]] if numbers[0] < len(parts) else ()
     answers = prod(choices[q] for q in questions if q < len(choices))
     if not 2 <= answers <= MAX_ANSWERS:

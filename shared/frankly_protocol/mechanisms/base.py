@@ -114,7 +114,7 @@ def mask_of(value: object, answers: int, field: str) -> int:
 
 
 class SetSymbols:
-    """Mixin of the kinds whose symbols are sets of answers, as bit masks.
+    """Mixin of the kinds whose symbols are sets of answers, represented as bit masks.
 
     In JSON a symbol is ⌈answers/4⌉ hex digits.
     """

@@ -49,7 +49,7 @@ def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
         return None
     column_list = list(columns(mechanism).values())
     common = max(chance.denominator for column in column_list for chance in column)
-    # Right if `common` is a power of two; if not, the next check returns None.
+    # Exact if `common` is a power of two; if it is not, the next check returns None.
     bits = max(mechanism.bits, common.bit_length() - 1)
     if bits > MAX_BITS or any(
         (1 << bits) % chance.denominator for column in column_list for chance in column

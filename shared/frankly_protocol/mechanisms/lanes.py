@@ -18,7 +18,7 @@ _DIGIT = bytes(b"10"[byte & 1] for byte in range(256))
 class Thresholds:
     """Rows of thresholds 0 ≤ t ≤ 2^bits, equally long, to compare with a number 0 ≤ u < 2^bits.
 
-    An extra lane on top holds the threshold 0, which every number reaches: the integer whose bits
+    An extra lane on top has the threshold 0, which every number reaches: the integer whose bits
     are counted then always has the same size, so counting takes the same time however many
     thresholds are reached.
 

@@ -94,7 +94,7 @@ class ProductMechanism:
         return prod((factor.guess for factor in self.factors), start=Fraction(1))
 
     def parts(self, truth: int) -> tuple[int, ...]:
-        """Return the parts of an answer, whose numbers are row-major, the last part fastest."""
+        """Return the parts of an answer; answers are numbered row-major, the last part fastest."""
         reversed_parts = []
         for factor in reversed(self.factors):
             truth, part = divmod(truth, factor.answers)

@@ -28,12 +28,12 @@ from frankly_protocol.mechanisms.base import (
 
 @dataclass(frozen=True, slots=True)
 class SubsetMechanism(SetSymbols):
-    """A uniform set of `size` answers; the truth is in it with chance inside/2^bits.
+    """A random set of `size` answers, which contains the truth with chance inside/2^bits.
 
     Parameters
     ----------
     bits : 4 to 48.
-    answers : 2 to 1000 (a survey's block holds at most 256).
+    answers : 2 to 1000 (a survey's block has at most 256).
     size : 1 to answers − 1.
     inside : 0 to 2^bits.
 

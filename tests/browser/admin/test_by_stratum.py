@@ -24,12 +24,12 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     desk.sign_in("ada@example.org", PASSWORD)
     desk.open(f"{where}/protection")
     page.get_by_text("If the secret is something else").click()
-    counts = page.get_by_label("How often each secret and answer go together")
+    counts = page.get_by_label("How often each secret occurs with each answer")
     assert counts.input_value() == "region,,never,often"
     page.get_by_label("Something that is not asked").check()
     page.get_by_label("Level ε", exact=True).fill("0.5")
-    page.get_by_label("What it is called").fill("vote")
-    page.get_by_label("Where the counts are from").fill("a public table")
+    page.get_by_label("The secret's name").fill("vote")
+    page.get_by_label("Source of the counts").fill("a public table")
     counts.fill(COUNTS.rsplit("\n", 2)[0])
     desk.press_refused("Keep, and see the margins", 422)
     assert (

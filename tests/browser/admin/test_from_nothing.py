@@ -93,10 +93,10 @@ def _use_a_second_factor(desk: Desk) -> None:
     page.get_by_label("Code", exact=True).fill(recovery[0])
     desk.press("Sign in")
     desk.open("/admin/account")
-    assert "9 of them are unused" in page.locator("main").inner_text()
+    assert "Unused codes: 9" in page.locator("main").inner_text()
     desk.check("account-second-factor")
     desk.open("/admin/people")
-    desk.press("Ask everybody for one")
+    desk.press("Require it of everybody")
     desk.check("people-second-factor")
 
 
@@ -122,8 +122,8 @@ def _write_survey(desk: Desk) -> None:
     desk.follow(page.get_by_role("link", name="Protection", exact=False).first)
     page.get_by_text("If the secret is something else").click()
     desk.check("protection")
-    page.get_by_label("In words").check()
-    page.get_by_role("textbox", name="So many times").fill("4")
+    page.get_by_label("As a factor").check()
+    page.get_by_role("textbox", name="This many times").fill("4")
     desk.press("Keep, and see the margins")
     # Truth with chance 4/5 at a factor of 4: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
     assert "±7.3" in page.locator("tr.chosen").first.inner_text()
@@ -131,7 +131,7 @@ def _write_survey(desk: Desk) -> None:
     desk.follow(page.get_by_role("link", name="File"))
     desk.check("file")
     desk.follow(page.get_by_role("link", name="Try it"))
-    desk.press("See what would leave")
+    desk.press("Show what would be sent")
     sent_preview = page.locator("main pre").inner_text()
     assert re.search(r'"y":\[[01]\],"strata":\{"where-do-you-live":"north"\}', sent_preview)
     desk.check("try")
@@ -264,13 +264,13 @@ def _read(desk: Desk, link: str) -> None:
     assert len(findings) >= 2
     assert all(finding in page_text for finding in findings), findings
     desk.check("estimates")
-    page.get_by_label("Apart by group").select_option(label="Where do you live?")
+    page.get_by_label("Separate by group").select_option(label="Where do you live?")
     page.get_by_label("Confidence").select_option("0.9")
     desk.press("Show")
     assert "North" in page.locator("svg.intervals").inner_html()
     desk.check("estimates-apart", again=True)
     page.get_by_label("Estimate", exact=True).select_option("mle")
-    page.get_by_label("Apart by group").select_option("")
+    page.get_by_label("Separate by group").select_option("")
     desk.press("Show")
     assert page.locator("svg.intervals .whisker").count() == 6
     desk.check("estimates-likeliest", again=True)

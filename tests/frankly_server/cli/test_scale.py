@@ -84,4 +84,4 @@ def test_a_survey_gets_a_table_of_its_own(
     assert ready("survey", "apply", str(survey_file)).code == 0
     first, second = (ready("scale", "partition", "habits", "--json") for _ in range(2))
     assert (first.code, first.json["made"], second.code, second.json["made"]) == (0, True, 0, False)
-    assert "a table of its own" in ready("scale", "partition", "habits").err
+    assert "already had its own table" in ready("scale", "partition", "habits").err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin pages, rendered on the server; by keyboard and, passkeys excepted, without scripts."""
+"""Admin pages, rendered on the server; usable by keyboard and, passkeys aside, without scripts."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -35,8 +35,8 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.register_error_handler(FranklyError, failed)
     routes.register_error_handler(HTTPException, _missing)
     routes.register_error_handler(Exception, _broken)
-    # Before every request of the app, not only of these pages: threads do not survive a fork, so
-    # each worker process starts its thread for webhooks at its first request.
+    # Runs before every request of the app, not only of these pages: threads do not survive a fork,
+    # so each worker process starts its webhook thread at its first request.
     routes.before_app_request(services.herald.wake)
     assets(routes)
     sign_in.add_to(routes, services, door)
@@ -57,10 +57,10 @@ def _missing(error: HTTPException) -> Response:
     code = error.code or 500
     messages = {
         403: (
-            "Not yours to open",
+            "No access",
             "Your role does not give you access to this page. Ask an owner of your organisation.",
         ),
-        404: ("Not here", "There is no such page, or it belongs to another organisation."),
+        404: ("Not found", "There is no such page, or it belongs to another organisation."),
         413: ("Too large", "The file or form is larger than this page accepts."),
     }
     title, detail = messages.get(
@@ -70,11 +70,11 @@ def _missing(error: HTTPException) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    """Show that an internal fault occurred; the log line names its kind and place."""
+    """Show that an unexpected error occurred; the log line has its type and code location."""
     problems.from_unexpected(error)
     return render(
         "error.html",
         status=500,
         title="That did not work",
-        detail="The fault is ours; try again later.",
+        detail="An internal error occurred; try again later.",
     )

@@ -62,7 +62,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             )
         except InvalidInput as refused:
             return again(refused)
-        # All sessions have ended, also this one; the new session keeps the person signed in.
+        # All sessions have ended, including this one; the new session keeps the person signed in.
         response = go(ACCOUNT)
         door.remember(response, signed)
         return response

@@ -91,7 +91,7 @@ def _has_scales(documents: Sequence[SurveyDocument]) -> bool:
 
 
 def _can_show_scales(query: Asked) -> bool:
-    """Return True unless a joint table is shown, or weights that ratios do not have."""
+    """Return True unless the page shows a joint table, or weights that ratios do not support."""
     return query.request.targets == SHARES and query.request.weights == RESPONDENTS
 
 
@@ -108,7 +108,7 @@ def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any
 
 
 def _flags(answer: Mapping[str, Any]) -> list[str]:
-    """Return every flag of an answer once."""
+    """Return the distinct flags of a result, in order of first appearance."""
     every = (
         flag
         for question in answer["questions"]

@@ -14,9 +14,9 @@ from frankly_server.estimate.margins import DEFAULT
 from frankly_server.web import estimates_request, reading
 
 PRODUCTS: Final = {
-    "unbiased": "unbiased, with intervals; may leave 0 to 100%",
-    "projected": "the nearest shares that are possible",
-    "mle": "the likeliest shares",
+    "unbiased": "unbiased, with intervals; may lie outside 0 to 100%",
+    "projected": "the nearest possible shares",
+    "mle": "the most likely shares",
 }
 LEVELS: Final = ("0.8", "0.9", "0.95", "0.99")
 METHOD_WORDS: Final = {
@@ -26,7 +26,7 @@ METHOD_WORDS: Final = {
     "exact": "exact, for small surveys",
     "chebyshev": "valid for any number, widest",
     "simultaneous": "all choices of a question at once",
-    "sequence": "for looking again and again",
+    "sequence": "for repeated looks",
 }
 """Methods that the form offers; a URL can name any method of the API."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
@@ -65,7 +65,7 @@ class Asked:
                 raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(allowed)}", name)
         if "row" in own and own["row"] == own.get("column"):
             raise InvalidInput(
-                Problem.TARGETS_INVALID, "a table is made of two different questions", "column"
+                Problem.TARGETS_INVALID, "a table needs two different questions", "column"
             )
         fields = estimates_request.read({name: texts[name] for name in _SHARED if name in texts})
         fields["by"] = ",".join(own[name] for name in ("by", "period") if name in own) or None
@@ -78,7 +78,7 @@ class Asked:
         return cls(request, **own), {name: texts[name] for name in extra if name in texts}
 
     def download_query(self, form: str) -> str:
-        """Return the query of a download's URL, without `product`: a download holds all of them."""
+        """Return the query of a download's URL, without `product`: a download has all of them."""
         own = {name: text for name in _OWN[1:] if (text := getattr(self, name))}
         shared = {name: text for name, text in self.request.query().items() if name in _SHARED}
         return urlencode({**shared, **own, "format": form})

@@ -32,9 +32,9 @@ ScaleRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group's name, or "". n : the reports from which the question is estimated.
-    product : the chosen product's shares, by choice; None if the
-    page shows unbiased estimates. intervals : the intervals of these shares, [low, high] by choice.
+    name : the group's name, or "". n : number of reports from which the question is estimated.
+    product : the chosen product's shares, by choice; None if the page shows unbiased estimates.
+    intervals : the intervals of these shares, [low, high] by choice.
     """
 
     name: str
@@ -167,7 +167,7 @@ def _section(
 
 
 def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
-    """Return the cross-table of two questions, or None without one table that has every cell."""
+    """Return the cross-table of two questions, or None unless there is one complete table."""
     # Groups or periods give several tables, which one matrix cannot show.
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None

@@ -20,21 +20,21 @@ FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
     "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
     "not_identifiable": "Some shares cannot be estimated from these reports, however many come in.",
-    "reports_do_not_fit": "The mechanism would hardly produce such reports: a fault, fake reports, or a rare chance.",
+    "reports_do_not_fit": "The mechanism hardly ever produces such reports: a fault, fake reports, or rare chance.",
     "margin_too_wide": "The interval's half-width exceeds the range of possible values: it says almost nothing.",
     "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
-    "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
+    "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each separately.",
-    "exact_not_available": "The requested method does not exist here: the interval is by kl, which is always valid.",
+    "exact_not_available": "The requested method is not available here: the interval is by kl, always valid.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no ends, so nothing is known about it.",
     "interval_unknown": "The estimate has no interval: its error is unknown because not all shares can be estimated.",
     "score_instead": "Ratios have no interval by the requested method: the usual approximate one is shown.",
-    "mle_not_converged": "The search for the likeliest shares stopped early.",
+    "mle_not_converged": "The search for the most likely shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
-    "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
-    "privacy_part_negative": "How much of the error is due to privacy could not be separated.",
-    "sampling_part_negative": "How much of the error is due to sampling could not be separated; it is small.",
+    "design_prior_replaced": "The published prior could not be used for decoding; equal shares were used instead.",
+    "privacy_part_negative": "The part of the error due to privacy could not be separated.",
+    "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
 }
 _MAX_STATED = 3  # more shares or differences than this are left to the table
 _WARNED: Final = (
@@ -46,13 +46,13 @@ _WARNED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Sentences about one question. findings : its results. limits : the reliability of these."""
+    """Sentences about one question. findings : its results. limits : how reliable these are."""
 
     findings: tuple[str, ...]
     limits: tuple[str, ...]
 
     def after(self, findings: tuple[str, ...]) -> "Sentences":
-        """Return the sentences with others before the findings."""
+        """Return these sentences with other findings before their own."""
         return Sentences((*findings, *self.findings), self.limits)
 
 
@@ -172,7 +172,7 @@ def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
     if "interval_unknown" in row["flags"]:
         return f"{label}: there is an estimate, but how far it may be off is unknown."
     if row["low"] is None:
-        return f"{label}: nothing can be said, for those with the answer after the bar may be none."
+        return f"{label}: nothing can be said, as perhaps nobody has the answer after the bar."
     if row["low"] >= 1 or row["high"] <= 0:
         return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
     return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
@@ -189,8 +189,8 @@ def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
     chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     if "versions_differ" in row["flags"]:
         yield (
-            f"The versions of the survey differ by more than chance usually does ({chance}): these are the shares of "
-            f"{population_text}, whichever version; look at each version apart."
+            f"The versions of the survey differ by more than chance usually explains ({chance}). These "
+            f"are the shares of {population_text}, in all versions; look at each version separately."
         )
     else:
         yield f"No difference between the versions of the survey is distinguishable from noise ({chance})."
@@ -238,7 +238,7 @@ def _ahead(
     (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
     (variance, covariance_term), (_, other_variance) = covariance
     # Only a negative correlation is used, which widens the interval, because with few reports a
-    # positive one may be chance. Without variances the worst case is -1, where the distances add up.
+    # positive one may be chance. Without variances, -1 is assumed: the distances then add up.
     correlation = (
         max(-1.0, min(0.0, covariance_term / math.sqrt(variance * other_variance)))
         if variance > 0 and other_variance > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a survey whose questions are a form: protection, margins and trial of all of them together."""
+"""Protection, margins and trial pages of a survey whose questions are one form."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def form_page(
     services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None,
     refused: InvalidInput | None = None,
 ) -> Response:  # fmt: skip
-    """Render a tab for a form; `answers` are made up, for a trial report. refused : an edit's error."""
+    """Render a tab for a form. answers : made up, for a trial report. refused : an edit's error."""
     values: dict[str, Any] = {"form": survey.definition.form, "given": answers or {}, "rehearsal": None,
                              "notes": (), "margins": (), "points": margin_points(None)}  # fmt: skip
     try:

@@ -78,7 +78,7 @@ def _people() -> int | None:
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
         raise InvalidInput(
-            Problem.COUNTS_INVALID, "a population is at least two people", "population"
+            Problem.COUNTS_INVALID, "a population has at least two people", "population"
         )
     return people
 
@@ -109,8 +109,8 @@ def _shown(
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     document = unfit = None
     try:
-        # With answers the whole document is designed, and otherwise only the block of the page. So
-        # each block is designed at most once, within one time limit for all.
+        # With answers, the whole document is designed; otherwise only the page's block. So each
+        # block is designed at most once, within one time limit for all.
         document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:

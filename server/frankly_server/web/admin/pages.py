@@ -21,7 +21,7 @@ _KINDS: Final = {
     "icon.svg": "image/svg+xml",
 }
 CREDENTIAL_CHARACTERS: Final = 20_000
-"""Limit of a form field with a WebAuthn response, which has about 1,500 without attestation."""
+"""Maximum length of a WebAuthn response in a form; without attestation it has about 1,500."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }
@@ -63,12 +63,12 @@ def failed(error: FranklyError) -> Response:
     """Show an error page for a FranklyError that no form shows."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     status = 500 if problem is None else problem.status
-    detail = "The fault is ours; try again later." if status == 500 else error.detail
+    detail = "An internal error occurred; try again later." if status == 500 else error.detail
     # Only the operator may know which key file or setting is at fault: `frankly doctor` names it.
     if problem in (Problem.KEY_FILE, Problem.UNSAFE_SETTING):
         status, detail = (
             503,
-            "The server is not set up for this yet; its operator can ask `frankly doctor`.",
+            "The server is not set up for this yet; its operator can run `frankly doctor`.",
         )
     return render("error.html", status=status, title="That did not work", detail=detail)
 

@@ -84,8 +84,8 @@ def _page(
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
     """Return the block's counts as CSV for the form; only the header line if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
-    # With public questions the empty form asks for counts by stratum: without them only the backstop
-    # protects.
+    # With public questions the empty form asks for counts by stratum: without such counts, only the
+    # backstop protects.
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
     lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
     for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):
@@ -132,7 +132,7 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     return replace(
         direct,
         levels=_levels(),
-        # For rldp `protect` adds the secret to these questions; otherwise it refuses it among them.
+        # The secret is not one of these questions; for rldp, `protect` adds it.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,

@@ -128,7 +128,7 @@ def _home(
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return example arguments of `answer` in Python and JavaScript: the first choice everywhere."""
+    """Return example arguments of `answer` for Python and JavaScript, with the first choices."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []

@@ -59,7 +59,7 @@ class OpenedSurvey:
 
 
 def opened(services: Services, survey_id: str) -> OpenedSurvey:
-    """Return a survey of the caller's organisation; InvalidInput(survey_unknown) for any other."""
+    """Return a survey of the caller's organisation. Raises survey_unknown for any other survey."""
     checked_id = reading.survey_id(survey_id)
     state_row = services.lifecycle.require(checked_id, person().organisation)
     return OpenedSurvey(

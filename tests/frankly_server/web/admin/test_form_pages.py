@@ -85,7 +85,7 @@ def test_made_up_answers_give_a_report(office: Office) -> None:
     path = f"/admin/surveys/{_id(office, 'alone')}/try"
     page = send(office.client("owner"), path, what="form", **answers)
     assert page.status_code == 200
-    assert "This would leave, and nothing else" in page.text
+    assert "This would be sent, and nothing else" in page.text
     missing = send(office.client("owner"), path, what="form", **{"q-smoke": "yes"})
     assert missing.status_code == 422
 

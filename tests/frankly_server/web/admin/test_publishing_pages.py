@@ -71,7 +71,7 @@ def test_a_job_tells_a_new_version_from_one_that_was_out_already(office: Office)
     assert f"Published: <code>{digests[1]}</code>" in text
     again = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
     assert "Published:" not in again
-    assert f"It is: <code>{digests[1]}</code>" in again
+    assert f"Its digest is: <code>{digests[1]}</code>" in again
 
 
 def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:

@@ -162,7 +162,7 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
             assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
     page = viewer.get("/admin/account")
     assert page.status_code == 200
-    assert "asks for a second factor" in page.text
+    assert "requires a second factor" in page.text
     # So are those who sign in now, and forms are led there as well.
     late = office.app.test_client()
     send(late, "/admin/sign-in", **VIEWER)
@@ -173,7 +173,7 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     assert foreign.get("/admin/surveys").status_code == 200
     set_up(viewer)
     assert viewer.get("/admin/surveys").status_code == 200
-    assert "asks for a second factor" not in viewer.get("/admin/account").text
+    assert "requires a second factor" not in viewer.get("/admin/account").text
     # Without it, the account is closed again.
     send(viewer, "/admin/account/totp/remove", password=PASSWORD)
     assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"

@@ -134,9 +134,9 @@ def test_versions_that_differ_are_said_to(p: float, p_text: str) -> None:
     ]
     last_finding = sentences_of(question_result, 0.95, "en").findings[-1]
     assert last_finding.startswith(
-        f"The versions of the survey differ by more than chance usually does {p_text}"
+        f"The versions of the survey differ by more than chance usually explains {p_text}"
     )
-    assert "look at each version apart" in last_finding
+    assert "look at each version separately" in last_finding
 
 
 def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
@@ -154,7 +154,7 @@ def test_a_share_of_a_group_that_may_be_empty_has_no_number() -> None:
     findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
     assert (
         findings[0]
-        == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
+        == "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar."
     )
     rows = [row("yes | often", 0.5, 0.05)]
     findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
@@ -182,7 +182,7 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
     )
     assert sentences.findings[1:] == (
         "“a”: there is an estimate, but how far it may be off is unknown.",
-        "“yes | often”: nothing can be said, for those with the answer after the bar may be none.",
+        "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar.",
     )
     assert any("no interval: its error is unknown" in limit for limit in sentences.limits)
     groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
@@ -192,7 +192,7 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
 def test_versions_that_differ_are_about_those_of_the_row() -> None:
     rows = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
     last_finding = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings[-1]
-    assert "the shares of those with the answer after the bar, whichever version" in last_finding
+    assert "the shares of those with the answer after the bar, in all versions" in last_finding
 
 
 def test_shares_that_are_not_identifiable_are_reported() -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conveniences, and passkeys, which browsers offer only to scripts. The rest works without this file.
+// Conveniences, and passkeys, which need scripts. Everything else works without this file.
 "use strict";
 
 // A job's page polls its job, and reloads when the job has ended.
