@@ -238,7 +238,7 @@ Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | papers/lift_bounds.py |
 Prop A1 | Levels that rule out breaches both ways | design/measures/breach.py |
 Prop A1, printed proof | Upward only; downward needs both levels | papers/lift_bounds.py | +
 Algorithm 1 | Subset merging, repaired: every group keeps the levels | design/families/lift/merging.py |
-Algorithm 2 | Subset random response, likewise | design/families/lift/subset_rr.py |
+Algorithm 2 | Subset random response, likewise; the optimum up to 100,000 columns | design/families/lift/subset_rr.py |
 §4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/notions/lift_criteria.py | +
 §4.2 | "Constraints satisfied in all cases" fails as printed | design/families/lift/groups.py | +
 §5.1 | A group is feasible iff its merged report keeps the levels | design/families/lift/subset_rr.py | +
