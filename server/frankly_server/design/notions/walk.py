@@ -134,7 +134,8 @@ class _Walk:
         edges = edges / np.abs(edges).max(axis=1, keepdims=True)
         speed = np.matmul(self.R, edges)  # (n, rows, d)
         speed[np.arange(n)[:, None], tight.astype(np.intp)] = 0.0
-        with np.errstate(divide="ignore"):
+        # A slack of 0 at a speed of 0 is one of the divisions that `where` leaves out.
+        with np.errstate(divide="ignore", invalid="ignore"):
             times = np.where(speed < -_FLAT, slack[:, :, None] / -speed, np.inf)
         hit = np.argmin(times, axis=1)
         nearest = np.take_along_axis(times, hit[:, None], axis=1)[:, 0]
