@@ -27,6 +27,7 @@ _DEMANDS = {
     8: "random designs over all notions: verified, and bounds against an independent search",
     9: "random requests of up to 10 answers, with targets: none refused, nearly all certified in 5 s",
     10: "LIP with a ceiling, which the wizard recommends: certified up to 16 answers",
+    11: "levels of pairs (metric-ldp): certified up to 10 answers, and no worse than what is known",
 }
 _PLAIN = {
     "sdk": "The SDK, beside other libraries",

@@ -30,6 +30,7 @@ ITEMS = {
     8: "random_designs",
     9: "small_requests",
     10: "ceilings",
+    11: "levels_of_pairs",
 }
 _COLUMNS = (
     "item",

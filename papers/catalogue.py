@@ -5,6 +5,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from papers import (
+    ball_product,
     funnel_families,
     funnel_optima,
     lift_averages,
@@ -15,6 +16,7 @@ from papers import (
     robust_trust,
     robust_utility,
     thesis,
+    thesis_formulas,
 )
 from papers.figure import Figure
 
@@ -26,11 +28,13 @@ FIGURES: dict[str, Figure] = {
         robust_utility,
         robust_trust,
         robust_table,
+        ball_product,
         lift_histogram,
         lift_watchdog,
         lift_responses,
         lift_averages,
         thesis,
+        thesis_formulas,
     )
     for figure in module.FIGURES
 }

@@ -13,7 +13,7 @@ from papers.figure import Check, Figure, Panel, Row, Rows, Run
 FloatArray = NDArray[np.float64]
 _SHARE_OF_ONES = np.array([0.0, 1.0])
 _LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-_EXAMPLES = (  # Example 6.1: ε, δ, π, g; Var at (r(1), s(1)); at (r(0), s(0)) or, for π > ½, its mirror image
+EXAMPLES = (  # Example 6.1: ε, δ, π, g; Var at (r(1), s(1)); at (r(0), s(0)) or, for π > ½, its mirror image
     (0.1, 0.0, 0.25, -9.508, 100.104, 109.863),
     (1.0, 0.4, 0.1, 0.130, 0.385, 0.355),
     (0.5, 0.3, 0.9, 0.132, 0.965, 0.933),
@@ -99,7 +99,7 @@ def _contours(run: Run) -> Iterator[Row]:
             for panel, delta in roots:
                 if delta <= (0.5 if panel == "a" else 1.0):
                     yield Row(panel, f"π = {level:g}", epsilon, delta)
-    for i, (epsilon, delta, share, *_) in enumerate(_EXAMPLES, 1):
+    for i, (epsilon, delta, share, *_) in enumerate(EXAMPLES, 1):
         yield Row("a", f"Example 6.1, {i} (π = {share:g})", epsilon, delta)
 
 
@@ -112,23 +112,27 @@ def _root(a: float, b: float, c: float) -> float:
 
 
 def _about_contours(_: Rows) -> Iterator[Check]:
-    for i, (epsilon, delta, share, g, at_one, at_zero) in enumerate(_EXAMPLES, 1):
+    for i, (epsilon, delta, share, g, at_one, at_zero) in enumerate(EXAMPLES, 1):
         E = math.exp(epsilon)
         even, corner = (E + delta) / (E + 1), (1 + (delta - 0.5) / E, 0.5)
         name = f"Example 6.1, {i}"
         yield Check.near(f"{name}: g", printed_threshold(epsilon, delta), g, 6e-4, always=True)
         yield Check.near(
             f"{name}: variance at (r(1), s(1))",
-            _variance(even, even, share),
+            unit_variance(even, even, share),
             at_one,
             6e-4,
             always=True,
         )
         ends = corner[::-1] if share > 0.5 else corner
         yield Check.near(
-            f"{name}: variance at (r(0), s(0))", _variance(*ends, share), at_zero, 6e-4, always=True
+            f"{name}: variance at (r(0), s(0))",
+            unit_variance(*ends, share),
+            at_zero,
+            6e-4,
+            always=True,
         )
-    yield Check.near("Example 6.1, 3: variance at (r(0), s(0)) itself", _variance(1 - 0.2 / math.exp(0.5), 0.5, 0.9),
+    yield Check.near("Example 6.1, 3: variance at (r(0), s(0)) itself",unit_variance(1 - 0.2 / math.exp(0.5), 0.5, 0.9),
                      1.733, 6e-4, always=True)  # fmt: skip
 
 
@@ -141,7 +145,7 @@ def _decoded(p00: float, p11: float) -> tuple[FloatArray, FloatArray]:
     return np.array([[p00, 1 - p00], [1 - p11, p11]]), np.array([-(1 - p00) / k, p00 / k])
 
 
-def _variance(p00: float, p11: float, share: float) -> float:
+def unit_variance(p00: float, p11: float, share: float) -> float:
     """Return Var(Π̂|π) at n = 1  [(6.6)], from the scores."""
     Q, scores = _decoded(p00, p11)
     p = np.array([1 - share, share])

@@ -12,10 +12,11 @@ class Plan:
     """Planned number of reports, privacy level and margin; the margin holds for all true shares.
 
     solve_for : the quantity computed, "n", "epsilon" or "margin". n : number of reports.
-    epsilon : nats as text, None if a mechanism was given.
+    epsilon : nats as text, None if a mechanism was given and under metric-ldp.
     margin : half-width of the widest target's interval at `level` by `method`. margins : half-widths of all targets.
     invited : number of people to invite. curve : (n, margin) around the plan.
     frontier : (epsilon, margin, information in nats), if it was requested.
+    factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon" was solved for.
     """
 
     solve_for: str
@@ -28,6 +29,7 @@ class Plan:
     method: str
     curve: tuple[tuple[int, float], ...]
     frontier: tuple[tuple[str, float, float], ...] = ()
+    factor: str | None = None
     body: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -41,11 +43,13 @@ class Plan:
             frontier=tuple(
                 (p["epsilon"], p["margin"], p["information"]) for p in body.get("frontier") or ()
             ),
+            factor=body.get("factor"),
             body=body,
         )
 
     def __str__(self) -> str:
         level = "" if self.epsilon is None else f" with ε {self.epsilon}"
+        level = level if self.factor is None else f" with levels times {self.factor}"
         invited = "" if self.invited == self.n else f" ({self.invited} invited)"
         return f"{self.n} reports{invited}{level}: ± {self.margin:.2%} at {self.level:.10g} by {self.method}"
 

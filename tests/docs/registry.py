@@ -80,6 +80,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
+    ("docs/estimates.md", 'echo \'{"notion"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"form"'): _run(_HERE),
     ("docs/maths/notions.md", "ldp → srlip → lip → alip → pml → dpv"): _made(
         "tests/frankly_protocol/audit/test_implications.py"

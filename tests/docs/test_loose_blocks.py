@@ -94,3 +94,11 @@ def test_the_plan_of_a_form_gives_every_question_its_margin(root: Path, tmp_path
     ] == [True] * 3
     assert max(planned["margins"][:2]) > 0.0499 or planned["margins"][2] > 0.0299
     assert len(planned["shown"]) == 3
+
+
+def test_the_plan_of_pairs_solves_for_a_factor(root: Path, tmp_path: Path) -> None:
+    (line,) = block(root, "estimates.md", 'echo \'{"notion"').commands
+    planned = json.loads(Session(tmp_path, literal=False).typed(line))
+    assert planned["epsilon"] is None
+    assert 0.0499 < planned["margin"] <= 0.05
+    assert float(planned["epsilons"][0][2]) == float(planned["factor"])

@@ -64,6 +64,16 @@ def test_plans_show_their_curve_and_frontier(analyst: Analyst) -> None:
     assert Plan.from_json(plan.body) == plan
 
 
+def test_a_factor_on_levels_of_pairs_is_solved_for(analyst: Analyst) -> None:
+    pairs = {**GRR, "notion": "metric-ldp", "epsilons": [[None, "0.5"], ["0.5", None]]}
+    plan = analyst.plan("epsilon", **pairs, n=2000, margin=0.05)
+    assert plan.epsilon is None
+    level = float(plan.factor or 0) / 2
+    assert float(plan.body["epsilons"][0][1]) == pytest.approx(level)
+    assert _margin(level, 2000, 0.95) <= 0.05 < _margin(level - 0.0005, 2000, 0.95)
+    assert str(plan).startswith(f"2000 reports with levels times {plan.factor}: ±")
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str | None]] = {
     "nothing to go by": ("n", {**GRR, "epsilon": "1"}, "field_missing", "margin"),
     "what is solved for": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "n": 5}, "unsupported", "n"),

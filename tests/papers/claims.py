@@ -34,6 +34,7 @@ def _read(paper: str, text: str) -> tuple[Stated, ...]:
 THESIS = _read(
     "Thesis",
     """
+Figure 2.3 | No band around a density is necessary: δ bounds sets | | !
 Thm 3.4 | What is made of a private report is private | estimate/estimator.py |
 Cor 3.1 | Private for every query iff for the identity query | estimate/estimator.py |
 Lemma 3.3 | A private product has a private parent | papers/sanitisation.py |
@@ -92,6 +93,7 @@ Thm 5.10 | For m ≤ 3 there are no others | design/notions/ldp_polytope.py |
 Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
 Cor 6.1, (6.6) | It is unbiased; its variance | design/tables/objectives.py |
 (6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
+(6.8), its proof | The second derivative is −2/n, not −2 | | !
 Cor 6.2, (6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
 (6.9), (6.10) | Warner's error and its largest | design/families/randomised_response.py |
 (6.11), (6.12) | Mangat's error; largest (1−p_m)/(p_m n) if p_m ≤ ½ | design/families/randomised_response.py | +
@@ -101,6 +103,7 @@ Lemma 6.1 | The optimum lies on the boundary | design/families/binary.py |
 Lemma 6.2 | Least at an end of the boundary; derivative with exponent 6 | design/families/binary.py | +
 Lemma 6.3 | Which side of the boundary is better | design/families/binary.py |
 Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary.py |
+(6.22) | g: the uneven mechanism is best below it | papers/thesis_formulas.py |
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
 Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
 Example 6.1 | All its numbers | design/tables/objectives.py |
@@ -110,7 +113,7 @@ Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels
 Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
 (6.28), (6.30) | Warner's parameter for a violation | design/families/randomised_response.py |
 §6.4.2 | Mangat's: (α−π)/(α(1−π)) | design/families/randomised_response.py |
-Thm 6.5 | Mangat is as efficient at least; a bracket and 1/n are missing | | +
+Thm 6.5 | Mangat is as efficient at least; a bracket and 1/n are missing | papers/thesis_formulas.py | +
 Figure 6.2 | Warner against Mangat; the printed curve, from (6.12), is too low for p_m < ½ | papers/thesis.py | +
 Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/figures.py |
 (6.31) | Its largest; Figure 6.3's gap at small p_m is an artefact | estimate/figures.py | +
@@ -172,8 +175,11 @@ Def 4 | Secret randomised response | design/families/robust/secret_rr.py |
 Def 5 | Independent Reporting | design/families/robust/independent_reporting.py |
 (9) coverage | 1 − β in the limit only; .92-.93 at 240 cells | design/notions/balls.py | +
 Example 1 | B = .0752, with F⁻¹(.95) where F⁻¹(.05) is printed | design/notions/balls.py | +
+(21) | The Rényi divergence of two distributions | papers/ball_product.py |
 Thm 1 | F_s is the ball of radius B_s | design/notions/balls.py |
 Lemma 1 | ξ₋ and ξ₊ of order 2 | design/notions/balls.py |
+§4.1 F′ | F ⊊ F′, extreme in one projection at most: for α ≥ 1, not for every α < 1 | papers/ball_product.py | +
+(37) | F′ as printed leaves out members of F | papers/ball_product.py | !
 Prop 1 | L and rad by ξ | design/notions/balls.py |
 Prop 1, domain of ξ | ρξ ≤ 1; 1 − e^−B_s as ρ → 0; ξ₋ = 0 for some α < 1 | design/notions/balls.py | +
 Prop 2 | L of order 2 | design/notions/ball_bounds.py |
@@ -238,7 +244,7 @@ Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | papers/lift_bounds.py |
 Prop A1 | Levels that rule out breaches both ways | design/measures/breach.py |
 Prop A1, printed proof | Upward only; downward needs both levels | papers/lift_bounds.py | +
 Algorithm 1 | Subset merging, repaired: every group keeps the levels | design/families/lift/merging.py |
-Algorithm 2 | Subset random response, likewise | design/families/lift/subset_rr.py |
+Algorithm 2 | Subset random response, likewise; the optimum up to 100,000 columns | design/families/lift/subset_rr.py |
 §4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/notions/lift_criteria.py | +
 §4.2 | "Constraints satisfied in all cases" fails as printed | design/families/lift/groups.py | +
 §5.1 | A group is feasible iff its merged report keeps the levels | design/families/lift/subset_rr.py | +

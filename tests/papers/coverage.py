@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page docs/maths/coverage.md: claim by claim, where it is used, which tests show it, and what became of it."""
 
+from tests.papers.beyond import BEYOND
 from tests.papers.claims import CLAIMS, VERDICTS, Stated
 from tests.papers.registry import collect
 
@@ -11,6 +12,11 @@ form given here, which is the one in use; what was wrong with the printed one is
 value wrong*: a number or count that does not come out. Code is below `server/frankly_server/` or `shared/`. E = e^ε;
 in Lift m = e^−ε_l and M = e^ε_u, in the thesis m is the number of values.
 """
+_BEYOND = """Claims of other papers, or of this project, on which design rests. Their proofs are on the pages of their
+topics.
+
+| What it says | Code | Test |
+|---|---|---|"""
 
 
 def page() -> str:
@@ -27,7 +33,11 @@ def page() -> str:
             "\n".join(_row(claim, sorted(set(tests.get(claim.name, [])))) for claim in claims)
             + "\n"
         )
-    return "\n".join(lines)
+    lines.append("## Beyond the four papers\n\n" + _BEYOND)
+    for claim in BEYOND:
+        named = ", ".join(f"`{test}`" for test in claim.tests)
+        lines.append(f"| {claim.says} | `{claim.code}` | {named} |")
+    return "\n".join(lines) + "\n"
 
 
 def _row(claim: Stated, tests: list[str]) -> str:

@@ -3,12 +3,13 @@
 
 import math
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import pytest
 
 from papers.catalogue import FIGURES
 from papers.runner import make
+from papers.thesis_formulas import corners, efficiency, models, ratio_of_maxima, worst_share
 from tests.papers.registry import paper
 
 Curves = dict[str, dict[float, float]]
@@ -103,3 +104,74 @@ def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
             assert printed >= value - 1e-12
         if p_m == 0.1:
             assert printed - without == pytest.approx(16)
+
+
+@paper("Thesis Cor 6.2, (6.8)")
+def test_the_worst_share_is_where_the_variance_is_largest() -> None:
+    """Over a thousand shares, for k of both signs; the printed 1/(4k²) is met iff both entries are on one side of ½."""
+    grid = [i / 1000 for i in range(1001)]
+    for p00, p11 in product((0.05, 0.2, 0.45, 0.5, 0.7, 0.95, 1.0), repeat=2):
+        k = p00 + p11 - 1
+        if abs(k) < 0.01:
+            continue
+        at = error(p00, p11, worst_share(p00, p11))
+        assert at >= max(error(p00, p11, share) for share in grid) - 1e-12
+        one_side = (p00 >= 0.5 and p11 >= 0.5) or (p00 <= 0.5 and p11 <= 0.5)
+        assert (at == pytest.approx(1 / (4 * k * k), rel=1e-9)) is one_side, (p00, p11)
+    for name, points in drawn("thesis-eq-6.8").items():
+        assert all(p00 + float(name.removeprefix("p11 = ")) > 1 for p00 in points)
+
+
+@paper("Thesis (6.8), its proof")
+def test_the_second_derivative_behind_68_is_minus_two_over_n() -> None:
+    """Printed −2. Var is (6.6)/n, a parabola: its second difference is −2h²/n, at any p00, p11."""
+    n, h = 50, Fraction(1, 100)
+    for p00, p11 in ((Fraction(3, 4), Fraction(2, 3)), (Fraction(1, 5), Fraction(19, 20))):
+        k = p00 + p11 - 1
+        at = [
+            (Fraction(1, 4) - (p00 - Fraction(1, 2) - share * k) ** 2) / (k * k * n)
+            for share in (Fraction(1, 3) - h, Fraction(1, 3), Fraction(1, 3) + h)
+        ]
+        assert at[0] - 2 * at[1] + at[2] == Fraction(-2, n) * h * h != -2 * h * h
+
+
+@paper("Thesis (6.22)")
+def test_g_decides_among_all_private_mechanisms_of_the_honest_region() -> None:
+    """A grid over the (ε, δ)-private p00, p11 ≥ ½: none beats the corner that g names, which is private."""
+    grid = [0.5 + i / 200 for i in range(101)]
+    for epsilon, delta, share in product((0.1, 0.5, 1.0, 2.0), (0.0, 0.2, 0.35, 0.5), (0.02, 0.2)):
+        E = math.exp(epsilon)
+
+        def private(p: float, q: float, E: float = E, delta: float = delta) -> bool:
+            return max(p - E * (1 - q), q - E * (1 - p)) <= delta + 1e-12
+
+        uneven, even = corners(epsilon, delta)
+        assert private(*uneven)
+        assert private(*even)
+        g = ((E - 1) * (3 * delta - 1) + 3 * delta**2) / (E - 1 + 2 * delta) ** 2
+        best = error(*(uneven if g > share else even), share)
+        others = [error(p, q, share) for p in grid for q in grid if p + q > 1 and private(p, q)]
+        assert best <= min(others) + 1e-9, (epsilon, delta, share)
+    half = drawn("thesis-eq-6.22")["ε = 0.1"][0.5]
+    assert half == pytest.approx((2 * math.exp(0.1) + 1) / (4 * math.exp(0.2)))
+    assert half > 0.5  # so the uneven mechanism is better for every share
+
+
+@paper("Thesis Thm 6.5")
+def test_the_ratios_of_theorem_65_and_how_far_the_printed_one_stays_below() -> None:
+    """At π and over all shares, on a grid; as α falls to π the printed ratio of the maxima stays below 4."""
+    grid = [i / 1000 for i in range(1001)]
+    for share, above in product((0.01, 0.1, 0.3), (0.001, 0.05, 0.4)):
+        alpha = share + above
+        p_w, p_m = models(alpha, share)
+        for p00, p11 in ((p_w, p_w), (p_m, 1.0)):  # both have the violation α, by Bayes
+            assert share * p11 / (share * p11 + (1 - share) * (1 - p00)) == pytest.approx(alpha)
+        at_share = error(p_w, p_w, share) / error(p_m, 1.0, share)
+        assert efficiency(alpha, share) == pytest.approx(at_share, rel=1e-9)
+        worst = [max(error(*point, pi) for pi in grid) for point in ((p_w, p_w), (p_m, 1.0))]
+        true = ratio_of_maxima(alpha, share)
+        assert true == pytest.approx(worst[0] / worst[1], rel=1e-4)
+        assert min(true, at_share) >= 1
+        printed = (p_m / (2 * p_w - 1)) ** 2
+        assert printed <= min(4, true + 1e-9)
+    assert ratio_of_maxima(0.1 + 1e-6, 0.1) > 10_000

@@ -14,6 +14,7 @@ from baselines import lift_printed
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.families.lift import subset_rr
 from frankly_server.design.families.lift.complete_merging import watchdog
 from frankly_server.design.families.lift.merging import subset_merging
 from frankly_server.design.families.lift.subset_rr import subset_random_response
@@ -241,6 +242,66 @@ def test_the_figures_on_random_priors(full: bool) -> None:
         assert best - response < best - merged
         optimal.append(best)
     assert np.mean(optimal) == pytest.approx(0.94, abs=0.012)
+
+
+def vertices_by_enumeration(rows: np.ndarray, answers: int) -> np.ndarray:
+    """All v with Σv = 1 and rows·v ≥ 0, rows·v = 0 in answers − 1 of them: every choice of these is solved."""
+    chosen = np.array(list(combinations(range(len(rows)), answers - 1)))
+    points = []
+    for batch in np.array_split(chosen, max(1, len(chosen) // 20_000)):
+        systems = np.concatenate([rows[batch], np.ones((len(batch), 1, answers))], axis=1)
+        regular = np.abs(np.linalg.det(systems)) > 1e-12
+        ones = np.zeros((answers, 1))
+        ones[-1] = 1
+        v = np.linalg.solve(systems[regular], ones)[..., 0]
+        points.append(v[(v @ rows.T).min(axis=1) > -1e-9])
+    return np.clip(np.vstack(points), 0, None)
+
+
+@paper("Lift Algorithm 2")
+def test_algorithm_2_is_the_optimum_of_groups_of_eight_answers() -> None:
+    """All 8 answers are one group, so I(X;Y) is Lift's programme (25)-(28) over every vertex; merging tells nothing."""
+    counts = [
+        [194, 32, 81, 122, 43, 82, 233, 344],
+        [53, 1157, 76, 116, 71, 86, 335, 610],
+        [539, 357, 1, 25, 7, 19, 231, 65],
+        [67, 94, 108, 52, 277, 138, 62, 24],
+    ]
+    prior, (low, high) = Prior.from_rows(counts), (0.05, 1.0)
+    N = np.array(counts, dtype=float)
+    lift = (N / N.sum(axis=0)) / (N.sum(axis=1, keepdims=True) / N.sum())
+    V = vertices_by_enumeration(
+        np.vstack([np.eye(8), math.exp(high) - lift, lift - math.exp(-low)]), 8
+    )
+    p = N.sum(axis=0) / N.sum()
+    left = -np.where(V > 0, V * np.log(np.where(V > 0, V, 1)), 0).sum(axis=1)
+    best = entropy(p) - linprog(left, A_eq=V.T, b_eq=p).fun
+    assert best == pytest.approx(0.71942, abs=1e-5)
+    levels = level_for(Fraction("0.05")), level_for(Fraction(1))
+    merged, response = (
+        share_left(prior, make(prior.joint, *levels)) * entropy(p)
+        for make in (subset_merging, subset_random_response)
+    )
+    assert merged == 0
+    assert response == pytest.approx(best, abs=1e-6)
+
+
+@paper("Lift Algorithm 2")
+def test_groups_with_too_many_columns_keep_their_levels_but_are_no_optimum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beyond the limit only columns of one and two answers are tried: ten answers in one group."""
+    rng = np.random.default_rng([8, 10])
+    prior = Prior.from_rows(rng.integers(1, 400, (8, 10)).tolist())
+    levels = level_for(Fraction("0.1")), level_for(Fraction("0.2"))
+    whole = share_left(prior, subset_random_response(prior.joint, *levels))
+    monkeypatch.setattr(subset_rr, "_MOST_COLUMNS", 1_000)  # it has 2,944
+    table = subset_random_response(prior.joint, *levels)
+    require_private(
+        DenseMechanism(48, table), Claim("alip", levels[1], prior.joint, low_level=levels[0])
+    )
+    assert share_left(prior, subset_merging(prior.joint, *levels)) <= share_left(prior, table)
+    assert share_left(prior, table) < whole - 0.01
 
 
 def optimum(prior: Prior, epsilon: Fraction) -> float:

@@ -4,6 +4,7 @@
 import re
 from pathlib import Path
 
+from tests.papers.beyond import BEYOND
 from tests.papers.claims import CLAIMS, VERDICTS
 from tests.papers.coverage import page
 from tests.papers.registry import collect
@@ -59,6 +60,14 @@ def test_every_claim_names_code_that_exists_and_a_verdict(root: Path) -> None:
             places = [root / top / claim.code for top in ("server/frankly_server", "shared", "")]
             assert any(place.is_file() for place in places) or not claim.code, claim.name
             assert claim.verdict in VERDICTS
+
+
+def test_every_claim_beyond_the_papers_names_code_and_tests(root: Path) -> None:
+    """That the tests exist is decided for all documents together."""
+    for claim in BEYOND:
+        places = [root / top / claim.code for top in ("server/frankly_server", "shared")]
+        assert any(place.is_file() for place in places), claim.says
+        assert claim.tests
 
 
 def test_the_page_of_claims_is_up_to_date(root: Path) -> None:

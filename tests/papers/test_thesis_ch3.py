@@ -30,6 +30,26 @@ def parents(
     return drawn
 
 
+@paper("Thesis Figure 2.3")
+def test_no_band_around_a_density_is_necessary() -> None:
+    """erratum 9.25: δ bounds sets. Mass δ moved into a cell of width w is (ε, δ)-private, and as dense as one likes.
+
+    Both distributions are steps: one of constant density 1/12 on 12 units, as wide as Figure 2.3, cut at a cell.
+    """
+    delta, E = Fraction(5, 100), Fraction(27, 10)  # E ≤ e, the figure's ε = 1
+    for width in (Fraction(1, 10), Fraction(1, 10**6)):
+        widths = [6 - width / 2, width, 6 - width / 2]
+        plain = [w / 12 for w in widths]
+        spiked = [(1 - delta) * p for p in plain]
+        spiked[1] += delta
+        assert sum(plain) == sum(spiked) == 1
+        for P, Q in ((plain, spiked), (spiked, plain)):  # all sets at once: the positive part
+            assert sum(max(Fraction(0), p - E * q) for p, q in zip(P, Q, strict=True)) <= delta
+        density, band = spiked[1] / width, E * Fraction(1, 12) + delta
+        assert density > band
+        assert density > delta / width
+
+
 @paper("Thesis Appendix A")
 def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
     """erratum 9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs alone ask for less."""

@@ -16,6 +16,7 @@ from frankly_server.estimate.inputs import checked_prior, checked_targets
 from frankly_server.estimate.planner import Plan, least_level
 from frankly_server.requests.design import design_request, regret_of
 from frankly_server.requests.plan_form import plan_form
+from frankly_server.requests.plan_pairs import factor_range, no_factor, scaled
 from frankly_server.requests.plan_parts import (
     LEVELS,
     Timer,
@@ -49,14 +50,15 @@ def plan_json(
     """Plan a survey from a JSON request.
 
     In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and bits, or kind and
-    params; optional design_prior); solve_for "n", "epsilon" or "margin" and the other two of n, epsilon, margin (with a
-    mechanism, or a notion that has other levels, there is no epsilon, so n or margin is solved for); optional level
-    (0.95), method ("clt" or "chebyshev"), population, subgroup (share of respondents), response_rate, targets ("shares"
-    or rows), frontier (number of levels, 2 to 50, at which margin and information are computed; with
-    a design input).
+    params; optional design_prior); solve_for "n", "epsilon" or "margin" and the other two of n, epsilon, margin. With a
+    mechanism, or a notion that has other levels, there is no epsilon, so n or margin is solved for; for metric-ldp
+    "epsilon" solves for a factor on all levels. Optional level (0.95), method ("clt" or "chebyshev"), population,
+    subgroup (share of respondents), response_rate, targets ("shares" or rows), frontier (number of levels, 2 to 50, at
+    which margin and information are computed; with a design input that has an epsilon).
     Out: solve_for, n, epsilon (null if the request has none), margin, margins (per target), invited,
     level, method, curve (margin at n/4 to 4n), regret (of the design, see `design_json`; null for a
-    mechanism) and, if requested, frontier.
+    mechanism); of metric-ldp, if epsilon was solved for, factor (in thousandths) and epsilons (the levels times it);
+    and, if requested, frontier.
     stopped : once it returns True, each search returns its best design so far.
 
     Raises InvalidInput, naming the field.
@@ -77,6 +79,9 @@ def plan_json(
             else "leave out the quantity to solve for"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
+    if request.frontier is not None and _has_pairs(request):
+        message = "a frontier is over epsilon, and metric-ldp has levels of pairs: plan at several of them"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "frontier")
     solution = _solved(request, source)
     if request.frontier is not None:
         solution["frontier"] = source.frontier(request.frontier, solution["n"])
@@ -131,6 +136,8 @@ class _MechanismSource(_Source):
 
 
 class _DesignSource(_Source):
+    """Designs of a request. Under metric-ldp a level is a factor on the levels of all pairs."""
+
     def __init__(self, request: PlanRequest, timer: Timer, stopped: Callable[[], bool]) -> None:
         super().__init__(request)
         self._timer, self._stopped = timer, stopped
@@ -141,7 +148,9 @@ class _DesignSource(_Source):
         # Cached, because `at` and `regret` need the same design, and its search may take long.
         if level not in self._cache:
             # Without a level, the notion keeps the levels of the request.
-            at_level = {} if level is None else {"epsilon": level}
+            at_level: dict[str, Any] = {} if level is None else {"epsilon": level}
+            if level is not None and _has_pairs(self.request):
+                at_level = {"epsilons": scaled(self.request.epsilons, level)}
             _, request = design_request(
                 self.request.model_copy(update=at_level), self._timer, stopped=self._stopped
             )
@@ -168,12 +177,26 @@ def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
         plan = source.at(level)
         n = plan.reports(margin)
     else:
-        thousandths = least_level(lambda e: source.at(nats(e)).margin(n) <= margin, *LEVELS)
+        pairs = _has_pairs(request)
+        low, high = factor_range(request.epsilons) if pairs else LEVELS
+        thousandths = least_level(lambda e: source.at(nats(e)).margin(n) <= margin, low, high)
         if thousandths is None:
-            raise no_level(n)
+            raise no_factor(n, high) if pairs else no_level(n)
         level = nats(thousandths)
         plan = source.at(level)
+        if pairs:
+            figures = solved(n, None, plan.margins, source.setting)
+            return figures | {
+                "regret": source.regret(level),
+                "factor": level,
+                "epsilons": scaled(request.epsilons, level),
+            }
     return solved(n, level, plan.margins, source.setting) | {"regret": source.regret(level)}
+
+
+def _has_pairs(request: PlanRequest) -> bool:
+    """Return True if a factor on the levels of pairs takes the place of ε."""
+    return request.notion == "metric-ldp"
 
 
 def _targets(value: Any, mechanism: Mechanism) -> Targets:

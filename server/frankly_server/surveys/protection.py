@@ -8,6 +8,7 @@ Several notions at once, further priors, (ε, δ) and the parameters of a family
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import product
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.families import Explicit
+from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.surveys.asked import QuestionDefinition
 from frankly_server.surveys.csv_prior import CountTable
 from frankly_server.surveys.definition import BlockDefinition
@@ -24,7 +26,8 @@ from frankly_server.surveys.fields import folded
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
-"""Notions that the step offers for a secret other than the answer, which ldp protects."""
+"""Notions that the step offers for a secret other than the answer, which ldp protects. pml and pmc
+are alip with one side, and keep their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,19 @@ def main_question(block: BlockDefinition) -> QuestionDefinition:
 
 def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
     """Return the block's features that the form lacks, and that saving the form would remove."""
+    cap, prior = block.ceiling_cap, block.prior
     features = {
         "several notions at once": bool(block.notions),
         f"the notion {block.notion}": block.notion is not None
-        and block.notion not in ("ldp", *NOTIONS),
+        and block.notion not in ("ldp", *NOTIONS, *ONE_SIDED),
         "further priors": bool(block.priors),
+        "an expected distribution of the answers": prior is not None and prior.secret is None,
+        "plausible truths": block.truths is not None,
+        # The form knows one ceiling, and that beside counts only.
+        f"a ceiling of {cap} nats": cap is not None
+        and (block.notion == "ldp" or Decimal(cap) != Decimal(BACKSTOP)),
+        "a ball of another order than 2": block.robust is not None
+        and Decimal(block.robust.order) != 2,
         "the objective hamming": block.objective == "hamming",
         "the worst target as criterion": block.criterion != "total",
         "shares that cannot be estimated": block.accept_unidentifiable,
@@ -172,7 +183,7 @@ def _unused_id(draft: Draft, name: str) -> str:
 
 
 def _levels(block: Draft, protection: Protection) -> Draft:
-    if protection.notion not in NOTIONS:
+    if protection.notion not in (*NOTIONS, *ONE_SIDED):
         raise InvalidInput(
             Problem.UNSUPPORTED,
             f"choose one of {', '.join(NOTIONS)}; other notions need a survey file",

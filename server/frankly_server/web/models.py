@@ -293,7 +293,15 @@ class PlanResult(Shape):
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: int = Field(description="Number of reports.")
-    epsilon: str | None = Field(description="Level in nats; null for a given mechanism.")
+    epsilon: str | None = Field(
+        description="Level in nats; null for a given mechanism, and where there is no single one."
+    )
+    factor: str | None = Field(
+        None, description="Of metric-ldp: the factor on all levels, if epsilon was solved for."
+    )
+    epsilons: list[list[str | None]] | None = Field(
+        None, description="With factor: the levels of all pairs, in nats."
+    )
     margin: float = Field(description="Half-width of the interval of the worst target.")
     margins: list[float]
     invited: int = Field(description="Number of people to ask, given the response rate.")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one model of plan requests: its names are the design's, and its schema holds what is read."""
 
+from fractions import Fraction
 from typing import Any
 
 import jsonschema
@@ -58,7 +59,7 @@ def test_what_the_schema_holds_is_read(body: dict[str, Any]) -> None:
     assert request.model_fields_set == set(body)
 
 
-def test_the_level_of_pml_is_solved_for_and_levels_of_pairs_are_not() -> None:
+def test_the_level_of_pml_is_solved_for() -> None:
     joint = {"prior": {"joint": [[40, 110, 210, 140], [90, 80, 60, 20]]}, "ceiling_cap": "3"}
     wish = {"n": 4000, "margin": 0.03}
     solved = plan_json({**joint, **wish, "notion": "pml", "solve_for": "epsilon"}, lambda: 0.0)
@@ -68,9 +69,63 @@ def test_the_level_of_pml_is_solved_for_and_levels_of_pairs_are_not() -> None:
     levels = {**joint, "notion": "metric-ldp", "epsilons": pairs}
     planned = plan_json({**levels, "margin": 0.03, "solve_for": "n"}, lambda: 0.0)
     assert planned["margin"] <= 0.03
+
+
+NEAR = [[None if x == z else str(abs(x - z) / 2) for z in range(4)] for x in range(4)]
+METRIC: dict[str, Any] = {
+    "prior": {"joint": [[40, 110, 210, 140]]},
+    "notion": "metric-ldp",
+    "epsilons": NEAR,
+    "n": 4000,
+}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"mechanism": "grr"}, {"epsilons": [["inf", *NEAR[0][1:]], *NEAR[1:]]}]
+)
+def test_a_factor_on_the_levels_of_pairs_is_solved_for(more: dict[str, Any]) -> None:
+    """The least in thousandths: the levels times it give the margin, times a thousandth less they do not."""
+    solved = plan_json({**METRIC, **more, "margin": 0.05, "solve_for": "epsilon"}, lambda: 0.0)
+    assert solved["epsilon"] is None
+    factor = Fraction(solved["factor"])
+    assert factor > 1
+    for row, asked in zip(solved["epsilons"], NEAR, strict=True):
+        for level, before in zip(row, asked, strict=True):
+            assert (level is None) is (before is None)
+            assert level is None or Fraction(level) == factor * Fraction(before or 0)
+    again = {**METRIC, **more, "solve_for": "margin", "epsilons": solved["epsilons"]}
+    assert plan_json(again, lambda: 0.0)["margin"] == solved["margin"] <= 0.05
+    less = factor - Fraction(1, 1000)
+    again["epsilons"] = [
+        [None if e is None else str(float(less * Fraction(e))) for e in row] for row in NEAR
+    ]
+    assert plan_json(again, lambda: 0.0)["margin"] > 0.05
+
+
+def test_levels_of_pairs_may_shrink_as_far_as_their_range() -> None:
+    """A margin that is met at once: the least level becomes 0.01 nats, and no less."""
+    solved = plan_json({**METRIC, "margin": 5.0, "n": 10**9, "solve_for": "epsilon"}, lambda: 0.0)
+    assert solved["factor"] == "0.020"
+    assert solved["epsilons"][0] == (None, "0.01", "0.02", "0.03")
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "field"),
+    [
+        ({"margin": 1e-6}, "unsupported", "margin"),
+        ({"margin": 0.05, "frontier": 3}, "unsupported", "frontier"),
+        ({"margin": 0.05, "epsilons": []}, "field_missing", "epsilons"),
+        ({"margin": 0.05, "epsilons": [[None] * 4] * 4}, "eps_out_of_range", "epsilons"),
+        ({"margin": 0.05, "epsilons": NEAR[:3]}, "field_type", "epsilons"),
+        ({"margin": 0.05, "epsilon": "1"}, "unsupported", "epsilon"),
+    ],
+)
+def test_factors_that_cannot_be_solved_for_are_refused(
+    more: dict[str, Any], code: str, field: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
-        plan_json({**levels, **wish, "solve_for": "epsilon"}, lambda: 0.0)
-    assert (refused.value.code, refused.value.field) == ("field_unknown", "epsilon")
+        plan_json({**METRIC, **more, "solve_for": "epsilon"}, lambda: 0.0)
+    assert (refused.value.code, refused.value.field) == (code, field)
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [

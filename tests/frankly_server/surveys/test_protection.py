@@ -238,10 +238,47 @@ def test_the_form_says_what_it_cannot_say() -> None:
     } | bent
     block = parse_value(draft_value).blocks[0]
     assert len(unsupported_features(block)) == 3
-    for notion in ("pml", "metric-ldp"):
+    for notion, supported in (("pml", True), ("pmc", True), ("metric-ldp", False)):
         features = unsupported_features(block.model_copy(update={"notions": (), "notion": notion}))
-        assert f"the notion {notion}" in features
+        assert (f"the notion {notion}" in features) is not supported
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
+
+
+LIP_BLOCK: dict[str, Any] = {
+    "notion": "lip",
+    "epsilon": "0.4",
+    "prior": {"secret": "income", "secrets": ["low", "high"], "joint": [["300", "100"], ["150", "250"]], "source": "x"},
+}  # fmt: skip
+LOST: dict[str, tuple[dict[str, Any], str]] = {
+    "levels of pairs": (
+        {"notion": "metric-ldp", "epsilons": [["inf", "1"], ["2", "inf"]]}, "the notion metric-ldp",
+    ),
+    "a ceiling of one's own": ({**LIP_BLOCK, "ceiling_cap": "2"}, "a ceiling of 2 nats"),
+    "a ceiling beside the answer": (
+        {"notion": "ldp", "epsilon": "4", "ceiling_cap": "2.9957"}, "a ceiling of 2.9957 nats",
+    ),
+    "shares that are expected": (
+        {"notion": "ldp", "epsilon": "1", "prior": {"joint": [["90", "10"]], "source": "x"}},
+        "an expected distribution of the answers",
+    ),
+    "truths": ({"notion": "ldp", "epsilon": "1", "truths": ["even"]}, "plausible truths"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_the_form_would_lose_is_named(name: str) -> None:
+    written, feature = LOST[name]
+    draft_value = draft()
+    questions = {key: draft_value["blocks"][0][key] for key in ("id", "questions")}
+    draft_value["blocks"][0] = questions | written
+    assert unsupported_features(parse_value(draft_value).blocks[0]) == (feature,)
+
+
+def test_the_backstop_written_in_another_way_is_the_backstop() -> None:
+    draft_value = draft()
+    questions = {key: draft_value["blocks"][0][key] for key in ("id", "questions")}
+    draft_value["blocks"][0] = questions | LIP_BLOCK | {"ceiling_cap": "2.99570"}
+    assert unsupported_features(parse_value(draft_value).blocks[0]) == ()
 
 
 def test_the_guide_s_table_is_one_that_is_read(root: Path) -> None:

@@ -20,6 +20,16 @@ FULL = {
     "robust-4": 20,
     "robust-table-2": 100,
 }
+WITHOUT_DRAWS = (
+    "thesis-4.1",
+    "thesis-6.1",
+    "thesis-6.2",
+    "thesis-6.3",
+    "thesis-eq-6.8",
+    "thesis-eq-6.22",
+    "thesis-theorem-6.5",
+    "robust-example-2",
+)
 ON_ADULT = ("lift-3", "lift-5", "lift-7")
 
 
@@ -49,11 +59,11 @@ def test_printed_numbers_from_a_few_draws(name: str) -> None:
         assert abs(check.ours - check.paper) <= check.tolerance + wider, check.line()
 
 
-@pytest.mark.parametrize("name", ["thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"])
+@pytest.mark.parametrize("name", WITHOUT_DRAWS)
 def test_printed_numbers_without_draws(name: str) -> None:
-    numbers = printed(name, None)
+    numbers = printed(name, None, quick=name == "robust-example-2")
     assert len(numbers) >= 1
-    assert [check.line() for check in numbers if not check.holds] == []
+    assert [check.line() for check in numbers if check.holds is not check.expected] == []
 
 
 @pytest.mark.full_only

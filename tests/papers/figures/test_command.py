@@ -57,7 +57,7 @@ def test_a_figure_on_a_file_of_people(papers: Papers, tmp_path: Path, people: Pa
 
 def test_the_list(papers: Papers) -> None:
     listed = papers("--list", "--json").json["figures"]
-    assert len(listed) == 29
+    assert len(listed) == 33
     assert {figure["id"] for figure in listed if figure["adult"]} == {
         "funnel-6", "funnel-9", "robust-2", "lift-3", "lift-5", "lift-7", "lift-9", "lift-12",
     }  # fmt: skip

@@ -64,6 +64,17 @@ SHAPES: dict[str, dict[str, set[str]]] = {
                    "b": {f"π = {v}" for v in ("0", "0.1", "0.2", "0.3", "0.4", "0.5")}},
     "thesis-6.2": {"a": {name + form for name in ("π = 0.01", "π = 0.1") for form in ("", PRINTED)}},
     "thesis-6.3": {"a": {"sampling", "sampling, as printed (6.12)", "no sampling (6.31)"}},
+    "thesis-eq-6.8": {key: {f"p11 = {v}" for v in ("0.3", "0.6", "0.9", "1")} for key in "ab"},
+    "thesis-eq-6.22": {key: {f"ε = {v}" for v in ("0.1", "0.25", "0.5", "1", "2")} for key in "ab"},
+    "thesis-theorem-6.5": {
+        "a": {"π = 0.01", "π = 0.1", "π = 0.3"},
+        "b": {name + form for name in ("π = 0.01", "π = 0.1", "π = 0.3") for form in ("", PRINTED)},
+    },
+    "robust-example-2": {
+        "a": {"D_α(P̂‖P*)", "B"},
+        "b": {"F", "F′", "F′, as printed", "P̂", "P*"},
+        "c": {"best over F", "best over F′ (PolyOpt)"},
+    },
 }  # fmt: skip
 """Panels and curves, from the captions and the text around them."""
 SHARES = {
@@ -79,6 +90,7 @@ def test_every_figure_of_the_issue_is_there() -> None:
     expected = (
         {f"funnel-{k}" for k in range(3, 10)} | {f"robust-{k}" for k in range(2, 6)} | {"robust-table-2"}
         | {f"lift-{k}" for k in range(1, 14)} | {"thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"}
+        | {"robust-example-2", "thesis-eq-6.8", "thesis-eq-6.22", "thesis-theorem-6.5"}
     )  # fmt: skip
     assert set(FIGURES) == expected == set(SHAPES)
     assert [figure.id for figure in chosen("all")] == list(FIGURES)

@@ -7,7 +7,9 @@ from typing import Any
 from apiflask import APIBlueprint
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
+from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.services import Services
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
@@ -21,10 +23,14 @@ from frankly_server.surveys.protection import (
     protect,
     unsupported_features,
 )
+from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show, store
 from frankly_server.web.security import needs
+
+_OPEN = "inf"
+"""Side of alip that is not promised, in survey files."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -44,6 +50,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
+            _require_consent(survey)
             store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
             return survey.path(f"margins?block={field('block')}")
 
@@ -52,6 +59,22 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             act, lambda refused: _page(survey, asked_block(survey), request.form, refused)
         )
+
+
+def _require_consent(survey: OpenedSurvey) -> None:
+    """Raise InvalidInput(unsupported) if saving would replace what only a file can say, without a tick."""
+    block = _block(survey, asked_block(survey))
+    features = unsupported_features(block)
+    if features and field("replace") != "yes":
+        message = (
+            f"the file protects this question with {', '.join(features)}, which this form would "
+            "replace: tick that it may, or change it in the file"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, message, "replace")
+
+
+def _block(survey: OpenedSurvey, block_id: str) -> BlockDefinition:
+    return next(block for block in survey.definition.blocks if block.id == block_id)
 
 
 def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
@@ -65,7 +88,7 @@ def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
 def _page(
     survey: OpenedSurvey, block_id: str, form: Any, refused: InvalidInput | None = None
 ) -> Response:
-    block = next(block for block in survey.definition.blocks if block.id == block_id)
+    block = _block(survey, block_id)
     main = main_question(block)
     alone = [
         b.questions[0]
@@ -76,9 +99,30 @@ def _page(
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=partners,
         offered=OFFERED, form=form, cannot=unsupported_features(block), secret=_secret(block, partners),
+        file_text=_as_written(survey, block_id), sides=_sides(block),
         small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
     )  # fmt: skip
+
+
+def _as_written(survey: OpenedSurvey, block_id: str) -> str:
+    """Return the block's protection as the file has it, without its questions."""
+    block = editing.block_of(survey.draft, block_id)
+    return write_yaml(
+        {name: value for name, value in block.items() if name not in ("id", "questions")}
+    ).decode()
+
+
+def _sides(block: BlockDefinition) -> tuple[str, str]:
+    """Return the lower and the upper level of alip for the form; "" for a side without a promise."""
+    if block.notion in ONE_SIDED:
+        level = block.epsilon or ""
+        return ("", level) if block.notion == "pml" else (level, "")
+    low, high = (
+        "" if side in (None, "inf") else str(side)
+        for side in (block.epsilon_low, block.epsilon_high)
+    )
+    return low, high
 
 
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
@@ -131,8 +175,8 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     partner = field("other") if kind == "question" else None
     return replace(
         direct,
-        levels=_levels(),
-        # The secret is not one of these questions; for rldp, `protect` adds it.
+        levels=_levels(_block(survey, asked_block(survey))),
+        # For rldp `protect` adds the secret to these questions; otherwise it refuses it among them.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,
@@ -143,11 +187,18 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     )
 
 
-def _levels() -> dict[str, Any]:
-    """Return the form's notion for a secret with its levels, as a survey file writes them."""
+def _levels(block: BlockDefinition) -> dict[str, Any]:
+    """Return the form's notion for a secret with its levels, as a survey file writes them.
+
+    One side that the block has by its name, pml or pmc, keeps that name.
+    """
     notion = field("notion") or "lip"
     if notion == "alip":
-        return {"notion": notion, "epsilon_low": _side("low"), "epsilon_high": _side("high")}
+        low, high = _side("low"), _side("high")
+        by_name = {"pml": (low, high), "pmc": (high, low)}.get(block.notion or "")
+        if by_name is not None and by_name[0] == _OPEN != by_name[1]:
+            return {"notion": block.notion, "epsilon": by_name[1]}
+        return {"notion": notion, "epsilon_low": low, "epsilon_high": high}
     levels: dict[str, Any] = {"notion": notion, "epsilon": _nats("epsilon", "factor")}
     if notion == "rldp":
         beta = field("beta") or "0.05"
@@ -165,5 +216,5 @@ def _nats(nats: str, factor: str) -> str:
 def _side(name: str) -> str:
     """Return the level of one side of alip in nats; "inf" for an empty field: no promise."""
     if not field(name):
-        return "inf"
+        return _OPEN
     return editing.nats_of_factor(field(name), name) if field("unit") == "factor" else field(name)

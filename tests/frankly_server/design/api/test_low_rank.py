@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fewer targets than answers: whatever can be estimated is designed, with a proof of its optimality."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -10,6 +11,7 @@ import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.quantise import quantise_by_columns
 
 LEVELS = ("0.01", "0.1", "0.3", "0.5", "1", "2", "4")
@@ -46,6 +48,26 @@ def test_random_requests_are_designed_and_certified(full: bool) -> None:
         assert found.certified, seed
         assert found.bound is not None
         assert found.value == pytest.approx(found.bound, rel=1e-3), seed
+
+
+def test_a_gap_below_the_reserved_share_may_be_out_of_reach() -> None:
+    """A share of 1e-7 has full rank: certified at 1e-6, gaps below 5e-7 of the value, hardly ever below 1e-12."""
+    reached = []
+    for seed in range(30):
+        rng = Random(seed)
+        answers = rng.randint(2, 5)
+        prior = Prior.from_rows([[rng.randint(1, 400) for _ in range(answers)]])
+        share = (tuple(Fraction(int(x == 0)) for x in range(answers)),)
+        claims = (Claim("ldp", level_for(Fraction(rng.choice(LEVELS)))),)
+        request = DesignRequest(
+            prior, claims, targets=share, accept_unidentifiable=True, limits=Limits(gap=1e-12)
+        )
+        found = design(request)
+        assert found.gap is not None
+        assert found.gap < 5e-7 * found.value
+        reached.append(found.certified)
+        assert design(replace(request, limits=Limits())).certified, seed
+    assert not all(reached)
 
 
 QUESTIONS: list[tuple[tuple[tuple[int, ...], ...], str, float]] = [

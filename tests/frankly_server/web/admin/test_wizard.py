@@ -199,6 +199,87 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
     )  # and back again
 
 
+def write_protection(client: FlaskClient, title: str, protection: str) -> str:
+    """Make a draft whose protection is written in the file; returns the survey's address."""
+    survey: str = begin(client, title=title).headers["Location"].removesuffix("/questions")
+    page = client.get(f"{survey}/file").text
+    text = html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL).group(1))  # type: ignore[union-attr]
+    usual = "- epsilon: '1'\n    id: tired\n    notion: ldp\n"
+    assert usual in text
+    lines = protection.strip().replace("\n", "\n    ")
+    indented = text.replace(usual, f"- id: tired\n    {lines}\n").replace(
+        "budget: '1'", "budget: '9'"
+    )
+    assert send(client, f"{survey}/file", file=indented).status_code == 303
+    return survey
+
+
+PAIRS = """
+notion: metric-ldp
+epsilons: [[inf, '0.75'], [inf, inf]]
+ceiling_cap: '1.5'
+"""
+
+
+def test_levels_of_pairs_are_shown_and_replaced_only_with_a_tick(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
+    client = desk[0]
+    survey = write_protection(client, "Pairs", PAIRS)
+
+    def block() -> Any:
+        return office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
+
+    before = block()
+    assert (before.notion, before.epsilons) == ("metric-ldp", (("inf", "0.75"), ("inf", "inf")))
+    for page in ("questions", "protection", "margins", "try", "intake", "embed", "file"):
+        assert client.get(f"{survey}/{page}").status_code == 200, page
+    text = client.get(f"{survey}/protection").text
+    assert "the notion metric-ldp" in text
+    assert re.search(r'<th scope="row">no</th><td>–</td><td>0.75</td>', text)
+    assert re.search(r'<th scope="row">yes</th><td>none</td><td>–</td>', text)
+    assert "ceiling_cap: &#39;1.5&#39;" in text
+    added = send(client, f"{survey}/questions", question="Ill?", choices="No\nYes")
+    assert added.status_code == 303
+    assert block() == before
+    refused = send(client, f"{survey}/protection", block="tired", epsilon="1")
+    assert (refused.status_code, "tick that it may" in refused.text) == (422, True)
+    assert block() == before
+    replaced = send(client, f"{survey}/protection", block="tired", epsilon="1", replace="yes")
+    assert replaced.status_code == 303
+    assert (block().notion, block().epsilons) == ("ldp", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "other"), [("pml", "high", "low"), ("pmc", "low", "high")]
+)
+def test_one_side_of_a_lift_stays_what_it_is(
+    office: Office, desk: tuple[FlaskClient, str], name: str, side: str, other: str
+) -> None:
+    client = desk[0]
+    prior = "prior: {secret: income, secrets: [low, high], joint: [['120', '30'], ['40', '60']], source: x}"
+    protection = f"notion: {name}\nepsilon: '0.4'\n{prior}\nceiling_cap: '2.9957'"
+    survey = write_protection(client, f"One side {name}", protection)
+
+    def block() -> Any:
+        return office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
+
+    before = block()
+    text = client.get(f"{survey}/protection").text
+    assert "written in a file" not in text
+    assert 'value="alip" checked' in text
+    assert re.search(f'id="{side}"[^>]*value="0.4"', text)
+    assert re.search(f'id="{other}"[^>]*value=""', text)
+    form = {"block": "tired", "secret": "attribute", "name": "income", "notion": "alip", "source": "x",
+            "unit": "epsilon", "epsilon": "0.4", "backstop": "yes",
+            "counts": ",no,yes\nlow,120,30\nhigh,40,60"}  # fmt: skip
+    assert send(client, f"{survey}/protection", **form, **{side: "0.4"}).status_code == 303
+    assert block() == before
+    both = {"low": "0.5", "high": "0.4"}
+    assert send(client, f"{survey}/protection", **form, **both).status_code == 303
+    assert (block().notion, block().epsilon_low, block().epsilon_high) == ("alip", "0.5", "0.4")
+
+
 def test_what_the_form_cannot_say_is_written_in_the_file(
     office: Office, desk: tuple[FlaskClient, str]
 ) -> None:

@@ -99,8 +99,9 @@ def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
     """Return columns that meet the criterion.
 
     Under a polyhedral criterion these are all extreme columns, for groups of more than 6 answers in
-    floats. In other cases they are some columns near the boundary. Where float errors put columns
-    outside, rounding with the exact test corrects that.
+    floats. In other cases they are some columns near the boundary, as they are in a group of more
+    than 100,000 extreme columns, whose response then is not its optimum. Where float errors put
+    columns outside, rounding with the exact test corrects that.
     """
     answers = len(joint[0])
     rows = criterion.rows(joint)
