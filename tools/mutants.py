@@ -173,7 +173,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "self._level @ (self._level + mean).T - mean @ self._level.T",
         ),
         ("level * (level + 2 * u)", "level * (level + u)"),
-        ("sum(w[:size]), sum(w[-size:])", "sum(w[:size]), sum(w[-size - 1:])"),
+        ("_sum_of_first(rising, size)", "_sum_of_first(rising, size + 1)"),
         ("count = held if", "count = self.n - held if"),
     ),
     "set_fit": (

@@ -5,7 +5,7 @@ Matrices hold Python ints or Fractions, and results are exact. Only the least-sq
 `normal_equations` are rounded; any positive weights are valid there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -16,6 +16,15 @@ FractionRows = tuple[tuple[Fraction, ...], ...]
 
 WEIGHT_BITS = 64
 _PRIME = 2**61 - 1
+
+
+def distinct(values: Iterable[Fraction]) -> tuple[Fraction, ...]:
+    """Return the values without repeated objects; equal numbers in different objects may remain.
+
+    Hashing a fraction takes a microsecond, and a long list of choices has a million weights that
+    are one of two objects.
+    """
+    return tuple({id(value): value for value in values}.values())
 
 
 def rank(rows: IntRows) -> int:

@@ -12,7 +12,7 @@ from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import BLOCK_KINDS, AgreementMechanism, AnyMechanism, Mechanism
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, FormAnswers
-from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_REPORTS, MAX_SET_ANSWERS
 from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
 from frankly_protocol.questions import Choice, Languages, Question, Words
 
@@ -90,12 +90,8 @@ class Block:
                 detail = "the mechanism must have the choices of the questions, in their order"
                 raise DocumentRejected("weights", detail, "choices")
             return sum(sizes)
+        # Each kind of mechanism limits its answers itself.
         answers = prod(sizes)
-        if answers > MAX_ANSWERS:
-            raise schema.reject(
-                f"a block's questions may have at most {MAX_ANSWERS} joint answers",
-                self.id,
-            )
         if self.mechanism.answers != answers:
             raise DocumentRejected(
                 "weights",
@@ -188,7 +184,7 @@ class Block:
                 design_prior=counts(
                     data["design_prior"],
                     field + ".design_prior",
-                    MAX_CHOICES if kind == AgreementMechanism.kind else MAX_ANSWERS,
+                    MAX_CHOICES if kind == AgreementMechanism.kind else MAX_SET_ANSWERS,
                 ),
                 ceiling=schema.optional(
                     data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))

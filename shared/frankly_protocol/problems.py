@@ -43,7 +43,7 @@ class Problem(Enum):
         "The prior has cells small enough to expose people.",
     )
     # Survey definitions (bad inputs 9-12, 43).
-    CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 64 choices.")
+    CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 1000 choices, in a form 2 to 64.")
     CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be distinguished.")
     TEXT_CHARACTERS = (
         "text_characters",

@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from typing import Any, Final
 
 from frankly_protocol import schema
+from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 
 Words = Mapping[str, str]
 Languages = tuple[str, ...]
@@ -120,7 +121,7 @@ class AskIf:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with 2 to 64 choices, or one box."""
+    """A question with 2 to 1000 choices, or one box."""
 
     id: str
     text: Words
@@ -175,7 +176,7 @@ class Question:
             schema.identifier(data["id"], field + ".id"),
             schema.words(data["text"], field + ".text", languages),
             schema.items(
-                data["choices"], field + ".choices", 2, 64,
+                data["choices"], field + ".choices", 2, MAX_SET_ANSWERS,
                 lambda entry, where: Choice.from_json(entry, where, languages),
             ),
             Box.from_json(data["box"], field + ".box", languages) if "box" in data else None,

@@ -76,7 +76,7 @@ def identifier(body: dict[str, Any], n: int) -> None:
 
 LIMITS: dict[str, tuple[Edit, int, str]] = {
     "languages": (languages, 32, "languages"),
-    "choices of a question": (public_choices, 64, "strata[0].choices"),
+    "choices of a question": (public_choices, 1000, "strata[0].choices"),
     "public questions": (public_questions, 8, "strata"),
     "blocks": (blocks, 100, "blocks"),
     "claims of a block": (claims, 16, "blocks[0].claims"),
@@ -129,8 +129,8 @@ def test_a_block_rests_on_a_prior_if_one_of_its_promises_does() -> None:
 
 
 def test_too_many_questions_of_a_block_are_refused_by_their_number_first() -> None:
-    """16 questions have too many joint answers for any mechanism; only from 17 on their number is at fault."""
-    for n, field in ((16, "blocks[0].affair"), (17, "blocks[0].questions")):
+    """16 questions have more joint answers than the mechanism; only from 17 on their number is at fault."""
+    for n, field in ((16, "blocks[0].weights"), (17, "blocks[0].questions")):
         body = json.loads(PAYLOAD)
         questions(body, n)
         with pytest.raises(DocumentRejected) as caught:

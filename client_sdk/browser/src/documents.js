@@ -42,7 +42,7 @@ const score = matching(/^(?!-0$)-?(0|[1-9]\d{0,8})(\.\d{0,5}[1-9])?$/, "no_score
 const questionParts = object({
   id: identifier,
   text: words,
-  choices: list(2, 64, object({ id: identifier, label: words }, [], { role, from: integer(-Number.MAX_SAFE_INTEGER), score })),
+  choices: list(2, 1000, object({ id: identifier, label: words }, [], { role, from: integer(-Number.MAX_SAFE_INTEGER), score })),
 }, [], {
   box: object({ of: identifier, text: words, label: words }, [], { role }),
   ask_if: object({ choices: list(1, 63, identifier, itself), question: identifier }),
@@ -195,7 +195,7 @@ const block = (value, path, root) => {
     questions: list(1, kind === AGREEMENT ? 100 : 16, question),
     kind: () => kind.read(value, path),
     claims: list(1, 16, promised),
-    design_prior: list(2, kind === AGREEMENT ? 2000 : 256, integer()),
+    design_prior: list(2, kind === AGREEMENT ? 2000 : 1000, integer()),
     ceiling: optional((v, at) => rational(...ratio()(v, at))),
     mechanism: identifier,
     certificate: optional(object({ objective: identifier, value: text(64), bound: optional(text(64)) })),
@@ -219,7 +219,6 @@ function countedAnswers(/** @type {any} */ mechanism, /** @type {Question[]} */ 
     return sizes.reduce((all, n) => all + n, 0);
   }
   const answers = sizes.reduce((all, n) => all * n, 1);
-  if (answers > 256) throw reject(under(path, id), "too_many_answers");
   if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   return answers;
 }

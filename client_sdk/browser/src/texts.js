@@ -102,7 +102,6 @@ const TEXTS = {
   no_skipped: "a question with a rule needs a choice or a box of the role not_applicable",
   boxes_apart: "boxes of one question stand together, under an id of their own",
   boxes_differ: "boxes of one question have one text and one rule",
-  too_many_answers: "a block's questions may have at most 256 joint answers",
   design_prior: (answers) => `expected ${answers} positive counts`,
   ceiling_of_another: "the stated ceiling is not that of the mechanism",
   invite_key: "invites have no key",

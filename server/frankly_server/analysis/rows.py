@@ -13,6 +13,7 @@ from frankly_analyst.rows import Estimate
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
+from frankly_server import rational
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
@@ -243,7 +244,9 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
     value, possible = row["estimate"], _possible(target)
     if possible[0] == possible[1]:  # known without a report
         return [flag for flag in row["flags"] if flag != "few_informative"]
-    is_share = possible == (0.0, 1.0) and (target.over is not None or set(target.weights) <= {0, 1})
+    is_share = possible == (0.0, 1.0) and (
+        target.over is not None or set(rational.distinct(target.weights)) <= {0, 1}
+    )
     outside = (
         ["outside_unit_interval"] if is_share and value is not None and not 0 <= value <= 1 else []
     )
@@ -257,7 +260,8 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
 def _possible(target: Target) -> tuple[float, float]:
     """Return the smallest and largest value of a target; ±∞ for a ratio of which they are not known."""
     if target.over is None:
-        return float(min(target.weights)), float(max(target.weights))
+        values = rational.distinct(target.weights)
+        return float(min(values)), float(max(values))
     pairs = [pair for pair in zip(target.weights, target.over, strict=True) if any(pair)]
     if any(over <= 0 for _, over in pairs):
         return -inf, inf

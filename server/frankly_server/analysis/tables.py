@@ -25,6 +25,7 @@ from frankly_server.joint_tables import is_estimable
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
+_ZERO, _ONE = Fraction(0), Fraction(1)
 _BETWEEN, _AMONG = " × ", " | "
 _ID_SEPARATOR: Final = ","
 """Separator of question ids, and of choice ids of a cell, in a request."""
@@ -243,7 +244,7 @@ def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[
     cells = list(product(*(question.choices for question in questions)))
     place = 1 if percent == "column" else 0
     among = [
-        tuple(Fraction(int(other_cell[place] is cell[place])) for other_cell in cells)
+        tuple(_ONE if other_cell[place] is cell[place] else _ZERO for other_cell in cells)
         for cell in cells
     ]
     return tuple(

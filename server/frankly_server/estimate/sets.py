@@ -11,7 +11,7 @@ answers in the sets, so the symbols, of which there may be 2^a, need not be stor
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
+from frankly_server import rational
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.projection import onto_simplex
@@ -196,15 +197,19 @@ class SetEvidence:
         k = self._q1 - self._q0
         bounds = []
         for t in self.known:
-            level = sum(self._targets[t], Fraction(0)) / self.answers
-            w = sorted(((v - level) / k for v in self._targets[t]), reverse=True)
+            weights = self._targets[t]
+            counts = Counter(map(id, weights))
+            level = sum((v * counts[id(v)] for v in rational.distinct(weights)), Fraction(0))
+            level /= self.answers
+            rising = sorted(((v - level) / k, counts[id(v)]) for v in rational.distinct(weights))
             # A subset has exactly `size` answers, so the extreme sets contain the largest or the
             # smallest weights. A unary set may contain any answers.
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
-                top, bottom = sum(w[:size]), sum(w[-size:])
+                top, bottom = _sum_of_first(rising[::-1], size), _sum_of_first(rising, size)
             else:
-                top, bottom = sum(v for v in w if v > 0), sum(v for v in w if v < 0)
+                top = sum((v * count for v, count in rising if v > 0), Fraction(0))
+                bottom = sum((v * count for v, count in rising if v < 0), Fraction(0))
             bounds.append((level + bottom, level + top))
         return bounds
 
@@ -272,3 +277,12 @@ class SetEvidence:
             self._contrast @ (second / self._k**2) @ self._contrast.T,
             dtype=np.float64,
         )
+
+
+def _sum_of_first(values: Sequence[tuple[Fraction, int]], size: int) -> Fraction:
+    """Return the sum of the first `size` values, given with their multiplicities."""
+    total = Fraction(0)
+    for value, count in values:
+        taken = min(count, size)
+        total, size = total + value * taken, size - taken
+    return total

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal
 
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
+from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import NO, ROLES, YES, AskIf, Box, Choice, Question, require_rules
 from pydantic import (
@@ -81,10 +82,10 @@ class AskIfDefinition(ClosedModel):
 
 
 def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, ...]:
-    if not 2 <= len(choices) <= 64:
+    if not 2 <= len(choices) <= MAX_SET_ANSWERS:
         raise custom(
             Problem.CHOICES_COUNT,
-            f"a question has 2 to 64 choices, this one has {len(choices)}",
+            f"a question has 2 to {MAX_SET_ANSWERS} choices, this one has {len(choices)}",
         )
     require_different(choices)
     return choices
@@ -120,7 +121,7 @@ def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
 
 
 class QuestionDefinition(ClosedModel):
-    """A question with 2 to 64 choices.
+    """A question with 2 to 1000 choices; in a form, or if it is public, 2 to 64.
 
     In a file, `type` says how it is asked. single (default) : `choices`. yes-no : `choices` may be
     left out. scale : every choice has a `score`. number : `ranges` lists the smallest whole number
@@ -135,7 +136,7 @@ class QuestionDefinition(ClosedModel):
     choices: Annotated[
         tuple[ChoiceDefinition, ...],
         AfterValidator(_choices),
-        Field(json_schema_extra={"minItems": 2, "maxItems": 64}),
+        Field(json_schema_extra={"minItems": 2, "maxItems": MAX_SET_ANSWERS}),
     ]
     ask_if: AskIfDefinition | None = None
 

@@ -11,6 +11,7 @@ from frankly_protocol import canonical
 from frankly_protocol.audit.bounds import MAX_EPSILON
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
+from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
@@ -52,6 +53,8 @@ from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
 
 MAX_JOINT: Final = 256
+MAX_FEW_CHOICES: Final = 64
+"""Largest number of choices of a question of a form, and of a public one."""
 FORM_ID: Final = "form"
 """Id of the document's block for the questions of `form`."""
 RELEASE_STEP: Final = 10
@@ -97,8 +100,13 @@ class BlockDefinition(StatedLevels, DesignChoices):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.answers > MAX_JOINT:
-            message = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
+        # Beyond MAX_JOINT only mechanisms without a table are possible.
+        most = MAX_SET_ANSWERS if self.notion == "ldp" else MAX_JOINT
+        if self.answers > most:
+            message = (
+                f"the questions of a block have at most {MAX_JOINT} joint answers, under ldp alone "
+                f"{MAX_SET_ANSWERS}; these have {self.answers}"
+            )
             raise custom(Problem.CHOICES_COUNT, message)
         # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
@@ -140,6 +148,17 @@ class BlockDefinition(StatedLevels, DesignChoices):
             )
 
 
+def _require_few_choices(questions: Sequence[QuestionDefinition], where: str) -> None:
+    """Raise choices_count if a question has more choices than one of a form or a public one may."""
+    for question in questions:
+        if len(question.choices) > MAX_FEW_CHOICES:
+            message = (
+                f"a {where} question has 2 to {MAX_FEW_CHOICES} choices, "
+                f"{question.id} has {len(question.choices)}"
+            )
+            raise custom(Problem.CHOICES_COUNT, message)
+
+
 def _form_questions(
     questions: tuple[FormQuestionDefinition, ...],
 ) -> tuple[FormQuestionDefinition, ...]:
@@ -152,6 +171,7 @@ def _form_questions(
             f"a form has at most {MAX_QUESTIONS} questions and boxes, this one has {len(items)}"
         )
         raise custom(Problem.DEFINITION_INVALID, message)
+    _require_few_choices(questions, "form")
     total = sum(len(item.choices) for item in items)
     if total > MAX_CHOICES:
         message = (
@@ -285,6 +305,7 @@ class SurveyDefinition(ClosedModel):
     def _with_large_cells(
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
+        _require_few_choices(strata, "public")
         fields = info.data
         # Fields missing here were invalid, and their errors are reported already.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:

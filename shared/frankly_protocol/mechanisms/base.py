@@ -14,9 +14,9 @@ from frankly_protocol.problems import Problem
 
 MIN_BITS, MAX_BITS = 4, 48
 MAX_ANSWERS = 256
-"""Largest number of rows of a table, and of joint answers of a survey's block."""
+"""Largest number of rows of a table."""
 MAX_SET_ANSWERS = 1000
-"""Largest number of answers of a unary, subset or product mechanism outside a survey document."""
+"""Largest number of answers of a unary, subset or product mechanism, and of choices of a question."""
 MAX_REPORTS = 4096
 """Largest number of reports of a table, and of any mechanism whose reports are to be listed."""
 

@@ -33,7 +33,7 @@ class SubsetMechanism(SetSymbols):
     Parameters
     ----------
     bits : 4 to 48.
-    answers : 2 to 1000 (a survey's block has at most 256).
+    answers : 2 to 1000.
     size : 1 to answers − 1.
     inside : 0 to 2^bits.
 

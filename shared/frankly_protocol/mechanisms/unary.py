@@ -33,7 +33,7 @@ class UnaryMechanism(SetSymbols):
     Parameters
     ----------
     bits : 4 to 48.
-    answers : 2 to 1000 (a survey's block has at most 256).
+    answers : 2 to 1000.
     keep, flip : two different whole numbers from 0 to 2^bits; if equal, reports would say nothing.
 
     A symbol is the set of the answers whose bit is 1, as a bit mask; in JSON ⌈answers/4⌉ hex

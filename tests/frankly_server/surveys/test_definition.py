@@ -72,7 +72,10 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
     "secrets equal": ({("blocks", 1, "prior", "secrets"): ["no", "no"]}, "choices_collide", "blocks[1].prior"),
     "no choice": ({(*AFFAIR, "choices"): []}, "choices_count", CHOICES),
     "one choice": ({(*AFFAIR, "choices"): _choices("a")}, "choices_count", CHOICES),
-    "65 choices": ({(*AFFAIR, "choices"): _choices(*map(str, range(65)))}, "choices_count", CHOICES),
+    "1001 choices": ({(*AFFAIR, "choices"): _choices(*map(str, range(1001)))}, "choices_count", CHOICES),
+    "257 joint answers of lip": (
+        {("blocks", 1, "questions", 0, "choices"): _choices(*map(str, range(257)))}, "choices_count", "blocks[1]",
+    ),
     "same id": ({(*AFFAIR, "choices", 1, "id"): "no"}, "choices_collide", CHOICES),
     "same label": ({(*AFFAIR, "choices", 1, "label"): {"en": "No"}}, "choices_collide", CHOICES),
     "case": ({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}, "choices_collide", CHOICES),

@@ -86,7 +86,9 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
         "choices_count", "form.questions", "ask fewer questions, or merge choices",
     ),
     "one choice": ({(*DRINK, "choices"): question("x", 1)["choices"]}, "choices_count",
-                   "form.questions[1].choices", "2 to 64"),
+                   "form.questions[1].choices", "2 to 1000"),
+    "65 choices": ({(*QUESTIONS, 3): question("sleep", 65)}, "choices_count",
+                   "form.questions", "a form question has 2 to 64 choices, sleep has 65"),
     "a mean without scores": (
         {(*MOOD, "scores"): None}, "field_missing", "form.questions[2].scores", "one number for each choice",
     ),

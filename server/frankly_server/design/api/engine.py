@@ -15,14 +15,14 @@ import numpy as np
 from frankly_protocol.audit import ceiling
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
-from frankly_protocol.mechanisms.base import MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server import rational
 from frankly_server.design.api import kinds
 from frankly_server.design.api.decoded import at_truths
-from frankly_server.design.api.request import MECHANISMS, DesignRequest, check
+from frankly_server.design.api.request import MECHANISMS, DesignRequest, check, long_list_error
 from frankly_server.design.api.result import Design, FrontierPoint
 from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_server.design.families.sets import ldp_subsets
@@ -113,6 +113,8 @@ def design(request: DesignRequest) -> Design:
     by_symmetry = _by_symmetry(request, cone)
     if by_symmetry is not None:
         return _design_of(request, *by_symmetry)
+    if request.prior.answers > MAX_ANSWERS:
+        raise long_list_error(request.prior.answers)
     solved, decoder_prior = _optimum(request, cone)  # (3) (4)
     rows = _rows(solved.optimum, decoder_prior)
     is_low = request.targets is not None and rational.least_rank(rows) < len(rows)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
@@ -20,6 +21,8 @@ OPTIMA = ("optimal", "polyopt", "non-robust")
 """Mechanisms by optimisation: polyopt under rldp; non-robust over pairs (s, u), which treats the
 counts as the true distribution; optimal for all other requests."""
 MECHANISMS = (*OPTIMA, *FAMILIES)
+SET_FAMILIES = ("subset-selection", "oue", "symmetric-unary")
+"""Families whose reports are sets of answers, so that they need no table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ def check(request: DesignRequest) -> None:
             "mechanism",
         )
     _check_notions(request)
+    if request.prior.answers > MAX_ANSWERS:
+        _check_long_list(request)
     if request.objective not in objectives.OBJECTIVES:
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -105,6 +110,24 @@ def check(request: DesignRequest) -> None:
             f"the methods are {', '.join(solver.METHODS)}",
             "method",
         )
+
+
+def _check_long_list(request: DesignRequest) -> None:
+    """Raise if only a table could keep the promises, for more answers than a table has rows."""
+    if any(claim.notion != "ldp" for claim in request.claims):
+        message = f"with more than {MAX_ANSWERS} answers only ldp can be promised: merge answers"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
+    if request.mechanism not in (*OPTIMA, *SET_FAMILIES):
+        raise long_list_error(request.prior.answers)
+
+
+def long_list_error(answers: int) -> InvalidInput:
+    """Return the refusal of a design that would be a table of too many answers."""
+    message = (
+        f"a table has at most {MAX_ANSWERS} answers, not {answers}: use the mechanism subset-selection, "
+        "or optimal without a prior and for all shares"
+    )
+    return InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
 
 
 def _check_truths(request: DesignRequest) -> None:

@@ -125,11 +125,17 @@ def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None
     p, q, pair_none, pair_one = _inclusion_probabilities(mechanism)
     if p == q:
         return [math.inf] * (mechanism.answers if targets is None else len(targets))
-    w = np.eye(mechanism.answers) if targets is None else np.array(targets, dtype=np.float64)
+    spread = q + (p - q) * truth - pair_none - 2 * (pair_one - pair_none) * truth
     # The shares sum to 1, so the mean of w is decoded without error.
-    u = w - w.mean(axis=1, keepdims=True)
-    squares = u**2 @ (q + (p - q) * truth - pair_none - 2 * (pair_one - pair_none) * truth)
-    return [float(v) for v in squares / (p - q) ** 2 - (u @ truth) ** 2]
+    if targets is None:  # u is the identity less 1/a, which is not written out
+        a = mechanism.answers
+        squares = (1 - 2 / a) * spread + spread.sum() / a**2
+        means = truth - truth.sum() / a
+    else:
+        w = np.array(targets, dtype=np.float64)
+        u = w - w.mean(axis=1, keepdims=True)
+        squares, means = u**2 @ spread, u @ truth
+    return [float(v) for v in squares / (p - q) ** 2 - means**2]
 
 
 def _inclusion_probabilities(mechanism: Sets) -> tuple[float, float, float, float]:

@@ -2,7 +2,7 @@
 """Prior: public joint counts of secrets and answers, as whole numbers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, lcm
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.base import MAX_ANSWERS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
@@ -31,6 +31,12 @@ class Prior:
     """
 
     joint: tuple[tuple[int, ...], ...]
+    shares: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    """Counts of each answer over all secrets: P(x) = shares[x] / total."""
+
+    def __post_init__(self) -> None:
+        # A frozen dataclass refuses an ordinary assignment.
+        object.__setattr__(self, "shares", tuple(map(sum, zip(*self.joint, strict=True))))
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> "Prior":
@@ -77,11 +83,6 @@ class Prior:
         return sum(self.shares)
 
     @property
-    def shares(self) -> tuple[int, ...]:
-        """Counts of each answer over all secrets: P(x) = shares[x] / total."""
-        return tuple(sum(column) for column in zip(*self.joint, strict=True))
-
-    @property
     def masses(self) -> tuple[int, ...]:
         """Counts of each secret over all answers: P(s) = masses[s] / total."""
         return tuple(sum(row) for row in self.joint)
@@ -116,9 +117,11 @@ def _check_shape(rows: Any, field: str) -> None:
         message = f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
     width = len(rows[0]) if isinstance(rows[0], list | tuple) else 0
+    # One row is the prior of the answer itself, which closed forms take for long lists.
+    most = MAX_SET_ANSWERS if len(rows) == 1 else MAX_ANSWERS
     for s, row in enumerate(rows):
-        if not isinstance(row, list | tuple) or len(row) != width or not 2 <= width <= MAX_ANSWERS:
-            message = f"every row needs the same number of answers, 2 to {MAX_ANSWERS}"
+        if not isinstance(row, list | tuple) or len(row) != width or not 2 <= width <= most:
+            message = f"every row needs the same number of answers, 2 to {most}"
             raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}[{s}]")
 
 
