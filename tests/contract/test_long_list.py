@@ -79,7 +79,7 @@ def asked(
     for _ in range(devices):
         (job,) = rng.choices(range(choices), cum_weights=chances)
         truths[job] += 1
-        symbol = mechanism.symbol_json(mechanism.sample(job, rng.getrandbits))
+        symbol: Any = mechanism.symbol_json(mechanism.sample(job, rng.getrandbits))
         mask = int(symbol, 16)
         held.update(x for x in range(choices) if mask >> x & 1)
         rows.append(

@@ -5,6 +5,8 @@ import { asksNumber, boxId, ofNumber, skipped, ticked } from "./answers.js";
 
 /** @typedef {import("./documents.js").Question} Question */
 
+const MOST_BUTTONS = 20; // more plain choices are shown as a list
+
 /** Return an element with attributes and children; strings become text nodes, never HTML. */
 export function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
   const made = document.createElement(tag);
@@ -17,6 +19,7 @@ export class Field {
   #error = make("p", { class: "error", part: "error" });
   /** @type {HTMLInputElement[]} */ #inputs;
   /** @type {HTMLInputElement | undefined} */ #number;
+  /** @type {HTMLSelectElement | undefined} */ #list;
   #strings;
 
   /** `questions` is one question or the boxes of one; `note` is shown below its text. */
@@ -31,7 +34,11 @@ export class Field {
     if (box) notes.push(strings.boxes);
     if (ranges.length) notes.push(strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])]));
     const described = `${notes.length ? `note-${id} ` : ""}error-${id}`;
-    const options = box
+    const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
+    if (!isScale && !ranges.length && choices.length > MOST_BUTTONS) this.#list = /** @type {HTMLSelectElement} */ (make("select", {
+      part: "input", name: id, required: true, autocomplete: "off", "aria-labelledby": `legend-${id}`, "aria-describedby": described,
+    }, make("option", { value: "" }), ...choices.map(({ id: value, label }) => make("option", { value }, label[language]))));
+    const options = this.#list ? [] : box
       ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./documents.js").Box} */ (one.box), language))
       : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", id, choice.id, choice, language));
     this.#inputs = options.map((label) => /** @type {HTMLInputElement} */ (label.firstChild));
@@ -41,14 +48,14 @@ export class Field {
       inputmode: least < 0 ? "text" : "numeric", // numeric keyboards may have no minus
       "aria-labelledby": `legend-${id}`, "aria-describedby": described,
     }));
-    const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
+    const single = this.#number ?? this.#list;
     this.node = make("fieldset", {
-      part: "question", id: `question-${id}`, role: box || this.#number ? "group" : "radiogroup",
-      "aria-required": !box && !this.#number && "true", "aria-describedby": !this.#number && described,
+      part: "question", id: `question-${id}`, role: box || single ? "group" : "radiogroup",
+      "aria-required": !box && !single && "true", "aria-describedby": !single && described,
     },
       make("legend", { part: "legend", id: `legend-${id}` }, (box ?? first).text[language]),
       ...(notes.length ? [make("p", { class: "note", id: `note-${id}` }, ...notes)] : []),
-      ...(this.#number ? [this.#number] : []), ...(isScale ? [make("div", { class: "scale" }, ...options)] : options), this.#error);
+      ...(single ? [single] : []), ...(isScale ? [make("div", { class: "scale" }, ...options)] : options), this.#error);
     this.node.addEventListener("input", ({ target }) => this.#exclude(/** @type {HTMLInputElement} */ (target)));
   }
 
@@ -66,7 +73,7 @@ export class Field {
     const values = this.#inputs.filter(({ checked }) => checked).map(({ value }) => value), [first] = this.questions;
     if (first.box) return values;
     const number = this.#number?.valueAsNumber;
-    return ofNumber(first, number) ? number : values[0];
+    return ofNumber(first, number) ? number : values[0] ?? (this.#list?.value || undefined);
   }
 
   /** Return the choice of one of the field's questions; undefined if it has no answer. */
@@ -80,11 +87,11 @@ export class Field {
   complain(/** @type {boolean} */ isWrong) {
     const { missing, number } = this.#strings, { value = "", validity, min = "" } = this.#number ?? {};
     this.#error.replaceChildren(!isWrong ? "" : value || validity?.badInput ? number.replace("{least}", min) : missing);
-    if (!this.questions[0].box) (this.#number ?? this.node).setAttribute("aria-invalid", String(isWrong));
+    if (!this.questions[0].box) (this.#number ?? this.#list ?? this.node).setAttribute("aria-invalid", String(isWrong));
   }
 
   focus() {
-    (this.#number ?? this.#inputs[0]).focus();
+    (this.#number ?? this.#list ?? this.#inputs[0]).focus();
   }
 }
 

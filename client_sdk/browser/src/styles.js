@@ -34,7 +34,7 @@ button[disabled] { opacity: .6; cursor: progress; }
 select, [type="text"], [type="number"] { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }
 [type="text"], [type="number"] { inline-size: 100%; block-size: auto; margin: .25em 0; }
 [type="number"] { inline-size: 9em; }
-[type="text"][aria-invalid="true"], [type="number"][aria-invalid="true"] { border-color: var(--wrong); }
+select[aria-invalid="true"], [type="text"][aria-invalid="true"], [type="number"][aria-invalid="true"] { border-color: var(--wrong); }
 .invitation { margin: 0 0 1.25em; }
 .invitation label { font-weight: 600; }
 .languages { display: flex; gap: .6em; align-items: center; flex-wrap: wrap; margin: 0 0 1em; }

@@ -4,20 +4,24 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frankly_protocol import canonical
+from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.promises import Promise
 from frankly_protocol.questions import Choice, Question
+from frankly_server.design.families.sets import ldp_subsets
 from playwright.sync_api import Browser, Page
 
 from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.test_forms import AT, PAGE, SHOW, serious
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.asked import AGE, DRUGS, QUESTIONS, SETTLED, asked
-from tests.frankly_protocol.samples import question
+from tests.frankly_protocol.samples import ldp_block, question, survey
 
 # What the element passes to the client: the reports are random.
 SPY = """async () => {
@@ -337,3 +341,52 @@ def test_all_ways_are_accessible_and_fit(
     page.locator("summary").click()
     assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def occupations(count: int) -> SurveyDocument:
+    """A survey of one question with many choices, whose reports are sets of them."""
+    mechanism = ldp_subsets(count, max(1, count // 21), Fraction(20))
+    level = stated_ceiling(mechanism)
+    assert level is not None
+    return survey(
+        replace(
+            ldp_block(),
+            id="job",
+            questions=(
+                Question(
+                    "job",
+                    {"en": "What is your occupation?"},
+                    tuple(Choice(f"j{i}", {"en": f"Occupation {i}"}) for i in range(count)),
+                ),
+            ),
+            mechanism=mechanism,
+            promises=(Promise(Claim("ldp", (level.numerator, level.denominator))),),
+            design_prior=(1,) * count,
+            ceiling=level,
+            certificate=None,
+        )
+    )
+
+
+def test_a_thousand_choices_are_a_list(show: Show, wire: Wire) -> None:
+    page = show(occupations(1000), 360)
+    field = group(page, "job").locator("select")
+    assert field.locator("option").count() == 1001
+    assert group(page, "job").locator("input").count() == 0
+    send(page)
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.evaluate("element => element.getRootNode().activeElement === element")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious(page) == []
+    field.select_option("j777")
+    send(page)
+    assert given(page) == {"job": "j777"}
+    (report,) = wire.posted
+    (symbol,) = json.loads(report)["y"]
+    assert int(symbol, 16).bit_count() == 47
+
+
+@pytest.mark.parametrize(("count", "inputs"), [(20, 20), (21, 0)])
+def test_more_than_twenty_choices_are_a_list(show: Show, count: int, inputs: int) -> None:
+    page = show(occupations(count))
+    assert group(page, "job").locator("input").count() == inputs
