@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 from random import Random
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
