@@ -28,6 +28,7 @@ _DEMANDS = {
     9: "random requests of up to 10 answers, with targets: none refused, nearly all certified in 5 s",
     10: "LIP with a ceiling, which the wizard recommends: certified up to 16 answers",
     11: "levels of pairs (metric-ldp): certified up to 10 answers, and no worse than what is known",
+    12: "long lists of equally likely answers under ldp: certified in seconds, small, quick to verify",
 }
 _PLAIN = {
     "sdk": "The SDK, beside other libraries",

@@ -31,6 +31,7 @@ ITEMS = {
     9: "small_requests",
     10: "ceilings",
     11: "levels_of_pairs",
+    12: "long_lists",
 }
 _COLUMNS = (
     "item",
