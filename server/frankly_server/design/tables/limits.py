@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+_UNLIMITED = 10**9
+
 Progress = Callable[[str, float, float], None]
 """Callback of (stage, best value so far, best bound so far); nan while a number is unknown."""
 
@@ -26,6 +28,7 @@ class Limits:
     out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
         user stopped the search), the best result so far is returned.
     half_time : polled by work that can be done without; it returns True once half of the time is over.
+    boxes : largest number of boxes in one proof of a variance, for searches without a deadline.
     memory : approximate megabytes for open branches or vertices; once they are used up, the search
         ends with its current bound.
     progress : called as the search proceeds.
@@ -34,6 +37,7 @@ class Limits:
     gap: float = 1e-6
     out_of_time: Callable[[], bool] = _never
     half_time: Callable[[], bool] = _never
+    boxes: int = 2000
     memory: int = 1024
     progress: Progress = _silent
 
@@ -52,6 +56,7 @@ class Limits:
         """
         start = timer()
         return cls(
+            boxes=_UNLIMITED,
             # One callback polls the clock and `stopped`, so that both end a search in the same way.
             out_of_time=lambda: stopped() or timer() > start + seconds,
             half_time=lambda: stopped() or timer() > start + seconds / 2,

@@ -95,6 +95,7 @@ class Polytope:
         low: FloatArray,
         high: FloatArray,
     ) -> None:
+        self._matrix = matrix
         # Small matrices multiply faster as dense arrays.
         small = matrix.shape[0] * matrix.shape[1] <= _MAX_DENSE_ENTRIES
         self._transposed = np.ascontiguousarray(matrix.toarray().T) if small else matrix.T.tocsr()
@@ -109,6 +110,22 @@ class Polytope:
         self._has_low, self._has_high = np.isfinite(row_low), np.isfinite(row_high)
         self._finite_low = np.where(self._has_low, row_low, 0.0)
         self._finite_high = np.where(self._has_high, row_high, 0.0)
+
+    def with_variables(self, rows: FloatArray, low: FloatArray, high: FloatArray) -> "Polytope":
+        """Return the polytope with further variables z = rows·x, which are within [low, high].
+
+        rows : shape (k, n). low, high : shape (k,), finite.
+        """
+        k = len(rows)
+        defined = sparse.hstack([sparse.csc_array(rows), -sparse.eye_array(k)])
+        padded = sparse.hstack([self._matrix, sparse.csc_array((self._matrix.shape[0], k))])
+        return Polytope(
+            sparse.csc_array(sparse.vstack([padded, defined])),
+            np.append(self._row_low, np.zeros(k)),
+            np.append(self._row_high, np.zeros(k)),
+            np.append(self.low, low),
+            np.append(self.high, high),
+        )
 
     def vertex(
         self,

@@ -120,6 +120,13 @@ class ConeBase:
         """Return a vertex v of the base, shape (answers,), that maximises c·v."""
         return self.vertex(c / self.scale) / self.scale
 
+    def with_coordinates(self, L: FloatArray) -> tuple[Polytope, FloatArray]:
+        """Return the polytope with further variables L·v, L of shape (k, answers), and the scale."""
+        rows = np.hstack([L / self.scale, np.zeros((len(L), self.size - self.answers))])
+        low = np.array([-self.highest(-row) for row in L])
+        high = np.array([self.highest(row) for row in L])
+        return self.polytope.with_variables(rows, low, high), self.scale
+
     @cached_property
     def rows(self) -> FloatArray | None:
         """Rows of the cone, shape (m, answers), largest entry ±1; None for more than 45 answers."""

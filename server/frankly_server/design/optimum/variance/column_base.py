@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.linear import FloatArray, Polytope
 
 
 class ColumnBase(Protocol):
@@ -52,6 +52,13 @@ class ColumnBase(Protocol):
         """Ratio E, or None."""
         ...
 
+    def with_coordinates(self, L: FloatArray, /) -> tuple[Polytope, FloatArray] | None:
+        """Return the base as a polytope over t = σ∘v, auxiliary variables and L·v, and σ.
+
+        None if the base has no programme, because all extreme points are listed.
+        """
+        ...
+
     def maximise(self, c: FloatArray) -> FloatArray:
         """Return a vertex v of the base that maximises c·v; shape (a,) → (a,)."""
         ...
@@ -75,6 +82,9 @@ class Listed:
     def answers(self) -> int:
         """See `ColumnBase`."""
         return len(self.prior)
+
+    def with_coordinates(self, L: FloatArray, /) -> None:
+        """See `ColumnBase`."""
 
     def maximise(self, c: FloatArray) -> FloatArray:
         """See `ColumnBase`."""

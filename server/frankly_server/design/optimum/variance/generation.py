@@ -21,6 +21,7 @@ from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.pricing import VariancePricer
 from frankly_server.design.optimum.variance.proof import (
     VarianceCertificate,
+    branched_certificate,
     exact_certificate,
     relaxed_certificate,
 )
@@ -255,20 +256,35 @@ def generate(
                 best, exact_certificate(solved.prices, largest_worth, pricer), solved.offset
             )
         limits.progress("variance", solved.value, np.nan if best is None else best[0])
-        if (
-            largest_worth <= _STOP * limits.gap * solved.scale
-            or limits.out_of_time()
-            or not master.add(columns)
-        ):
+        tolerance = _STOP * limits.gap * solved.scale
+        if limits.out_of_time():
             break
+        if largest_worth <= tolerance or not master.add(columns):
+            # A local search that finds nothing proves nothing.
+            if pricer.exact or _is_closed(solved, best, limits):
+                break
+            branched = branched_certificate(base, solved.prices, solved.scale, tolerance, limits)
+            if branched is None:
+                break
+            best = _better_bound(best, branched[0], solved.offset)
+            if not master.add(branched[1]):
+                break
         solved = solve(master)
-    if best is None or not (pricer.exact or limits.out_of_time()):
+    if best is None or not (
+        pricer.exact or limits.out_of_time() or _is_closed(solved, best, limits)
+    ):
         best = _better_bound(
             best,
             relaxed_certificate(base, solved.prices, moments(master.V, solved.theta), limits),
             solved.offset,
         )
     return _without_rare_reports(master.V, solved, best, limits.gap)
+
+
+def _is_closed(
+    solved: VarianceMasterOptimum, best: tuple[float, VarianceCertificate] | None, limits: Limits
+) -> bool:
+    return best is not None and solved.value - best[0] <= limits.gap * solved.scale
 
 
 def _better_bound(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.design.optimum.variance import branch
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.pricing import VariancePricer, pricer_for
@@ -23,7 +24,7 @@ class VarianceCertificate:
     prices : Z and ν with g(v) + |Zᵀv|² ≤ ν·v on the base.
     exact : True if the prices were checked on every vertex of the base; False if a relaxation
         proves the bound, which may then be far below the optimum.
-    route : rays, patterns, vertices, counts (all of them exact), products or directions.
+    route : rays, patterns, vertices, counts (all of them exact), boxes, products or directions.
     """
 
     prices: Prices
@@ -57,6 +58,22 @@ def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> Va
         _, largest_worth = pricer.price(prices, np.empty((0, base.answers)))
         return exact_certificate(prices, largest_worth, pricer)
     return relaxed_certificate(base, prices, A, limits)
+
+
+def branched_certificate(
+    base: ColumnBase, prices: Prices, scale: float, tolerance: float, limits: Limits
+) -> tuple[VarianceCertificate, FloatArray] | None:
+    """Return the certificate of branch and bound, and the columns worth more than `tolerance`.
+
+    Returns None if the base has no programme.
+    """
+    found = branch.bound(base, prices, scale, tolerance, limits)
+    if found is None:
+        return None
+    columns, largest_worth = found
+    rounding = _ROUNDING * float(np.abs(prices.nu).sum())
+    raised = prices.raised(largest_worth + rounding)
+    return VarianceCertificate(raised, exact=False, route="boxes"), columns
 
 
 def relaxed_certificate(

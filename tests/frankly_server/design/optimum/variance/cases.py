@@ -63,6 +63,9 @@ class AnswerLdp:
             u = better
         return np.asarray(u / (self.prior @ u), dtype=np.float64)
 
+    def with_coordinates(self, _: Floats, /) -> None:
+        """See `ColumnBase`."""
+
     def highest(self, c: Floats) -> float:
         """See `ColumnBase`: the maximum, plus a bound of its rounding error."""
         return float(c @ self.maximise(c)) + 1e-12 * float(np.abs(c).sum())
@@ -95,6 +98,9 @@ class ByRows:
         )
         assert solution.status == 0
         return np.asarray(solution.x, dtype=np.float64)
+
+    def with_coordinates(self, _: Floats, /) -> None:
+        """Nothing is known but rows."""
 
     def highest(self, c: Floats) -> float:
         return float(c @ self.maximise(c)) + 1e-6 * float(np.abs(c).max())
