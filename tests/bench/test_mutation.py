@@ -134,7 +134,7 @@ def test_entries_need_a_kind_and_a_reason(bench: Any, tmp_path: Path) -> None:
     key = ("a.py", "f", "if \"a\" == 'b':", "== -> !=")
     text = survivors.entry(key)
     path.write_text(text)
-    with pytest.raises(ValueError, match="not an entry"):
+    with pytest.raises(ValueError, match="invalid entry"):
         survivors.stored(path)
     whole = text.replace('kind = ""', 'kind = "equivalent"').replace('why = ""', 'why = "so"')
     path.write_text(whole)
