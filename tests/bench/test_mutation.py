@@ -140,7 +140,7 @@ def test_entries_need_a_kind_and_a_reason(bench: Any, tmp_path: Path) -> None:
     path.write_text(whole)
     assert survivors.stored(path) == {key: survivors.Survivor("equivalent", "so")}
     path.write_text(whole * 2)
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="repeated entry"):
         survivors.stored(path)
 
 
