@@ -21,7 +21,7 @@ _TITLE: Final = re.compile(r"<title>(.*?)</title>")
 _GALLERY: Final = "figures.md"
 _HEAD: Final = """# Reproduced figures of the papers
 
-`python -m papers` writes them; [Figures made again](reproduce.md) compares each with the paper.
+`python -m papers` writes them; [Reproduced figures](reproduce.md) compares each with the paper.
 """
 
 
