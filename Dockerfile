@@ -1,11 +1,11 @@
-# The server: Python packages from the hash locks, no compiler in the final image, no root.
+# The server: Python packages from the hash locks; the final image has no compiler and no root user.
 ARG DEBIAN_IMAGE=debian:12-slim
 FROM ${DEBIAN_IMAGE} AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3 python3-dev python3-pip gcc libc6-dev libcdd-dev
 WORKDIR /build
 COPY requirements/build.txt requirements/runtime.txt requirements/
-# Wheels are built with the tools of the build lock: no build fetches anything by itself.
+# Wheels are built with the tools of the build lock, so no build downloads anything.
 RUN python3 -m venv --without-pip tools \
     && python3 -m pip --python tools/bin/python install --no-compile --require-hashes -r requirements/build.txt \
     && python3 -m pip --python tools/bin/python wheel --no-build-isolation --require-hashes -w wheels -r requirements/runtime.txt

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two commands for a fresh machine that has only python3 and pip: `python3 run.py demo` and `python3 run.py test`.
+"""Install and run Frankly on a machine that has only python3 and pip: `python3 run.py demo`.
 
-Both install what they need (system packages by apt, Python packages from hash locks into .venv) and then do their work.
-Once installed, the commands of the server are in .venv/bin/frankly.
+Every command first installs what it needs: system packages with apt, Python packages from hash
+locks into .venv. Afterwards the server's command is .venv/bin/frankly.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
-if sys.version_info < (3, 11):  # noqa: UP036  this file may be read by an older one
+if sys.version_info < (3, 11):  # noqa: UP036  an older Python may run this file
     sys.exit("Frankly needs Python 3.11 or newer")
 
 ROOT = Path(__file__).resolve().parent
@@ -35,7 +35,7 @@ def _has(*paths: str) -> bool:
     return any(match for path in paths for match in Path("/").glob(path.lstrip("/")))
 
 
-# Debian package -> is what it brings already here? The headers are those of the interpreter that runs this file.
+# Debian package -> True if its contents are installed; headers of the interpreter that runs this.
 BUILD: dict[str, Callable[[], bool]] = {
     "python3-pip": lambda: importlib.util.find_spec("pip") is not None,
     "python3-dev": lambda: _has(sysconfig.get_path("include") + "/Python.h"),
@@ -81,7 +81,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "firefox-esr": ("tests/browser",),
     "systemd": ("tests/deploy",),
 }  # fmt: skip
-"""Folders of the tests that need a Debian package; one that is not here is needed by all."""
+"""Debian package -> folders of the tests that need it; all tests need a package not listed here."""
 PURE = (
     "tests/frankly_protocol",
     "tests/frankly_sdk",
@@ -98,7 +98,7 @@ LINT: dict[str, list[str]] = {
 
 
 def step(words: str, *commands: Sequence[str]) -> None:
-    """Run commands quietly under one line of progress on stderr; on failure print what they said and exit 1."""
+    """Run commands with one line of progress on stderr; on failure print the output and exit 1."""
     print(f"  {words} … ", end="", flush=True, file=sys.stderr)
     start = time.monotonic()
     for command in commands:
@@ -124,14 +124,14 @@ def _as_root(otherwise: str) -> list[str]:
 
 
 def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
-    """Install the Debian packages that are missing; without the right to, say in one line which, and exit 1."""
+    """Install the missing Debian packages; without root rights, print the command and exit 1."""
     missing = [name for name, is_installed in needs.items() if not is_installed()]
     if not missing:
         return
     install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
     by_hand = f"please install as root: {' '.join(install)}"
     if shutil.which("apt-get") is None:
-        sys.exit(f"{by_hand} (or what brings the same on this system, which is not Debian)")
+        sys.exit(f"{by_hand} (or the equivalent packages of this system, which is not Debian)")
     apt = [*_as_root(by_hand), "env", "DEBIAN_FRONTEND=noninteractive"]
     step(f"system packages: {' '.join(missing)}", [*apt, "apt-get", "update"], [*apt, *install])
     if still := [name for name in missing if not needs[name]()]:
@@ -141,7 +141,7 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 
 def environment(lock: str) -> None:
-    """Bring .venv to the state of a lock (`demo`, `test`, `full`); a stamp named by its content skips what is done."""
+    """Install a lock (`demo`, `test`, `full`) into .venv, unless its stamp file is there."""
     locks = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in locks] + [
         ROOT / name / "pyproject.toml" for name in OWN
@@ -150,7 +150,7 @@ def environment(lock: str) -> None:
     stamp = VENV / f"installed-{lock}-{sys.implementation.cache_tag}-{digest[:16]}"
     if stamp.exists():
         return
-    # Without pip inside: plain Debian lacks python3-venv. The pip that is here installs into the new environment.
+    # Without pip inside: plain Debian lacks python3-venv. This Python's pip installs into .venv.
     step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
     pip = [
         sys.executable,
@@ -166,8 +166,8 @@ def environment(lock: str) -> None:
         "--root-user-action=ignore",
         "--progress-bar=off",
         "--no-compile",
-    ]  # Python compiles what it comes to use
-    # Builds use what the build lock has put into .venv, so nothing unhashed is ever fetched.
+    ]  # Python compiles modules on import
+    # Builds use the packages of the build lock in .venv, so nothing is fetched without a hash.
     locked = [*pip, "--no-build-isolation", "--require-hashes", "-r"]
     step("build tools", [*locked, "requirements/build.txt"])
     step("Python packages (about half a minute)", [*locked, f"requirements/{lock}.txt"])
@@ -177,7 +177,7 @@ def environment(lock: str) -> None:
 
 
 def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], bool]]:
-    """Return the Debian packages of a lock that the test paths among pytest's arguments need; of all without a path."""
+    """Return a lock's Debian packages that the tests in pytest's arguments need; all if none."""
     paths = [Path(argument.partition("::")[0]) for argument in arguments if argument[:1] != "-"]
     wanted = [(ROOT / path).resolve() for path in paths if (ROOT / path).exists()] or [ROOT]
 
@@ -193,20 +193,20 @@ def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], b
 
 
 def setup(lock: str, arguments: Sequence[str] = ()) -> None:
-    """Install everything for the demo, or for the tests that pytest's arguments name; quick if it is there."""
+    """Install everything for the demo, or for the tests named in pytest's arguments."""
     system_packages(packages_of(lock, arguments))
     environment(lock)
 
 
 def become(*arguments: str) -> None:
-    """Replace this process by Python of the environment."""
+    """Replace this process by the environment's Python."""
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execv(PYTHON, [str(PYTHON), *arguments])
 
 
 def node_packages() -> None:
-    """Install what type-checks the browser SDK, at the versions of its lock."""
+    """Install the type checker of the browser SDK, at the versions of its lock."""
     lock, stamp = BROWSER / "package-lock.json", BROWSER / "node_modules" / ".package-lock.json"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         step(
@@ -217,7 +217,7 @@ def node_packages() -> None:
 
 
 def run_all(commands: dict[str, list[str]]) -> None:
-    """Run every command, show the output of those that fail, and exit: 1 if any did."""
+    """Run every command, print the output of those that fail, and exit, with 1 if any failed."""
     failed = []
     for name, (program, *arguments) in commands.items():
         print(f"  {name} … ", end="", flush=True, file=sys.stderr)
@@ -237,7 +237,7 @@ def run_all(commands: dict[str, list[str]]) -> None:
 
 
 def quick() -> None:
-    """Lint, import contracts and the pure tests: no apt, no database, no browser."""
+    """Run lint, import contracts and the pure tests: no apt, no database, no browser."""
     environment("test")
     workers = str(min(os.cpu_count() or 1, 4))
     pure = ["python", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
@@ -247,7 +247,7 @@ def quick() -> None:
 
 
 def check() -> None:
-    """Everything static: lint, import contracts, types of Python and of the browser SDK."""
+    """Run all static checks: lint, import contracts, types of Python and of the browser SDK."""
     system_packages(CHECK)
     environment("test")
     node_packages()
@@ -265,7 +265,7 @@ def check() -> None:
 
 
 def list_benches(names: Sequence[str]) -> None:
-    """Print what each bench measures: the first line of its docstring."""
+    """Print the first line of each bench's docstring."""
     for name in names:
         docstring = (
             ast.get_docstring(
@@ -277,29 +277,29 @@ def list_benches(names: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and do what it asks."""
+    """Read the command line and run the command."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = parser.add_subparsers(
         dest="verb", required=True, metavar="setup|demo|quick|check|test|bench"
     )
-    verbs.add_parser("setup", help="install what the demo needs, nothing else")
+    verbs.add_parser("setup", help="only install what the demo needs")
     verbs.add_parser(
-        "demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]"
+        "demo", help="example surveys, end to end, on real answers; [affairs|workplace|multi]"
     )
     verbs.add_parser(
         "quick", help="lint and the pure tests, in about a minute: no apt, no database, no browser"
     )
-    verbs.add_parser("check", help="everything static: lint, import contracts, types")
+    verbs.add_parser("check", help="all static checks: lint, import contracts, types")
     verbs.add_parser(
         "test",
-        help="every test, or those of the paths named; [--full] adds the tests marked full_only and runs the others "
+        help="all tests, or those of the given paths; [--full] adds the tests marked full_only and runs the others "
         "at full counts; further options go to pytest",
     )
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
     bench = verbs.add_parser(
-        "bench", help=f"one of: {', '.join(benches)}; [--json]; without a name, what each measures"
+        "bench", help=f"one of: {', '.join(benches)}; [--json]; without a name, a list of them"
     )
     bench.add_argument("name", nargs="?", choices=benches)
     chosen, extra = parser.parse_known_args(arguments)

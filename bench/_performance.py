@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md, written from the JSON that benches left in docs/bench/: no figure there is typed by hand.
+"""docs/performance.md, written from the results of benches in docs/bench/.
 
-``python bench/_performance.py [JSON …]`` takes results of benches (``run.py bench NAME --json``), files them, and
-writes the page and its picture anew. A result of a part (some items, some panels, --loaded) replaces that part only.
+``python bench/_performance.py [JSON …]`` stores results of benches (``run.py bench NAME --json``),
+then rewrites the page and its picture. A partial result (some items, some panels, --loaded)
+replaces only that part.
 """
 
 import json
@@ -40,23 +41,26 @@ _PLAIN = {
     "mutation": "Mutants: single errors in the code, against its tests",
 }
 _AT_THE_LIMIT = {
-    "accepted": "The largest documents that the work budget, or 4 MiB, allows, CPU seconds (n is the size that grew; a "
-    "level that is not kept takes as long):",
-    "too_large": "Documents that took up to a minute in Python, and ten in JavaScript, before the budget:",
+    "accepted": "CPU seconds for the largest documents within the work budget and 4 MiB (n is the "
+    "size that varies; a promise that does not hold takes as long):",
+    "too_large": "Documents that took up to a minute in Python, and ten in JavaScript, before "
+    "there was a work budget:",
 }
 _BY_AREA = {
-    "areas": "By area; what is equivalent or harmless is in `bench/_mutation/survivors.toml`, each with its reason:"
+    "areas": "By area; `bench/_mutation/survivors.toml` gives a reason for each equivalent or "
+    "harmless mutant:"
 }
 _COVERED = {
-    "shipped": "The same of everything that is shipped, computed from the scores of single reports: the least over all "
-    "figures, truths and sizes, and the largest mean width of `score` beside `clt`:",
-    "missed": "Figures in it that are not what is asked:",
+    "shipped": "The same for all shipped designs, computed from the scores of single reports: the "
+    "least coverage over figures, truths and sizes, and the largest mean width of `score` relative "
+    "to `clt`:",
+    "missed": "Figures that miss their limits:",
 }
 _HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
 
 
 def main(results: Sequence[str]) -> None:
-    """File each result and write the page."""
+    """Store each result and write the page."""
     for path in results:
         _file(json.loads(Path(path).read_text()))
     for home, text in files().items():
@@ -64,7 +68,7 @@ def main(results: Sequence[str]) -> None:
 
 
 def files() -> dict[Path, str]:
-    """Return what is written from the figures that are filed: the page, and its picture if there is one."""
+    """Return the contents of the page, and of its picture if growth was measured."""
     pages = {DOCS / "performance.md": page()}
     if (growth := _filed("growth")) is not None:
         pages[DOCS / "bench" / "growth.svg"] = svg(growth["points"], _where(growth))
@@ -84,8 +88,8 @@ def _where(result: dict[str, Any]) -> str:
 
 
 def _busy(result: dict[str, Any]) -> str:
-    """Say what else the machine did: a load of 2 is both cores at work."""
-    return f"Load average meanwhile: {min(result['load']):.1f} to {max(result['load']):.1f}."
+    """Return a sentence about the load of the machine; at 2 both cores are busy."""
+    return f"Load average during the run: {min(result['load']):.1f} to {max(result['load']):.1f}."
 
 
 def _file(result: dict[str, Any]) -> None:
@@ -110,7 +114,7 @@ def _file(result: dict[str, Any]) -> None:
 
 
 def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result with what it does not say taken from the one before: other panels, other figures of a part."""
+    """Return a result completed from the previous one: other panels, other figures of a part."""
     both = {"load": [*before.get("load", []), *result["load"]]} if "load" in result else {}
     if "points" in result:
         fresh = {point["panel"] for point in result["points"]}
@@ -138,9 +142,10 @@ def page() -> str:
     lines = [
         "# Performance",
         "",
-        "Written by `bench/_performance.py` from what benches measured (docs/bench/), one run each on 2 cores of a",
-        "shared machine: the times are an order of size, the ratios were taken side by side. Values are in the unit of",
-        "the objective: nats for information, variance at n = 1. ≥: the baseline was stopped at its cap, which counts.",
+        "Written by `bench/_performance.py` from the results in docs/bench/, one run each on 2 cores",
+        "of a shared machine: times show the order of magnitude; ratios are of times measured side",
+        "by side. Values are in the unit of the objective: nats for information, variance at n = 1.",
+        "≥: the baseline was stopped at its time limit, which counts as its time.",
         "",
         f"## Design (`python3 run.py bench design`, Python {design['python']})",
     ]
@@ -160,7 +165,7 @@ def page() -> str:
 
 
 def _growth() -> list[str]:
-    """Return the section of how the work grows, if it was measured: the picture, and its points as a table."""
+    """Return the section about growth, if it was measured: picture, and points as a table."""
     filed = _filed("growth")
     if filed is None:
         return []
@@ -176,7 +181,7 @@ def _growth() -> list[str]:
 
 
 def _figures() -> list[str]:
-    """Return a table for each bench of plain figures that was filed: medians, with least and most where there are."""
+    """Return a table of each bench of plain figures: medians, with least and most if known."""
     lines: list[str] = []
     for name, title in _PLAIN.items():
         filed = _filed(name)
@@ -187,7 +192,7 @@ def _figures() -> list[str]:
             f"## {title} (`python3 run.py bench {name}`)",
             "",
             *([_where(filed), ""] if "load" in filed else []),
-            "| figure | median | least | most | asked |",
+            "| figure | median | least | most | demand |",
             "|---" * 5 + "|",
         ]
         spread, demands = filed.get("spread", {}), filed.get("asked", {})
@@ -196,11 +201,11 @@ def _figures() -> list[str]:
                 low, high = spread.get(figure, (None, None))
                 cells = (number(value), number(low), number(high), demands.get(figure, ""))
                 lines.append(f"| {figure} | {' | '.join(cells)} |")
-        lines += ["", f"Falls short: {', '.join(filed['short']) or 'nothing'}."]
+        lines += ["", f"Demands missed: {', '.join(filed['short']) or 'none'}."]
         if "coverage" in filed:
             lines += [
                 "",
-                "How often margins of 95% held the truth, the least over several truths:",
+                "Coverage of margins at 95%, the least over several truths:",
                 "",
             ]
             lines += markdown(filed["coverage"])

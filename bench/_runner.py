@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 Samples = dict[str, list[float]]
-"""A figure's values, one for each round; one if it was taken once."""
+"""Name of a figure -> its values, one per round."""
 Outcome = TypeVar("Outcome")
 
 
@@ -21,9 +21,9 @@ Outcome = TypeVar("Outcome")
 class Result:
     """Measurements of a bench, and the bounds of their medians.
 
-    samples : by name, values of several rounds; ``ratio_…`` of two times or rates taken in the same run (these can be
-    compared between machines), others with their unit (``…_s``). at_most, at_least : bounds of a figure's median, by
-    name. extra : fields of the JSON output only.
+    samples : by name, values of several rounds; ``ratio_…`` is of two times or rates of the same
+    run, comparable between machines; others end with their unit (``…_s``). at_most, at_least :
+    bounds of a figure's median, by name. extra : fields of the JSON output only.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def spread(self) -> dict[str, tuple[float, float]]:
-        """Least and most of the figures that were taken several times."""
+        """Least and largest value of the figures measured several times."""
         return {
             name: (min(values), max(values))
             for name, values in self.samples.items()
@@ -66,7 +66,10 @@ def load() -> float:
 
 
 def turns(trials: Mapping[str, Callable[[], Outcome]], rounds: int) -> dict[str, list[Outcome]]:
-    """Return the outcomes of each trial. Trials alternate, so that load affects all alike; one warm-up run each."""
+    """Return the outcomes of each trial; trials alternate, after one warm-up run of each.
+
+    Other load on the machine so affects all alike.
+    """
     outcomes: dict[str, list[Outcome]] = {name: [] for name in trials}
     for trial in trials.values():
         trial()
@@ -77,7 +80,7 @@ def turns(trials: Mapping[str, Callable[[], Outcome]], rounds: int) -> dict[str,
 
 
 def timed(trial: Callable[[], object]) -> Callable[[], float]:
-    """Return a trial that gives its seconds."""
+    """Return a trial that returns its seconds."""
 
     def run() -> float:
         start = time.perf_counter()
@@ -93,17 +96,17 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def once(figures: Mapping[str, float]) -> Samples:
-    """Return figures that are taken a single time."""
+    """Return figures that are measured a single time as samples."""
     return {name: [value] for name, value in figures.items()}
 
 
 def times(factor: float, values: Sequence[float]) -> list[float]:
-    """Return values in another unit."""
+    """Return values multiplied by a factor."""
     return [factor * value for value in values]
 
 
 def number(value: float | None) -> str:
-    """Return a figure as the pages print it."""
+    """Return a figure as text, with 5 significant digits."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.5g}"
@@ -130,7 +133,7 @@ def print_result(result: Result, *, as_json: bool, before: float) -> None:
         body |= {"load": [before, load()], "short": result.short, "holds": not result.short}
         print(json.dumps(body, indent=1))
     else:
-        print(f"{'figure':>44}  {'median':>12}  {'least':>12}  {'most':>12}  asked")
+        print(f"{'figure':>44}  {'median':>12}  {'least':>12}  {'most':>12}  demand")
         for name, value in result.figures.items():
             low, high = result.spread.get(name, (value, value))
             note = result.demands.get(name, "") + ("  FALLS SHORT" if name in result.short else "")
@@ -141,7 +144,7 @@ def print_result(result: Result, *, as_json: bool, before: float) -> None:
 def main(
     description: str, measure: Callable[[], Result], arguments: Sequence[str] | None = None
 ) -> None:
-    """Measure and print: the entry point of a bench without options of its own."""
+    """Measure and print: the entry point of a bench whose only option is --json."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser SDK in Chromium: what verifying and sampling a 64×64 table costs, and how many kilobytes a page loads.
+"""The browser SDK in Chromium: time to verify and sample a 64×64 table, and size of the files.
 
-ratio_verify_sample_plain: beside a verifier that compares every pair of every column, in the same page. Kilobytes are
-those of `bundle/`, each file compressed by gzip -9; ratio_…_sources: beside the sources that it was made of, comments
-and all. What is loaded only when a survey needs it stands apart.
+ratio_verify_sample_plain: relative to a verifier that compares every pair of every column, in the
+same page. Kilobytes are of `bundle/`, each file compressed by gzip -9; ratio_…_sources: relative to
+the sources, with their comments. later_…: files loaded only if a survey needs them.
 """
 
 import gzip
@@ -32,7 +32,7 @@ _ASKED_FOR = tuple(
     f"{name}.js"
     for name in "log rare agreement tokens memory respondents budget beside verifier".split()
 )
-"""Parts that a survey may ask for."""
+"""Files that are loaded only if a survey or a host page needs them."""
 _STATIC = re.compile(r'(?:from|^import|[;}]import) ?"\./([\w.]+)"', re.MULTILINE)
 _PLACES = ("bundle", "src")
 ROUNDS, LIMIT_MS = 21, 5.0
@@ -62,7 +62,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def measure() -> Result:
-    """Time it in a page of its own, and weigh the files."""
+    """Time verification and sampling in a page, and measure the sizes of the files."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(_PACKAGE / "src")))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -81,7 +81,7 @@ def measure() -> Result:
         thread.join()
     first = {
         name: values.pop(0) for name, values in timings.items()
-    }  # with what the engine compiles at first
+    }  # the first round includes compilation
     samples: Samples = {
         "verify_sample_64x64_first_ms": [first["ours"]],
         "verify_sample_64x64_ms": timings["ours"],
@@ -114,7 +114,7 @@ def _given() -> dict[str, Any]:
 
 
 def _sizes() -> dict[str, float]:
-    """Kilobytes by entry, of `core` with all that a survey may ask for, and of each part that is loaded later."""
+    """Return kilobytes of each entry, of `core` with all later files, and of each later file."""
     text = {
         place: {path.name: path.read_text("utf-8") for path in (_PACKAGE / place).glob("*.js")}
         for place in _PLACES
@@ -133,7 +133,7 @@ def _sizes() -> dict[str, float]:
 
 
 def _loads(text: dict[str, str], entry: str) -> list[str]:
-    """Every file that an entry imports at once, itself included."""
+    """Return the files that an entry imports statically, itself included."""
     files = [entry]
     for name in files:
         files += [

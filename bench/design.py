@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The design engine at the sizes of the papers and beyond, beside what the papers do, in one table.
+"""Compare the design engine with the papers' methods, at their sizes and beyond, in one table.
 
-Exits 1 if a demand is not met, 2 if data is missing (the other items are measured all the same).
+Exits 1 if a demand is not met, 2 if data is missing (the other items are still measured).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from _design.adult import DataMissingError
 from _design.row import Row
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `papers` is no installed package
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `papers` is not an installed package
 
 ITEMS = {
     1: "funnel_sizes",
@@ -56,11 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument(
-        "--items", type=_items, default=tuple(ITEMS), help="which, such as 1,2 (default: all)"
+        "--items", type=_items, default=tuple(ITEMS), help="items, such as 1,2 (default: all)"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="the same at sizes that take about a minute"
-    )
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, about a minute in all")
     chosen = parser.parse_args(arguments)
     rows: list[Row] = []
     missing: list[str] = []

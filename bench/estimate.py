@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates: margins in simulated surveys; answers at 10 thousand and 10 million reports; and beside other aggregators.
+"""Benchmark estimates: coverage of margins, response times, and comparison with other libraries.
 
-coverage: how often margins hold: by the product in surveys of twelve designs, and, computed from the scores of single
-reports, in those of every example design, survey template and demo survey, with cross-tables, differences, ratios and
-pooled versions (_estimate/demands.py says what is asked; cells that miss it are printed). latency: one estimate from
-counts and from symbols. stored: an answer of the analysts' service over bulk-loaded SQLite databases. rivals: pure-ldp
-and multi-freq-ldpy on the same reports, in environments of their own (see bench/sdk.py). products: errors of our
-projection beside clipping at several truths.
+coverage: coverage of margins in simulated surveys: by the server's code for twelve designs, and
+from the scores of single reports for every example design, survey template and demo survey, with
+cross-tables, differences, ratios and pooled versions (limits: _estimate/demands.py; cells that miss
+one are printed). latency: one estimate from counts and from symbols. stored: a response of the
+analysts' service over bulk-loaded SQLite databases. rivals: pure-ldp and multi-freq-ldpy on the
+same reports, in separate environments (see bench/sdk.py). products: errors of our projection and
+of clipping at several truths.
 
-Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency grows by more than
-1.5, or a rival is less than 10 times as slow as we are from counts, faster from reports, or has a smaller squared
-error: unbiased beside unbiased. Products that may not leave [0, 1] are both biased: 1% is allowed between those.
+Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency
+ratio exceeds 1.5, a limit of the shipped designs is missed, or a rival is less than 10 times as
+slow as we are from counts, faster from reports, or has a smaller squared error (among biased
+estimates inside [0, 1], by more than 1%).
 """
 
 import argparse
@@ -46,7 +48,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument(
-        "--runs", type=int, default=200, help="simulated surveys per cell (the issue names 2000)"
+        "--runs", type=int, default=200, help="simulated surveys per cell of the twelve designs"
     )
     parser.add_argument(
         "--grid-runs",
@@ -55,7 +57,7 @@ def main() -> None:
         help="simulated surveys per cell of the shipped designs",
     )
     parser.add_argument(
-        "--reports", type=int, default=MANY, help="reports that everybody aggregates"
+        "--reports", type=int, default=MANY, help="reports that every library aggregates"
     )
     parser.add_argument("--stored", type=int, default=MANY, help="reports in the larger database")
     parser.add_argument(
@@ -135,7 +137,7 @@ def _coverage(runs: int) -> list[Cell]:
 
 
 def _grid(runs: int, only: str) -> list[grid.Held]:
-    """Return the cells of everything that is shipped, and of the twelve, if their names hold `only`."""
+    """Return the cells of all shipped and the twelve designs whose names contain `only`."""
     designs = [design for design in shipped.example_designs() if only in design.name]
     twelve = [
         shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL)
@@ -149,12 +151,12 @@ def _grid(runs: int, only: str) -> list[grid.Held]:
         for make_cells in (grid.cells, sums.ratios)
         for cell in make_cells(design, runs, seed=1000 * i)
     ]
-    # Pooled versions are of designs that are named there.
+    # `pooled` needs the designs named in POOLS.
     return held if only else held + list(sums.pooled(designs, runs, seed=5))
 
 
 def _rows(cells: list[Cell]) -> list[dict[str, Any]]:
-    """Return coverages by design and n, the least over the truths; None where a method has none."""
+    """Return coverages by design and n, the least over the truths; None if a method has none."""
     rows = []
     for name, n in product(dict.fromkeys(cell.case for cell in cells), SIZES):
         cells_of_size = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
@@ -178,7 +180,7 @@ def _least(rates: list[float | None]) -> float | None:
 
 
 def _latency() -> Samples:
-    """Time estimates from counts, and from the symbols of 10 million reports themselves, for 5 answers."""
+    """Time estimates from counts, and from the symbols of 10 million reports, for 5 answers."""
     case = next(case for case in cases() if case.name == "GRR a=5 ε=1")
     rng = np.random.default_rng(3)
     truth = case.truth("skewed")

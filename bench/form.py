@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms under one ε: variances of the designs beside the best known ones and what others do, in one table.
+"""Compare forms under one ε with the best known variances and with published methods, in one table.
 
 Exits 1 if a demand is not met.
 """
@@ -21,7 +21,7 @@ from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, de
 from frankly_server.design.tables.limits import Limits
 
 WITHIN = 1.005
-"""A best known value counts as reached up to half a per cent."""
+"""A best known value counts as reached if it is missed by at most half a per cent."""
 _TABLE = [
     ("2+2+2", [2] * 3, "2", 5.949),
     ("5+2", [5, 2], "1", 25.27),
@@ -49,10 +49,10 @@ _PAIRS = [
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a value beside what it is held against.
+    """A value and the value that it is compared with.
 
-    short : by which factor the demand is missed, None if it is met. excess : how far the value is above the
-    bound at most, None without a bound.
+    short : factor by which the demand is missed, None if it is met. excess : largest relative
+    distance of the value from the bound, None without a bound.
     """
 
     case: str
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(*, quick: bool) -> Iterator[Row]:
-    """Yield the lines of every part."""
+    """Yield the rows of every part."""
     for name, sizes, epsilon, best in [*_TABLE, *_SMALL]:
         yield _reached(f"{name}, ε = {epsilon}", sizes, epsilon, best)
     yield from _pairs(quick=quick)
@@ -108,7 +108,7 @@ def _pairs(*, quick: bool) -> Iterator[Row]:
     for m, k, epsilon, best in _PAIRS:
         if quick and m * k > 100:
             continue
-        # The shares hardly count: the demand is about the tables.
+        # Nearly no weight on the shares: the demand is about the tables of pairs.
         questions = [FormQuestion((1,) * k, importance=Fraction(1, 10**6))] * m
         design, seconds = _designed(questions, epsilon, tuple(combinations(range(m), 2)))
         value = sum(design.pair_variances)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth of the work: designs, verifications, estimates by size, and intake by server processes.
+"""Running time by size: designs, verifications, estimates, and intake by server processes.
 
-CPU time of designs against answers a and secrets c, of exact verification against size, of estimates against n and k;
-reports a second against server processes on one PostgreSQL. `bench/_performance.py` draws what --json writes.
+CPU time of designs by answers a and secrets c, of exact verification by size, of estimates by n and
+k; reports per second by server processes on one PostgreSQL. `bench/_performance.py` draws the JSON.
 """
 
 import argparse
@@ -29,10 +29,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quick", action="store_true", help="a few small sizes")
     parser.add_argument(
-        "--panel", choices=PANELS, action="append", help="only this; may be repeated"
+        "--panel", choices=PANELS, action="append", help="only this panel; may be repeated"
     )
     parser.add_argument(
-        "--rounds", type=int, default=3, help="designs of a size; seven times as many of the rest"
+        "--rounds", type=int, default=3, help="designs per size; other work is run 7 times as often"
     )
     chosen = parser.parse_args()
     before = load()
@@ -53,7 +53,7 @@ def main() -> None:
 def measure(
     panels: tuple[str, ...] | list[str], *, quick: bool, rounds: int = 3
 ) -> Iterator[Point]:
-    """Yield the points of the panels asked for."""
+    """Yield the points of the chosen panels."""
     often = 3 if quick else 7 * rounds
     if "design" in panels:
         answers, secrets = ((4, 8), (2,)) if quick else ((4, 8, 16, 24, 32, 48, 64), (2, 4, 8))

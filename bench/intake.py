@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intake against the limit of its own stack, in the same run: single reports and batches of 500, both databases.
+"""Intake compared with the limit of its stack: single reports and batches of 500, both databases.
 
-Surveys of 1, 4 and 12 blocks by two strata, under the server as it is deployed. Beside it stand two bare Flask routes
-under the same gunicorn that do one INSERT and COMMIT: `plain` first parses and validates the same report in plain
-code, `bare` takes what comes. wrk sends reports under random ids over 1, 8 and 64 connections; with four blocks our own
-client does too.
+Surveys of 1, 4 and 12 blocks with two public questions, on the server as deployed. It is compared
+with two Flask routes on the same gunicorn that do one INSERT and COMMIT: `plain` first validates
+the report in plain code, `bare` accepts everything. wrk sends reports with random ids over 1, 8 and
+64 connections; with four blocks the client of this bench does so too, over 1 and 8.
 
-ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: stored reports a second, ours over that route's. p50_…: medians of latencies,
-likewise. ratio_own_…: by our own client. cpu_…_s: CPU of the server a report, which other work on the machine does not
-change. ratio_…_released: the ratio to `plain` if every report also pays its share of a release of all of them.
-ratio_batch_…: reports a second of batches of 500 over HTTP, over COPY in transactions of 500 into such a table.
-Trials take turns; each figure is a median.
+ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: reports stored per second, ours over that route's. p50_…:
+the same for median latencies. ratio_own_…: with the client of this bench. cpu_…_s: CPU time of the
+server per report, independent of other work on the machine. ratio_…_released: the ratio to `plain`
+if the time of releasing all reports is added to them equally. ratio_…_batch: reports per second in
+batches of 500 over HTTP, over COPY into such a table in transactions of 500. Trials alternate; each
+figure is a median.
 """
 
 import argparse
@@ -37,7 +38,7 @@ KINDS = ("sqlite", "postgresql")
 BLOCKS = {1: "one_by_group", 4: "four_by_group", 12: "twelve_by_group"}
 CONNECTIONS, OWN = (1, 8, 64), (1, 8)
 ASKED, SIZE = 4, 500
-"""Blocks of the survey that limits are about; reports in a batch."""
+"""Number of blocks of the survey that has limits; reports in a batch."""
 LEAST = {"plain": 0.9, "bare": 0.8, "batch": 0.6, "released": 0.7}
 MOST_P50 = 1.2
 Found = dict[str, list[load.Loaded]]
@@ -86,7 +87,7 @@ def result(samples: Samples) -> Result:
 
 
 def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> Samples:
-    """Measure one kind of database, which is made and removed, and one survey."""
+    """Measure one survey on a temporary database of one kind."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         if kind == "sqlite":
@@ -129,7 +130,7 @@ def _singles(
         }
         samples |= _figures(f"{where}_{connections}", turns(trials, rounds))
     for connections in OWN if blocks == ASKED else ():
-        # As many as keep it busy as long as wrk.
+        # Enough requests for about as many seconds as with wrk.
         n = max(2 * connections, int(seconds * samples[f"{where}_{connections}_per_s"][0]))
         trials = {name: _by_us(server, connections, n) for name, server in servers.items()}
         own_figures = _figures(f"own_{where}_{connections}", turns(trials, rounds))
@@ -170,7 +171,7 @@ def _figures(where: str, trials_of: Found) -> Samples:
 
 
 def _with_release(where: str, mine: Served, measured: Samples) -> Samples:
-    """Release all that was stored, and return what that leaves of each ratio."""
+    """Release all stored reports; return each ratio with the time of release included."""
     database = Database(mine.url)
     start = time.perf_counter()
     n = Releasing(database, SystemClock()).release()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of pair counts per report, and their saving per estimate: ratios within one run.
 
-Before: only a table's symbols were counted, and how many sets or products there were; estimates of sets and two-way
-tables read every report. Both ways run on the same code and database, distinguished by the layout alone.
+`before`: only symbols of tables are counted; estimates of sets and two-way tables read every
+report. Both variants run the same code on the same database and differ only in the layout.
 """
 
 import secrets
@@ -31,7 +31,7 @@ FEW, MANY = 1_000, 200_000
 MOST_LATENCY = 1.5
 LOAD = 5_000
 TARGETS: dict[str, Any] = {"unary_16": None, "two_tables": ["b0", "b1"]}
-"""What is estimated, by survey."""
+"""Targets of the estimates, by survey."""
 
 
 def measure() -> Result:
@@ -54,7 +54,7 @@ def measure() -> Result:
 
 
 def on(url: str, kind: str) -> Samples:
-    """Measure one empty database: surveys 1, 2, … are written to both ways, the others loaded and estimated."""
+    """Measure one empty database: reports written in both layouts, then estimates."""
     database = Database(url)
     upgrade(database)
     samples = Samples()
@@ -70,7 +70,7 @@ def on(url: str, kind: str) -> Samples:
 
 
 def _writing(database: Database, name: str, survey: str) -> Samples:
-    """Time a single report and a batch, each with its commit and their release, before and after."""
+    """Time a single report and a batch with commit and release, in both layouts."""
     document = published(database, name, survey)
     rows = rows_of(document, BATCH, Random(1))
 
@@ -110,7 +110,7 @@ def _writing(database: Database, name: str, survey: str) -> Samples:
 
 
 def _latency(database: Database, name: str) -> Samples:
-    """Time an answer at two numbers of reports, from counts and from the reports themselves, taking turns."""
+    """Time an estimate at two numbers of reports, from counts and from reports, in turns."""
     loaded = {n: _loaded(database, name, n) for n in (FEW, MANY)}
     analysis = Analysis(database)
 
@@ -154,9 +154,9 @@ def _loaded(database: Database, name: str, n: int) -> SurveyDocument:
 
 @contextmanager
 def _counted_as(document: SurveyDocument, *, before: bool) -> Iterator[None]:
-    """Make the store count as it did before."""
+    """Make the store count in the old layout."""
     layouts = {document.digest: layout_before(document)} if before else {}
-    with patch.dict(counting._layouts, layouts):  # noqa: SLF001 - the older way is measured, not offered
+    with patch.dict(counting._layouts, layouts):  # noqa: SLF001 - no public way for the old layout
         yield
 
 

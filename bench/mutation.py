@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutation testing: one small error at a time in code that decides about trust, data and figures, against its tests.
+"""Mutation testing of the code for trust, data and estimates: one small error at a time.
 
-A sample of mutants (`_mutation/areas.py`: areas, their files and tests), drawn by a seed, one of each file in turn,
-each in a copy of the repository. Survivors are explained one by one in `_mutation/survivors.toml`: `equivalent`, or
-`harmless`, which acceptance, ledger, erasure, roles and estimates may not have. Exits 1 if one is not explained.
-Verdicts are kept in `.mutation/`: an interrupted run goes on where it was, and after new tests only survivors without
-an explanation run again.
+A seeded sample of mutants (`_mutation/areas.py`: areas, their files and tests), one of each file in
+turn, each in a copy of the repository. `_mutation/survivors.toml` explains every survivor as
+`equivalent` or `harmless`; acceptance, ledger, erasure, roles and estimates may have no harmless
+ones. Exits 1 if one is not explained. Verdicts are stored in `.mutation/`: an interrupted run
+resumes, and after new tests only unexplained survivors run again.
 
-Why not a library: mutmut (3.8) knows which tests to run and forks, as this does, but mutates functions only, keeps
-every mutant of a file in one file, which tests that compare or start sources do not stand, and takes all mutants
-instead of a seeded sample by area. cosmic-ray takes a sample and any command, but starts an interpreter for each
-mutant: 2.5 s here before the first test, against 0.5 in a fork. Neither has JavaScript, or a list of survivors by the
-text of their line, which outlives moved lines. The operators, which these would save, are 200 lines for each language;
-the price is that they are ours to maintain.
+Why not a library: mutmut (3.8) selects tests and forks, as this does, but mutates functions only,
+keeps all mutants of a file in one file, which breaks tests that compare or start sources, and runs
+all mutants instead of a seeded sample by area. cosmic-ray accepts a sample and any command, but
+starts an interpreter for each mutant: 2.5 s here before the first test, against 0.5 in a fork.
+Neither supports JavaScript, or a list of survivors by the text of their line instead of its number.
+The operators, which a library would save, are 200 lines per language; we have to maintain them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ JOBS = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the sample and print what was found."""
+    """Run the sample and print the verdicts."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -45,13 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--quick", action="store_true", help=f"{QUICK} mutants only, none of them in JavaScript"
     )
-    parser.add_argument("--most", type=int, help="so many mutants at most")
+    parser.add_argument("--most", type=int, help="largest number of mutants")
     parser.add_argument("--area", choices=names, action="append", help="these areas only")
     parser.add_argument("--seed", type=int, default=SEED, help=f"draws the sample ({SEED})")
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"processes at once ({JOBS})")
     parser.add_argument("--fresh", action="store_true", help="forget the verdicts of earlier runs")
     options = parser.parse_args(arguments)
-    # As Ctrl-C does: runs that have begun are ended, and their copies of the repository removed.
+    # As Ctrl-C does: end running tests, and remove their copies of the repository.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     before = load()
     if options.fresh:
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _quick(tasks: Sequence[Task]) -> list[Task]:
-    """Return a few mutants of each area, of the part with the fewest tests: these have to run once as they are.
+    """Return mutants of each area's part with the fewest test files, all of which are first traced.
 
     None of the browser SDK, whose tests take minutes.
     """

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey that grows to many reports through the batch endpoint: memory stays flat, and asking costs the same.
+"""A survey that grows to many reports through the batch endpoint: memory and time of estimates.
 
-ratio_memory: most memory of the server over what it had after a tenth of the reports. ratio_estimate: time of an answer
-beside one over 10,000 reports; ratio_crosstab: the same for the joint table of two questions with 16 choices, from the
-counts that are kept. Then the reports are exported as Parquet and counted by DuckDB, whose estimates must be the same
-bytes. The issue names 10 million reports: --reports 10000000. --loaded puts them in by SQL, which takes a minute, and
-measures all but intake; --sent measures intake alone.
+ratio_memory: largest memory of the server over its memory after a tenth of the reports.
+ratio_estimate: time of an estimate over its time at 10,000 reports; ratio_crosstab: the same for
+the joint table of two questions with 16 choices, from stored counts. Then the reports are exported
+as Parquet and counted by DuckDB, whose estimates must be the same bytes. The figures in the docs
+are for --reports 10000000. --loaded inserts them by SQL, which takes a minute, and measures all but
+intake; --sent measures intake alone.
 """
 
 import argparse
@@ -32,12 +33,12 @@ def main() -> None:
     parser.add_argument("--on", choices=("sqlite", "postgresql"), default="postgresql")
     part = parser.add_mutually_exclusive_group()
     part.add_argument(
-        "--loaded", action="store_true", help="put the reports in by SQL (PostgreSQL)"
+        "--loaded", action="store_true", help="insert the reports by SQL (PostgreSQL)"
     )
-    part.add_argument("--sent", action="store_true", help="send them, and ask nothing")
+    part.add_argument("--sent", action="store_true", help="measure intake alone")
     chosen = parser.parse_args()
     if chosen.loaded and chosen.on != "postgresql":
-        parser.error("--loaded is for PostgreSQL")
+        parser.error("--loaded needs PostgreSQL")
     before = load()
     samples = measure(chosen.on, chosen.reports, by_sql=chosen.loaded, asked=not chosen.sent)
     at_most = {name: limit for name, limit in MOST.items() if name in samples}
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def measure(kind: str, reports: int, *, by_sql: bool = False, asked: bool = True) -> Samples:
-    """Measure on a database that is made for this."""
+    """Measure on a temporary database."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             return grown(f"sqlite:///{folder}/frankly.db", reports, asked=asked)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK beside pure-ldp, multi-freq-ldpy and OpenDP in one run: an answer randomised, imports, installed size.
+"""Compare the SDK with pure-ldp, multi-freq-ldpy and OpenDP: randomising, imports, installed size.
 
-The peers are installed into environments of their own in the temporary folder; what cannot be installed is left out and
-counted. pure-ldp and multi-freq-ldpy draw floats from generators that can be predicted; OpenDP and we use a secure
-source. A report's whole way (open and verify, seal, send, erase) has no counterpart among them.
+The peers are installed into environments in the temporary folder; `peers_missing` counts those
+that cannot be installed. pure-ldp and multi-freq-ldpy draw floats from predictable generators;
+OpenDP and Frankly use a secure source. No peer has a counterpart to a whole report (open and
+verify, seal, send, erase).
 """
 
 import json
@@ -26,7 +27,7 @@ LIMIT_IMPORT_S, LIMIT_FASTEST = 0.2, 5.0
 
 
 def measure() -> Result:
-    """Measure all; a limit on a peer exists only if the peer could be installed."""
+    """Measure everything; limits relative to a peer apply only if it could be installed."""
     places = {name: environment(name) for name in IMPORTS}
     samples = _imports(places) | _sizes(places) | _randomising(places) | reports(REPORT_ROUNDS)
     samples["peers_missing"] = [float(sum(places[name] is None for name in PEERS))]
@@ -41,7 +42,7 @@ def measure() -> Result:
 
 
 def _randomising(places: dict[str, Path | None]) -> Samples:
-    """Return CPU seconds per answer of everybody, and our ratio to the fastest peer and to the secure one."""
+    """Return CPU time per answer of all, and our ratio to the fastest and to the secure peer."""
     ours = {
         f"{family}_{k}": per_call(call, CALLS, ROUNDS)
         for k in SIZES
@@ -71,7 +72,7 @@ def _randomising(places: dict[str, Path | None]) -> Samples:
 
 
 def _imports(places: dict[str, Path | None]) -> Samples:
-    """Time whole processes: what is imported first, and from where, is then the same for all."""
+    """Time imports in fresh processes, so that all start from the same state."""
     trials = {
         "python": _process(sys.executable, "pass"),
         "requests": _process(sys.executable, "import requests"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disk space of a stored report, and the rate of batches of 1,000: figures of docs/operations.md."""
+"""Disk space of a stored report, and rate of batches of 1,000, for docs/operations.md."""
 
 import argparse
 import json
@@ -25,14 +25,14 @@ _SURVEY = habits(SMOKES, budget="1", window="")
 
 
 def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
-    """Store reports in batches; return bytes on disk (SQLite only) and reports a second."""
+    """Store reports in batches; return bytes on disk (SQLite only) and reports per second."""
     database = Database(url)
     upgrade(database)
     services = Services(Settings(home=home, database_url=SecretStr(url)), database, SystemClock())
     services.keys.init()
     services.surveys.apply(services.surveys.parse_definition(_SURVEY))
     published = services.surveys.publish("habits")
-    database.forget_deleted()  # SQLite's log goes into the file, so that the file alone is measured
+    database.forget_deleted()  # writes SQLite's log into the file
     before, seconds = _bytes(home), 0.0
     for _ in range(reports // _BATCH):
         batch: list[dict[str, Any]] = [
@@ -49,7 +49,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
         began = time.perf_counter()
         services.intake.accept_batch(published.survey_id, batch)
         seconds += time.perf_counter() - began
-    services.releasing.release()  # SQLite's log goes into the file, so that the file alone is measured
+    services.releasing.release()  # writes SQLite's log into the file
     services.close()
     return {
         "reports": reports,
@@ -67,7 +67,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=50_000)
     parser.add_argument(
-        "--json", action="store_true", help="accepted as by every bench; JSON is all there is"
+        "--json", action="store_true", help="no effect, as the output is always JSON"
     )
     options = parser.parse_args()
     with TemporaryDirectory() as folder:

@@ -100,7 +100,7 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
     points = [(row.panel, row.x) for row in rows.all if row.curve == OPT]
 
     def share(lower: str, upper: str) -> float:
-        slack = 1e-3 if upper == OPT else 1e-9  # the optimum is searched for
+        slack = 1e-3 if upper == OPT else 1e-9  # the search may end slightly below the optimum
         return sum(rows.y(p, lower, x) <= rows.y(p, upper, x) + slack for p, x in points) / len(
             points
         )
@@ -194,7 +194,7 @@ FIGURES = (
          "Opt-LIP": f"local search and at most {_STEPS} steps of branch and bound"},
         _adult, _about_adult, adult=True,
         notes=("panels g and h: the text names sex where the captions of e and f name race",
-               "Opt-LIP on occupation × education and OUE at 16 answers, which the paper could not compute, are here"),
+               "Opt-LIP on occupation × education and OUE at 16 answers are added; the paper could not compute them"),
     ),
     Figure(
         "funnel-7", "Figure 7", "GRR and Conditional Reporting on synthetic data",

@@ -153,7 +153,7 @@ FIGURES = (
         {"data": "|S| = 2, attributes 3·3·4 (quick: 2·2·2), cells uniform in [0, 1], normalised",
          "ε": "0.5, 1, 1.5, 2", "optimum": f"local search and at most {_STEPS_JOINT} steps of branch and bound"},
         _side_channels, _about_side_channels, draws=10, quick_draws=1,
-        notes=("Theorem 4 is false: its product may exceed ε (errata 15), though not on draws like these; sound are "
-               "the optimum on the joint cone and the product whose factors are chosen in turn",),
+        notes=("Theorem 4 is false: its product may exceed ε (errata 15), though not on draws like these; the optimum "
+               "on the joint cone and the product whose factors are chosen in turn are sound",),
     ),
 )  # fmt: skip

@@ -87,7 +87,7 @@ class Estimate:
     def weights(self, name: str, epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
         """Return the integer weights of PolyOpt or of the non-robust optimum."""
         if name == NR:
-            # A pair without counts gets one count: otherwise it would have neither protection nor a mechanism.
+            # A pair without counts gets one: at probability 0, no row of the mechanism is defined for it.
             counted_pairs = promises.pairs(
                 Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
             )
@@ -108,13 +108,13 @@ def _secret_rr(secrets: int, values: int, epsilon: Fraction) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A true distribution, shape (secrets, values), and the counts of `PEOPLE` draws from it, as many as in Adult."""
+    """A true distribution, shape (secrets, values), and the counts of `PEOPLE` draws from it."""
 
     truth: FloatArray
     counts: tuple[tuple[int, ...], ...]
 
     def estimate(self, beta: str = BETA) -> Estimate:
-        """Return the estimate made from the counts."""
+        """Return the estimate from the counts."""
         return Estimate(self.counts, beta)
 
 

@@ -66,7 +66,7 @@ FIGURES = (
          "β": "0.1, 0.01, 0.001", "bars": "one standard error of the mean",
          "PolyOpt": f"local search and at most {common.STEPS} steps of branch and bound"},
         _table, _about, draws=100, quick_draws=1, seed=common.SEED,
-        notes=("the printed IR of panels a, b, c fits a distance of one coordinate in place of the ℓ1 norm, which "
-               "breaks ε (errata 13)",),
+        notes=("the printed IR of panels a, b, c agrees with the distance of one coordinate instead of the ℓ1 norm, "
+               "which breaks ε (errata 13)",),
     ),
 )  # fmt: skip

@@ -91,7 +91,7 @@ def _panels(words: Sequence[str]) -> tuple[Panel, ...]:
 _PARAMETERS = {"β": "0.05, order 2 (χ²)", "ε": "0.075, 0.15, 0.3, … 1.5",
                "PolyOpt, NR": f"local search and at most {common.STEPS} steps of branch and bound",
                "utility": "under the estimate"}  # fmt: skip
-_NOTES = ("PolyOpt leaves out the rows s₁ = s₂, which the guarantee does not need (errata 11)",
+_NOTES = ("PolyOpt omits the rows s₁ = s₂, which the guarantee does not need (errata 11)",
           "IR uses Theorem 5 with the ℓ1 norm (errata 13)")  # fmt: skip
 FIGURES = (
     Figure(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools of the repository itself: nothing here is shipped."""
+"""Tools for work on the repository; no distribution contains them."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README, followed in an empty Debian that has python3 and pip and nothing else.
+"""Follow the README in an empty Debian that has only python3 and pip.
 
 As root: python3 -m tools.bare_root [--base FOLDER] [--without-test] [--bind FOLDER]... [--copy FILE]... [--keep]
 
-It makes a root by debootstrap (or copies one made before: --base), clones the checkout's last commit into it, and runs
-tools/follow.py there, in a mount and process namespace of its own. The machine's name servers, certificates and pip
-settings go with it; --bind and --copy bring what these settings need (a registry on disk, apt's sources).
+debootstrap creates a root file system (or --base copies an existing one), the last commit is cloned
+into it, and tools/follow.py runs there in separate mount and process namespaces. The machine's name
+servers, certificates and pip settings are copied; --bind and --copy add what these settings need (a
+registry on disk, apt's sources).
 """
 
 import argparse
@@ -24,14 +25,14 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = ("python3", "python3-pip", "ca-certificates")
 SETTINGS: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf")
 NEEDS_TEST: Final = ("run.py test", "mkdocs")
-"""Lines that --without-test leaves out: the tests, and what only their packages bring."""
+"""Lines that --without-test skips: the tests, and commands of packages that only they install."""
 _PASSED_ON: Final = re.compile(
     r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy"
 )
 
 
 def empty(base: Path) -> None:
-    """Make an empty Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
+    """Create an empty Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
     command = [
         "debootstrap",
         "--variant=minbase",
@@ -43,7 +44,7 @@ def empty(base: Path) -> None:
 
 
 def furnish(root: Path, copies: Sequence[str]) -> None:
-    """Bring the machine's own settings, its certificates and the checkout's last commit into a root."""
+    """Copy the machine's settings and certificates, and the last commit, into a root."""
     named = [value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)]
     for place in [*SETTINGS, *copies, *named]:
         source = Path(place).expanduser()
@@ -61,7 +62,7 @@ def furnish(root: Path, copies: Sequence[str]) -> None:
 
 
 def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
-    """Return the shell lines that mount what a root needs and follow the README in it."""
+    """Return the shell lines that mount file systems in a root and follow the README in it."""
     home = Path("~").expanduser()
     passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
     fixed = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
@@ -87,21 +88,21 @@ def _mounts(root: Path, binds: Sequence[str]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the root, follow the README in it, remove it; the exit code is the reader's."""
+    """Create the root, follow the README in it, remove it; exit with the exit code of the run."""
     parser = argparse.ArgumentParser(description="Follow the README in an empty Debian.")
-    parser.add_argument("--base", type=Path, help="copy this root instead of making one")
+    parser.add_argument("--base", type=Path, help="copy this root instead of creating one")
     parser.add_argument(
-        "--without-test", action="store_true", help=f"leave out: {', '.join(NEEDS_TEST)}"
+        "--without-test", action="store_true", help=f"skip lines with: {', '.join(NEEDS_TEST)}"
     )
     parser.add_argument(
-        "--bind", action="append", default=[], metavar="FOLDER", help="mount FOLDER, to be read"
+        "--bind", action="append", default=[], metavar="FOLDER", help="mount FOLDER read-only"
     )
     parser.add_argument("--copy", action="append", default=[], metavar="FILE", help="copy FILE")
     parser.add_argument("--port", default="8000", help="for the server, if 8000 is taken")
-    parser.add_argument("--keep", action="store_true", help="keep the root for a second look")
+    parser.add_argument("--keep", action="store_true", help="do not remove the root")
     options = parser.parse_args(arguments)
     if os.geteuid() != 0:
-        parser.error("only root can make a root: sudo python3 -m tools.bare_root")
+        parser.error("this needs the rights of root: sudo python3 -m tools.bare_root")
     scratch = Path(tempfile.mkdtemp(prefix="bare-"))
     root = scratch / "root"
     try:
@@ -112,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         furnish(root, options.copy)
         without = [f"--without={text}" for text in NEEDS_TEST] if options.without_test else []
         lines = script(root, options.bind, [*without, f"--port={options.port}"])
-        # namespaces: mounts and left-over processes end with the run, also after a failure
+        # namespaces: mounts and remaining processes end with the run, even after a failure
         isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
         code = subprocess.run(isolated, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fenced blocks of a page: files to be saved, commands to be run, what they print, and what no test runs."""
+"""Fenced blocks of a page: files to save, commands, their output, and blocks that no test runs."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ _NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block; start and end are where its body is in the page.
+    """One fenced block; start and end are the positions of its body in the page.
 
-    why : the reason why no test runs it. name : of the file it is saved as, from its first line.
+    why : the reason why no test runs it, None if tests do.
     """
 
     language: str
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def name(self) -> str | None:
-        """The file it is to be saved as, or None."""
+        """Name of the file to save it as, from its first line, or None."""
         match = _NAMED.match(self.body)
         return match["name"] if match else None
 
@@ -48,5 +48,5 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def pages(root: Path) -> list[Path]:
-    """Every page of the site, and the files people read in the repository itself."""
+    """Return every page of the site, and the Markdown files at the top of the repository."""
     return sorted([*(root / "docs").rglob("*.md"), *root.glob("*.md")])

@@ -12,7 +12,7 @@ MAX_SUBJECT: Final = 72
 
 
 def fault_of(message: str) -> str | None:
-    """Return what is wrong with a commit message, or None. Merge commits and fixups need no body."""
+    """Return the fault of a commit message, or None. Merges, reverts and fixups need no body."""
     lines = [line for line in message.splitlines() if not line.startswith("#")]
     subject = lines[0].rstrip() if lines else ""
     if not subject:

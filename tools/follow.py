@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow a page as a newcomer does: type its commands in order, run its Python, leave servers in the background.
+"""Follow a page as a newcomer: run its commands in order and its Python, servers in the background.
 
     python3 -m tools.follow README.md [--without WORDS]... [--port N]
 
-It needs nothing but Python, so that it runs where nothing is installed yet. What a reader fills in is filled in: the
-link that `survey publish` printed, the key that `keys api` printed. tools/bare_root.py runs it in an empty Debian.
+It needs only Python, so it runs before anything is installed. It fills in what a reader would: the
+link printed by `survey publish` and the key printed by `keys api`. tools/bare_root.py runs it in an
+empty Debian.
 """
 
 import argparse
@@ -23,16 +24,16 @@ from typing import Final
 from tools.blocks import blocks
 
 PORT: Final = 8000
-"""The port that pages name; another one is put in its place wherever it is written."""
+"""The port written in pages; --port replaces it everywhere."""
 PYTHONS: Final = {"frankly_sdk": "~/app/bin/python", "frankly_analyst": ".venv/bin/python"}
-"""What a snippet imports → the Python it is for: an app's own environment, or the checkout's."""
+"""Package that a snippet imports → its Python: of an app's environment, or of the checkout's."""
 LINK: Final = "https://ask.example.org/s/ID#sha256=…"
 _PUBLISHED: Final = re.compile(r"https?://\S+/s/(?P<survey>[0-9a-f]{32})#sha256=[0-9a-f]{64}")
 _KEY: Final = re.compile(r"frankly_live_[\w-]+")
 
 
 class Failed(Exception):
-    """A command or a snippet did not succeed; the message says what it printed."""
+    """A command or a snippet failed; the message contains its output."""
 
 
 class Shell:
@@ -56,12 +57,12 @@ class Shell:
         return self.bash(line)
 
     def bash(self, line: str) -> str:
-        """Run one line by bash and return what it printed; raises Failed with both its outputs."""
+        """Run one line with bash and return its standard output. Raises Failed with all output."""
         command = ["bash", "-euo", "pipefail", "-c", self.local(line)]
         return self.process(command, self.folder)
 
     def process(self, command: Sequence[str], folder: Path, stdin: str | None = None) -> str:
-        """Run a program in `folder` with `stdin` as its input; return what it printed. Raises Failed."""
+        """Run a program in `folder` with `stdin` as its input; return its output. Raises Failed."""
         result = subprocess.run(  # noqa: S603 - a page's own commands
             command,
             cwd=folder,
@@ -82,7 +83,7 @@ class Shell:
         return text.replace(f"127.0.0.1:{PORT}", f"127.0.0.1:{self.port}")
 
     def close(self) -> None:
-        """Stop the server as a reader does, and see that it ends well. Raises Failed."""
+        """Stop the server with SIGTERM. Raises Failed if its exit code is not 0."""
         server, self._server = self._server, None
         if server is None or server.poll() is not None:
             return
@@ -107,11 +108,11 @@ class Shell:
 
 
 class Reader:
-    """Reads one page to its end.
+    """Runs all blocks of one page.
 
-    without : command lines that contain one of these words are left out, and said to be.
-    respondents : how many answer by the snippet that answers, each with a store of its own; surveys show no number
-        for fewer than their minimum.
+    without : command lines with one of these texts are skipped and listed in `left_out`.
+    respondents : number of times that the answering snippet runs, each with another store, because
+        surveys show no estimate below their minimum.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class Reader:
                 self._snippet(block.body)
                 continue
             if block.language != "sh":
-                raise Failed(f"what is this block for? {block.body}")
+                raise Failed(f"this block is neither sh nor python: {block.body}")
             for line in block.commands:
                 self._command(line)
 
@@ -156,7 +157,7 @@ class Reader:
                 f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', "
                 f"f'answers-{{i}}.db'))"
             )
-            title = f"{self._respondents - 1} others answer by the same lines"
+            title = f"{self._respondents - 1} others answer with the same lines"
             self._timed(title, lambda: self._python(f"code = {code!r}\n{loop}"))
 
     def _python(self, code: str) -> str:
@@ -179,13 +180,13 @@ def _say(text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Follow one page in the folder it is in; exit code 1 with the words of the command that failed."""
+    """Follow one page in its folder; exit 1 with the output of the command that failed."""
     parser = argparse.ArgumentParser(description="Follow a page, command by command.")
     parser.add_argument("page", type=Path)
     parser.add_argument(
-        "--without", action="append", default=[], metavar="WORDS", help="leave out lines with WORDS"
+        "--without", action="append", default=[], metavar="WORDS", help="skip lines with WORDS"
     )
-    parser.add_argument("--port", type=int, default=PORT, help="for servers, in place of 8000")
+    parser.add_argument("--port", type=int, default=PORT, help="port of servers instead of 8000")
     options = parser.parse_args(arguments)
     shell = Shell(options.page.resolve().parent, os.environ, options.port)
     reader, start = Reader(shell, without=options.without), time.monotonic()

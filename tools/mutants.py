@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutants of server/frankly_server/estimate by module: (text that occurs exactly once, its replacement).
 
-`python -m tools.mutate` tests them one at a time. A mutant that no test can find is listed in EQUAL with the reason.
+`python -m tools.mutate` tests them one at a time. EQUAL lists those that no test can detect, with
+the reason.
 """
 
 MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -309,18 +310,18 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 EQUAL: dict[tuple[str, int], str] = {
-    ("inputs", 1): "symbols are keys of a mapping, so each comes once and is added to 0",
+    ("inputs", 1): "symbols are keys of a mapping, so each occurs once and is added to 0",
     (
         "set_law",
         3,
-    ): "a column is only known up to a factor of its own: the likeliest shares and their gap keep it",
+    ): "a factor of a column changes neither the likeliest shares nor their gap",
     (
         "target_ends",
         7,
-    ): "what a report decodes to sums to 1, so E[s sᵀ] 1 = p, and what (w·p) adds is a multiple of p, "
-    "on which w − w·p and c − c·p are 0",
+    ): "a report's decoded shares sum to 1, so E[s sᵀ] 1 = p: w·p adds a multiple of p, and both "
+    "w − w·p and c − c·p are orthogonal to p",
 }
-"""Mutants that change no figure, by module and place, and why."""
+"""Mutants that change no result, by module and place, with the reason."""
 
 NEAREST: dict[str, str] = {
     "chernoff": "test_chernoff test_scores",
@@ -348,4 +349,4 @@ NEAREST: dict[str, str] = {
     "target_ends": "test_target_ends test_figures",
     "worst_case": "test_worst_case",
 }
-"""Test files in tests/frankly_server/estimate that are run, by module."""
+"""Test files in tests/frankly_server/estimate that run, by module."""

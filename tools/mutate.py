@@ -2,10 +2,10 @@
 """Mutation testing of the estimator: run the nearest tests against each stored mutant and report the survivors.
 
 .venv/bin/python -m tools.mutate                       # all of `tools.mutants`, one process, tens of minutes
-.venv/bin/python -m tools.mutate --module chernoff     # those of one module; may be given several times
-.venv/bin/python -m tools.mutate --most 24 --seed 7    # a sample: one of each module in turn, the seed picks which
+.venv/bin/python -m tools.mutate --module chernoff     # those of one module; may be repeated
+.venv/bin/python -m tools.mutate --most 24 --seed 7    # a random sample: one of each module in turn
 
-Exit status: 0 if every mutant is found or explained in `mutants.EQUAL`, 1 if one survives without an explanation.
+Exit status: 1 if a mutant survives that `mutants.EQUAL` does not explain, otherwise 0.
 """
 
 import argparse
@@ -26,11 +26,11 @@ ESTIMATE = PACKAGE / "estimate"
 TESTS = Path("tests/frankly_server/estimate")
 TIMEOUT_S = 600
 _PASSED, _FAILED = 0, (1, 2)
-"""Exit codes of pytest; 2 if a test file could not be imported, as with a mutant that is no longer a valid module."""
+"""Exit codes of pytest; 2 if a test file cannot be imported, because the mutant is invalid."""
 
 
 def ordered(seed: int) -> list[tuple[str, int]]:
-    """Return every mutant as (module, place): one of each module in turn, in an order that the seed decides."""
+    """Return every mutant as (module, place), one of each module in turn, in the seed's order."""
 
     def key(module: str, place: int) -> bytes:
         return sha256(f"{seed} {module} {place}".encode()).digest()
@@ -48,7 +48,7 @@ def ordered(seed: int) -> list[tuple[str, int]]:
 
 
 def mutated(module: str, place: int) -> str:
-    """Return the source of a module with one mutation. Raises ValueError if its text does not occur exactly once."""
+    """Return a module's source with one mutation. Raises ValueError unless its text occurs once."""
     source = (ROOT / "server" / ESTIMATE / f"{module}.py").read_text()
     before, after = MUTANTS[module][place]
     if source.count(before) != 1:
@@ -57,7 +57,7 @@ def mutated(module: str, place: int) -> str:
 
 
 def passes(copy: Path, module: str) -> bool:
-    """Return True if a module's nearest tests pass with the package in `copy`; a run that takes too long does not.
+    """Return True if a module's nearest tests pass with the package in `copy` within TIMEOUT_S.
 
     Raises RuntimeError if pytest itself fails.
     """
@@ -79,7 +79,7 @@ def passes(copy: Path, module: str) -> bool:
 
 
 def survives(copy: Path, module: str, place: int) -> bool:
-    """Return True if the nearest tests pass with the mutant; the copy is as before afterwards."""
+    """Return True if the nearest tests pass with the mutant; the copy is restored afterwards."""
     path = copy / ESTIMATE / f"{module}.py"
     original = path.read_text()
     path.write_text(mutated(module, place))
@@ -90,14 +90,14 @@ def survives(copy: Path, module: str, place: int) -> bool:
 
 
 def main() -> None:
-    """Read the command line, run, print one line per mutant and a last one with the numbers."""
+    """Read the command line, run, print a line per mutant and a summary."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--seed", type=int, default=19, help="decides the order, so which ones --most leaves out"
+        "--seed", type=int, default=19, help="seed of the order, and so of the sample of --most"
     )
-    parser.add_argument("--most", type=int, default=None, help="test so many mutants at most")
+    parser.add_argument("--most", type=int, default=None, help="largest number of mutants")
     parser.add_argument(
         "--module", choices=sorted(MUTANTS), action="append", help="test the mutants of this module"
     )
@@ -110,7 +110,7 @@ def main() -> None:
     chosen = chosen[: options.most]
     survivors: list[tuple[str, int]] = []
     with tempfile.TemporaryDirectory() as folder:
-        # The package alone is copied; the tests run where they are and import it from there.
+        # Only the package is copied; the repository's tests import it from the copy.
         copy = Path(folder)
         shutil.copytree(ROOT / "server" / PACKAGE, copy / PACKAGE)
         for module in sorted({module for module, _ in chosen}):

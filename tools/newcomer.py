@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A newcomer's three tasks, from the pages alone: python3 -m tools.newcomer [--port N].
 
-In an empty home, with the machine's own python3 and a fresh clone of the last commit, every command and file of the
-pages up to the one that ends the task, installation included. It prints how many commands,
-lines and seconds each took.
+Runs every command and saves every file of a page up to the command that ends the task, installation
+included, in an empty home with the machine's python3 and a fresh clone of the last commit. Prints
+the numbers of commands, lines and seconds of each task.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 class Task(NamedTuple):
-    """A task is a page, read from its top to the command that ends it."""
+    """A page, followed from its top to the command `until`, which ends the task."""
 
     words: str
     page: str
@@ -38,7 +38,7 @@ TASKS: Final = (
 
 
 def steps(page: str, until: str | None = None) -> Iterator[Block | tuple[str, bool]]:
-    """Yield what a page has its reader do: files to save, and commands with whether they install something."""
+    """Yield the steps of a page: files to save, and commands, with True for installations."""
     for block in blocks(page):
         if block.name is not None and block.language != "sh":
             yield block
@@ -50,14 +50,14 @@ def steps(page: str, until: str | None = None) -> Iterator[Block | tuple[str, bo
 
 
 def size_of(page: str, until: str) -> tuple[int, int]:
-    """Return how many commands and how many lines of files a task takes; a file's first line is its name."""
+    """Return the numbers of commands and of lines of files (without the name) of a task."""
     page_steps = list(steps(page, until))
     files = [step for step in page_steps if isinstance(step, Block)]
     return len(page_steps) - len(files), sum(len(file.body.splitlines()) - 1 for file in files)
 
 
 def perform(shell: Shell, checkout: Path, steps_to_do: Iterator[Block | tuple[str, bool]]) -> float:
-    """Save the files and run the commands, those that install in the checkout; return the seconds. Raises Failed."""
+    """Save files and run commands, installations in the checkout; return seconds. Raises Failed."""
     start, folder = time.monotonic(), shell.folder
     for step in steps_to_do:
         if isinstance(step, Block):
@@ -71,7 +71,7 @@ def perform(shell: Shell, checkout: Path, steps_to_do: Iterator[Block | tuple[st
 
 
 def try_all(scratch: Path, port: int) -> None:
-    """Do the three tasks in an empty home; raises Failed."""
+    """Do the three tasks in an empty home. Raises Failed."""
     checkout = scratch / "checkout"
     subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)  # noqa: S603, S607
     environment = {
@@ -93,7 +93,7 @@ def try_all(scratch: Path, port: int) -> None:
             commands, lines = size_of(page, task.until)
             sys.stdout.write(f"| {task.words} | {commands} | {lines} | {seconds:.0f} |\n")
             sys.stdout.flush()
-            if task.page == "run_a_survey":  # the next task begins with a server that has answers
+            if task.page == "run_a_survey":  # the next task needs a server with reports
                 perform(
                     survey, checkout, iter(list(steps(page))[len(list(steps(page, task.until))) :])
                 )
@@ -102,9 +102,9 @@ def try_all(scratch: Path, port: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Try the tasks and print a row of a table for each; exit code 1 with the message of what failed."""
+    """Do the tasks and print a table row for each; exit 1 with the message of a failure."""
     parser = argparse.ArgumentParser(description="A newcomer's three tasks, timed.")
-    parser.add_argument("--port", type=int, default=PORT, help="for the server, in place of 8000")
+    parser.add_argument("--port", type=int, default=PORT, help="port of the server instead of 8000")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="newcomer-") as scratch:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys without the designer, stored as published, and reports on them in bulk."""
+"""Surveys with fixed mechanisms (no designer), stored as published, and random reports on them."""
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -15,11 +15,11 @@ from frankly_server.store import Database, DocumentRow, Layout, ReportRow, Surve
 
 D = 1 << 48
 DRAWN = 4_000
-"""Different reports: more are made by repeating them under other ids."""
+"""Number of reports that are drawn; further ones repeat them under other ids."""
 
 
 def _table(answers: int) -> DenseMechanism:
-    """Randomised response that keeps an answer about e times as often as it turns into any other."""
+    """Randomised response: the truth is about e times as likely as each other answer."""
     off_diagonal = int(D / (answers - 1 + 2.71828))
     diagonal = D - (answers - 1) * off_diagonal
     return DenseMechanism(
@@ -51,13 +51,13 @@ CASES: dict[str, tuple[Mechanism, ...]] = {
 }
 """Name -> the mechanism of each block."""
 STRATA: dict[str, tuple[int, ...]] = {name: (3, 2) for name in CASES if name.endswith("_by_group")}
-"""Name -> numbers of choices of its strata; of the others there are none."""
+"""Name -> number of choices of each stratum; the other cases have no strata."""
 
 
 def published(
     database: Database, name: str, survey_id: str, now: datetime = datetime(2026, 6, 1, tzinfo=UTC)
 ) -> SurveyDocument:
-    """Store and return the document of a case, which opens at `now` for thirty days."""
+    """Store the document of a case, open for thirty days from `now`, and return it."""
     document = made(name, survey_id, now)
     sealed = Envelope.seal(
         SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)
@@ -98,7 +98,7 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
         for _ in range(min(n, DRAWN))
     ]
     if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
-        # So many different sets as there would be: rotating the bits is cheap.
+        # Real reports hold more distinct sets; rotating the bits makes them cheaply.
         drawn = [
             (_rotated(symbols[0], mechanisms[0], k),)
             for k in range(mechanisms[0].answers)
@@ -117,7 +117,7 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
 
 
 def layout_before(document: SurveyDocument) -> Layout:
-    """Return what was counted before there were pairs: tables' symbols."""
+    """Return the layout used before pairs were counted: only the symbols of tables."""
     tables = [isinstance(block.mechanism, DenseMechanism) for block in document.blocks]
     radices = tuple(
         (b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True)

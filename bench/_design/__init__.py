@@ -3,6 +3,6 @@
 
 import os
 
-# One core for everything that is compared; they take effect only if set before numpy is first imported.
+# One core for every method compared; numpy reads these variables only when first imported.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"

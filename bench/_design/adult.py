@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors counted in the Adult data, which stays outside the repository."""
+"""Priors counted from the Adult data, which is not in the repository."""
 
 import csv
 from collections import Counter
@@ -12,11 +12,11 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult.csv"
 
 
 class DataMissingError(Exception):
-    """The data is not where it is looked for."""
+    """The data file is missing."""
 
 
 def prior(secret: str, answer: str) -> Prior:
-    """Return the joint counts of two columns: rows are the secret, both sorted by name, `?` a value like any other.
+    """Return joint counts, shape (secrets, answers), values sorted by name; `?` counts as a value.
 
     Raises DataMissingError.
     """

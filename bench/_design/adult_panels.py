@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 2, Adult: every panel of Funnel Figure 6, and a pair of columns that the paper did not try."""
+"""Item 2, Adult: every panel of Funnel Figure 6, and a larger pair of columns, both ways round."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -58,7 +58,7 @@ def _row(secret: str, answer: str, epsilon: Fraction, limit_s: float, *, beside:
 
 
 def _not_below(run: Measured, listed: Timed | None) -> bool:
-    """True if enumeration finds no better optimum; it may find less, where floats lose vertices (erratum 9.17)."""
+    """True if enumeration finds no better optimum; it may find a worse one (erratum 9.17)."""
     return (
         listed is None
         or listed.optimum is None

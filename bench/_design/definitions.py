@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of every notion, written down a second time, in floats.
+"""A second implementation of every notion's definition, in floats.
 
-It shares nothing with the engine or the verifier, so that both can be held against it.
+It shares no code with the engine or the verifier, so both can be checked against it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from _design.enumeration import FloatArray
 
 
 def rows(claims: Sequence[Claim], answers: int) -> FloatArray:
-    """Return r, shape (m, answers), with r·q ≥ 0 for every report's column q, straight from the definitions."""
+    """Return r, shape (m, answers): the claims hold if r·q ≥ 0 for every report's column q."""
     matrix = np.vstack([row for claim in claims for row in _RULES[claim.notion](claim, answers)])
     size = np.max(np.abs(matrix), axis=1, keepdims=True)
     return np.asarray(matrix / np.where(size > 0, size, 1.0))
@@ -46,7 +46,7 @@ def _alip(claim: Claim, _: int) -> Iterator[FloatArray]:
 
 
 def _srlip(claim: Claim, _: int) -> Iterator[FloatArray]:
-    """Every attribute is known, by its value, or unknown (None): x_J for all J."""
+    """Yield the rows of every x_J: each attribute is fixed to a value or unknown (None)."""
     joint, sizes = _joint(claim), claim.attributes or ()
     places = np.array(list(product(*(range(size) for size in sizes))))
     for fixed in product(*((None, *range(size)) for size in sizes)):
@@ -58,7 +58,7 @@ def _srlip(claim: Claim, _: int) -> Iterator[FloatArray]:
 
 
 def _rldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
-    """The vertices of D_s are L_s with all that is left at one value."""
+    """Each vertex of D_s is L_s with the remaining mass added to one value."""
     bounds = np.array([[n / d for n, d in row] for row in claim.lower_bounds or ()])
     size = bounds.shape[1]
     corners = []

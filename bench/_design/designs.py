@@ -18,7 +18,7 @@ from _design.measured import GAP, Measured
 def request(
     prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None
 ) -> DesignRequest:
-    """Return the request for an optimum without limits. cap : largest total variance, with information as objective."""
+    """Return a request without limits. cap : largest total variance, for objective information."""
     return DesignRequest(
         prior,
         tuple(claims),
@@ -30,7 +30,7 @@ def request(
 
 
 def designed(request: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
-    """Design; after `limit_s` seconds take the best so far with its bound."""
+    """Design; stop after `limit_s` seconds with the best table so far and its bound."""
     start = time.perf_counter()
     limits = Limits.within(limit_s, time.perf_counter, gap=gap)
     return Measured(design(replace(request, limits=limits)), time.perf_counter() - start)

@@ -44,7 +44,7 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Draw:
-    """The request of a number, and a text with all that it takes to make it again."""
+    """A random request, and a description from which it can be rebuilt."""
 
     kind: str
     request: DesignRequest
@@ -52,7 +52,7 @@ class Draw:
 
 
 def draw(number: int, most_answers: int = MOST_ANSWERS) -> Draw:
-    """Return request `number`: the kinds take turns, then the objectives; everything else is random."""
+    """Return request `number`: kind and objective cycle with the number, the rest is random."""
     generator = np.random.default_rng([SEED, number])
     kind = KINDS[number % len(KINDS)]
     objective = OBJECTIVES[number // len(KINDS) % len(OBJECTIVES)]
@@ -69,7 +69,7 @@ def _ldp(generator: Random, max_answers: int) -> _Made:
     answers = int(generator.integers(2, max_answers + 1))
     counts = _counts(generator, 1, answers)[0]
     if generator.random() < 0.2 and np.count_nonzero(counts) > 1:
-        counts[int(np.argmin(counts))] = 0  # the only notion that protects an answer without mass
+        counts[int(np.argmin(counts))] = 0  # only ldp protects an answer of share 0
     epsilon = _epsilon(generator)
     return Prior.from_rows([counts.tolist()]), [promises.answer_ldp(epsilon)], f"ε {epsilon}"
 
@@ -116,7 +116,7 @@ def _dpv(generator: Random, max_answers: int) -> _Made:
     prior = _prior(generator, max_answers)
     sensitive = int(generator.integers(prior.secrets))
     share = Fraction(prior.masses[sensitive], prior.total)
-    # between the share itself, where nothing may be learned, and certainty
+    # between the share itself (nothing may be learned) and 1 (certainty)
     bound = 1 - (1 - share) * Fraction(round(math.exp(-float(_epsilon(generator))), 6))
     return (
         prior,
@@ -172,7 +172,7 @@ def _joint(generator: Random, secrets: int, answers: int) -> Prior:
 def _counts(
     generator: Random, secrets: int, answers: int
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return counts from even to very uneven, cells of zero among them, but no empty row or column."""
+    """Return even to very uneven counts; single cells may be 0, whole rows and columns may not."""
     concentration = _CONCENTRATIONS[int(generator.integers(len(_CONCENTRATIONS)))]
     total = _TOTALS[int(generator.integers(len(_TOTALS)))]
     cells = generator.dirichlet(np.full(secrets * answers, concentration)).reshape(secrets, answers)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' way to an optimum: list the vertices of a polytope in floats, then evaluate each or solve one programme.
+"""Optima by the papers' method: list a polytope's vertices in floats, then compare or mix them.
 
-As a process of its own (`capped`) it can be stopped after so many seconds. Priors are P(s, x) as floats, shape (c, a).
+`capped` runs it in a subprocess with a time limit. Priors are P(s, x) as floats, shape (c, a).
 """
 
 import itertools
@@ -26,12 +26,12 @@ _BLOCK = 10_000
 
 
 class EnumerationError(Exception):
-    """Floats went wrong: cdd gave up, or the vertices it found do not hold the prior (erratum 9.17)."""
+    """Rounding errors: cdd failed, or the prior is no mixture of its vertices (erratum 9.17)."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """I(X; Y) in nats of the best mechanism found, and how many vertices were looked at."""
+    """I(X; Y) in nats of the best mechanism found, and the number of vertices listed."""
 
     information: float
     vertices: int
@@ -48,7 +48,7 @@ class Timed:
 
     @property
     def words(self) -> str:
-        """Number of vertices, or the error."""
+        """The number of vertices, `stopped`, or the error."""
         if self.optimum:
             return f"{self.optimum.vertices} vertices"
         return "stopped" if self.capped else self.trouble
@@ -70,7 +70,7 @@ def probabilities(prior: Prior) -> FloatArray:
 def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
     """Maximise I(X; Y) under ε-LDP of the secret, by the vertices of Γ, in a(a − 1) dimensions  [Funnel Thm 2].
 
-    A point of Γ is Q(y|x) for the first a − 1 reports, y by y; the last report takes what is left (eq. 3).
+    A point of Γ is Q(y|x) of the first a − 1 reports; the last gets the remainder (eq. 3).
     """
     a = joint.shape[1]
     conditional = joint / joint.sum(axis=1, keepdims=True)
@@ -79,7 +79,7 @@ def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
         ratio * conditional[t] - conditional[s]
         for s, t in itertools.permutations(range(len(conditional)), 2)
     ]
-    column = np.vstack([np.eye(a), *alike])  # what a report's column q keeps: column @ q ≥ 0
+    column = np.vstack([np.eye(a), *alike])  # constraints of a report's column q: column @ q ≥ 0
     first = np.hstack([np.zeros(((a - 1) * len(column), 1)), np.kron(np.eye(a - 1), column)])
     last = np.hstack([column.sum(axis=1, keepdims=True), np.tile(-column, a - 1)])
     points = _vertices(np.vstack([first, last]), equations=0).reshape(-1, a - 1, a)
@@ -108,9 +108,9 @@ def lip(joint: FloatArray, low: float, high: float) -> Optimum:
 
 
 def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
-    """Return the reports that minimise H(X|Y), and how many vertices Δ has  [Funnel eq. 11, 13-15; Lift eq. 25-26].
+    """Return the reports that minimise H(X|Y), and the number of vertices of Δ.
 
-    P(x) and P(s) are those of `joint`, or of the whole where `joint` holds some of the answers: see `delta`.
+    [Funnel eq. 11, 13-15; Lift eq. 25-26]
     """
     return mixed(delta(joint, joint.sum(axis=1), low, high), joint.sum(axis=0))
 
@@ -118,7 +118,8 @@ def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
 def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> FloatArray:
     """Return the vertices of Δ, shape (M, a): distributions v of X with e^−low ≤ Σ_x P(s|x) v_x / P(s) ≤ e^high.
 
-    The rows are divided by P(s): unscaled, floats lose vertices or abort (erratum 9.17). `masses` is P(s).
+    Rows are divided by P(s): unscaled, cdd loses vertices or aborts (erratum 9.17). `masses` is
+    P(s) over all answers; `joint` may hold only some of them.
     """
     lift = joint / joint.sum(axis=0) / masses[:, None]
     a = joint.shape[1]
@@ -149,7 +150,7 @@ def entropies(columns: FloatArray) -> FloatArray:
 
 
 def _vertices(rows: FloatArray, equations: int) -> FloatArray:
-    """Return the vertices of {x : b + A x ≥ 0}, rows being [b, A] and the first `equations` of them = 0."""
+    """Return the vertices of {x : b + A x ≥ 0}, rows [b, A]; the first `equations` rows are = 0."""
     try:
         matrix = cdd.matrix_from_array(
             rows.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(equations))
@@ -164,7 +165,7 @@ def _vertices(rows: FloatArray, equations: int) -> FloatArray:
 
 
 def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> Timed:
-    """Enumerate for `secret-ldp` or `lip` in a process of its own, stopped after `cap_s` seconds (then those count)."""
+    """Enumerate for `secret-ldp` or `lip` in a subprocess that is stopped after `cap_s` seconds."""
     body = json.dumps({"notion": notion, "joint": prior.joint, "epsilon": epsilon})
     command = [sys.executable, "-m", "_design.enumeration"]
     folder = Path(__file__).resolve().parents[1]

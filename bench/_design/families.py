@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit mechanisms of ε-LDP as tables Q(y|x) in floats, and what the unbiased shares vary with them.
+"""Explicit ε-LDP mechanisms as tables Q(y|x) in floats, with their variance and information.
 
-Shapes: Q (answers, reports), p (answers,). E = e^ε. Every table is decoded in the best way, by A = Q D⁻¹ Qᵀ with
-D = diag(Qp), and not by its own, so a comparison is as hard as it can be.
+Shapes: Q (answers, reports), p (answers,). E = e^ε. Every table is decoded by the best unbiased
+estimator, A = Q D⁻¹ Qᵀ with D = diag(Qᵀp), instead of its usual one: the comparison favours it.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import numpy as np
 from _design.enumeration import FloatArray
 
 MOST_BITS = 6
-"""OUE has 2^a reports; up to so many answers it is written out."""
+"""Most answers a for which OUE, with its 2^a reports, is written out as a table."""
 _LEAST_SHARE, _LEAST_EIGENVALUE = 1e-12, 1e-9
 
 
 def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
-    """Yield (name, table) of randomised response, of every subset size, and of OUE where it can be written out."""
+    """Yield (name, table): GRR, subset selection of every size, OUE up to MOST_BITS answers."""
     for size in range(1, answers):
         name = "GRR" if size == 1 else f"subsets of {size}"
         yield name, subsets(answers, size, E)
@@ -27,7 +27,7 @@ def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
 
 
 def subsets(answers: int, size: int, E: float) -> FloatArray:
-    """Subset selection: a subset of so many answers, E times likelier if it holds the truth; GRR is size 1."""
+    """Subset selection: a `size`-subset is E times likelier with the truth in it. Size 1 is GRR."""
     inside = [
         [E if x in chosen else 1.0 for chosen in combinations(range(answers), size)]
         for x in range(answers)
@@ -37,7 +37,7 @@ def subsets(answers: int, size: int, E: float) -> FloatArray:
 
 
 def unary(answers: int, E: float) -> FloatArray:
-    """Optimised unary encoding: the truth's bit is set with probability 1/2, each other with 1/(E + 1), on its own."""
+    """OUE: independent bits; the truth's is 1 with probability 1/2, each other with 1/(E + 1)."""
     rows = []
     for x in range(answers):
         chances = [0.5 if i == x else 1 / (E + 1) for i in range(answers)]
@@ -55,9 +55,9 @@ def _bits(answers: int) -> Iterator[tuple[int, ...]]:
 
 
 def variance(Q: FloatArray, p: FloatArray) -> float:
-    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance of the unbiased shares at n = 1; inf where Q has lower rank.
+    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance at n = 1; inf if shares are not identifiable.
 
-    Inverted as √p A √p, whose eigenvalues lie in [0, 1]: the square of the correlation of answer and report.
+    A is inverted as √p A √p, whose eigenvalues, squared correlations, lie in [0, 1].
     """
     sent, root = p @ Q, np.sqrt(np.maximum(p, _LEAST_SHARE))
     scaled = root[:, None] * Q[:, sent > 0] / np.sqrt(sent[sent > 0])

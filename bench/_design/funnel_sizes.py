@@ -22,13 +22,13 @@ RATIO = 100
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Yield lines by notion and level: for the secret's LDP one prior beside the paper's way, then all priors."""
+    """Yield rows by notion and level; secret-ldp also gets a row of one prior with enumeration."""
     answers, count = (QUICK_ANSWERS, QUICK_PRIORS) if quick else (ANSWERS, PRIORS)
     drawn = list(islice(priors.dirichlet(SECRETS, answers, seed=1), count))
     for notion in ("secret-ldp", "lip"):
         for epsilon in QUICK_EPSILONS if quick else EPSILONS:
             progress(f"{notion} at ε = {epsilon}")
-            _designed(drawn[-1], notion, epsilon)  # once for the caches, not counted
+            _designed(drawn[-1], notion, epsilon)  # fills the caches; not timed
             runs = [_designed(prior, notion, epsilon) for prior in drawn]
             if notion == "secret-ldp":
                 yield _one(epsilon, drawn[0], runs[0], quick)
@@ -40,7 +40,7 @@ def _designed(prior: Prior, notion: str, epsilon: str) -> Measured:
 
 
 def _one(epsilon: str, prior: Prior, run: Measured, quick: bool) -> Row:
-    """One prior, and the paper's way in a process of its own; no ratio is asked of a Γ with few vertices."""
+    """Compare one prior with enumeration; a quick run, with few vertices, demands no ratio."""
     listed = enumeration.capped("secret-ldp", prior, float(Fraction(epsilon)))
     fast = quick or listed.seconds >= RATIO * run.seconds
     return Row(
@@ -60,7 +60,7 @@ def _one(epsilon: str, prior: Prior, run: Measured, quick: bool) -> Row:
 
 
 def _all(notion: str, epsilon: str, drawn: list[Prior], runs: list[Measured]) -> Row:
-    """All priors; for LIP also the paper's way for each of them, which is quick."""
+    """Summarise all priors; for LIP each is also enumerated, which is fast."""
     summary, sizes = Summary.of(runs), f"{drawn[0].secrets}×{drawn[0].answers}"
     value, seconds, name, agree = None, None, "", True
     if notion == "lip":
@@ -88,7 +88,7 @@ def _all(notion: str, epsilon: str, drawn: list[Prior], runs: list[Measured]) ->
 
 
 def _listed(prior: Prior, level: float) -> float:
-    """Return what the paper's way finds, nan where floats go wrong."""
+    """Return the optimum found by enumeration, nan if it fails."""
     try:
         return enumeration.lip(enumeration.probabilities(prior), level, level).information
     except EnumerationError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the engine for the most informative mechanism, under a time limit, with the time they took."""
+"""Timed searches for the most informative mechanism, with a time limit."""
 
 import statistics
 import time
@@ -27,7 +27,7 @@ class Measured:
 
 
 def most_informative(prior: Prior, claim: Claim, limit_s: float, gap: float = GAP) -> Measured:
-    """Maximise I(X; Y); after `limit_s` seconds take the best so far with its bound."""
+    """Maximise I(X; Y); stop after `limit_s` seconds with the best design so far and its bound."""
     start = time.perf_counter()
     limits = Limits.within(limit_s, time.perf_counter, gap=gap)
     request = DesignRequest(
@@ -43,7 +43,7 @@ def most_informative(prior: Prior, claim: Claim, limit_s: float, gap: float = GA
 
 @dataclass(frozen=True)
 class Summary:
-    """Several designs in one line: mean information and mean bound, largest gap, median and largest seconds."""
+    """Several designs in one row: mean information and bound, largest gap, median and most time."""
 
     value: float
     bound: float
@@ -55,7 +55,7 @@ class Summary:
 
     @classmethod
     def of(cls, runs: Sequence[Measured]) -> "Summary":
-        """Summarise designs that all have a bound."""
+        """Summarise designs; a missing bound counts as infinite."""
         bounds = [float("inf") if run.design.bound is None else run.design.bound for run in runs]
         seconds = [run.seconds for run in runs]
         certified = sum(run.certified for run in runs)

@@ -10,7 +10,7 @@ _TOTAL = 10**9
 
 
 def dirichlet(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
-    """Yield priors drawn uniformly from the simplex over all cells, as counts of about 10^9, every one at least 1."""
+    """Yield priors drawn uniformly from the simplex of all cells: counts ≥ 1, about 10^9 in all."""
     generator = np.random.default_rng(seed)
     while True:
         cells = generator.dirichlet(np.ones(secrets * answers)).reshape(secrets, answers)

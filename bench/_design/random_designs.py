@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 8, random designs over all notions: whole numbers verified again, and bounds held against rival mechanisms."""
+"""Item 8, random designs over all notions: verified again, bounds checked with rival mechanisms."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _LEVEL_WITH = 1e-3
 
 @dataclass(frozen=True)
 class _Tried:
-    """One design: what is wrong with it, if anything; how a rival compares (1: as good; None where there was none)."""
+    """One design: its faults, and a rival's value relative to it (1: as good; None: no rival)."""
 
     drawn: Draw
     faults: tuple[str, ...]
@@ -86,7 +86,7 @@ def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
     value = rivals.VALUES[design.objective](
         table(design.table), drawn.request.prior.probabilities()
     )
-    # rounding: where the shares are all but inestimable, floats see infinity first
+    # rounding: if the shares are barely estimable, the float value may already be infinite
     if math.isfinite(value) and not math.isclose(
         value, design.value, rel_tol=_SAME, abs_tol=_SAME**2
     ):
@@ -102,7 +102,7 @@ def _within(value: float, design: Design) -> bool:
 
 
 def _compared(best: float | None, design: Design) -> float | None:
-    """Return how good the rival is as a share of the design: 1 is as good, less is worse."""
+    """Return the rival's value relative to the design's: 1 is as good, less is worse."""
     if best is None or not math.isfinite(best) or not design.value > _SAME:
         return None
     return best / design.value if design.objective == "information" else design.value / best

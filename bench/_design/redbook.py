@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's prior: whether there was an affair, by rating of the marriage, from the Redbook survey of 1974."""
+"""The demo's prior: affair (yes or no) by rating of the marriage, Redbook survey of 1974."""
 
 import importlib
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feasible mechanisms found by a random local search that shares nothing with the engine, to hold its bounds against.
+"""Feasible mechanisms by a random local search, independent of the engine, to check its bounds.
 
-Columns are vertices found by scipy, a programme puts them together, and rounding errors are repaired by mixing in a
-constant mechanism. The values are this module's own.
+scipy finds vertices as columns, a linear programme combines them, and mixing in a constant
+mechanism repairs rounding errors. The values are computed without the engine, too.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _LEAST, _SAME, _PAYS = 1e-12, 1e-7, 1e-6
 
 
 class NoRivalError(Exception):
-    """Floats went wrong: no mechanism was found that keeps its claims."""
+    """Rounding errors: no mechanism that keeps its claims was found."""
 
 
 def hamming(Q: FloatArray, p: FloatArray) -> float:
@@ -45,7 +45,7 @@ class Search:
         self._mechanisms: list[FloatArray] = []  # whose mixture has the least variance so far
 
     def best(self, objective: str) -> float:
-        """Return the best value of a mechanism that certainly keeps its claims. Raises NoRivalError."""
+        """Return the best value of the private mechanisms found. Raises NoRivalError."""
         self._explore(np.eye(len(self._p)))
         self._explore(self._directions(_FIRST))
         values = [self._value(theta, objective) for theta in self._random_mixtures(3)]
@@ -82,14 +82,14 @@ class Search:
         return np.asarray(solution.x.clip(0) / self._scale) if solution.status == 0 else None
 
     def _add(self, v: FloatArray) -> bool:
-        """Add a column, and what completes it, if it is new."""
+        """Add a column and its complement; return False if the column is known."""
         if np.min(np.max(np.abs(self._columns - v) * self._scale, axis=1)) < _SAME:
             return False
         self._columns = np.vstack([self._columns, v, *self._complement(v)])
         return True
 
     def _complement(self, v: FloatArray) -> list[FloatArray]:
-        """Return the column that makes v, sent as often as it can be, a mechanism of two reports."""
+        """Return the other column of the two-report mechanism that sends v as often as possible."""
         products = self._rows @ v
         often = min(
             1 / np.max(v),
@@ -135,7 +135,7 @@ class Search:
         return np.asarray((self._p * v * np.log(np.maximum(v, 1e-300))).sum(axis=1))
 
     def _least_variance(self) -> FloatArray:
-        """Mix mechanisms in the best way, add the one that the slope favours most, and again, as far as pays."""
+        """Frank-Wolfe: optimise weights, add the mechanism of best slope, repeat while it pays."""
         n = len(self._columns)
         mixtures = [np.pad(theta, (0, n - len(theta))) for theta in self._mechanisms]
         mechanisms = np.array([*mixtures, self._spread()])
@@ -154,7 +154,7 @@ class Search:
         return np.asarray(weights @ mechanisms)
 
     def _weighed(self, mechanisms: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return better weights: each times the root of what its mechanism does for the trace, which never harms."""
+        """Multiplicative algorithm: multiply each weight by √slope; the trace never rises."""
         for _ in range(_WEIGHINGS):
             slope = self._slope(weights @ mechanisms)
             if slope is None:
@@ -164,7 +164,7 @@ class Search:
         return weights
 
     def _spread(self) -> FloatArray:
-        """Return the mechanism whose rarest column is sent as often as it can be."""
+        """Return the mechanism that maximises the frequency of its rarest column."""
         v = self._columns * self._scale
         columns = np.column_stack([v.T, v.sum(axis=0)])
         cost = np.append(np.zeros(len(v)), -1.0)
@@ -176,7 +176,7 @@ class Search:
         return np.asarray((solution.x[:-1] + solution.x[-1]).clip(0))
 
     def _inverse(self, theta: FloatArray) -> FloatArray | None:
-        """Return A⁻¹ for A = Σ θ v vᵀ, inverted in √σ∘v, where it is better conditioned; None if it has none."""
+        """Return A⁻¹ of A = Σ θ v vᵀ, inverted in √σ∘v for accuracy; None if nearly singular."""
         root = np.sqrt(self._scale)
         t = self._columns * root
         A = (t.T * theta) @ t
@@ -185,12 +185,12 @@ class Search:
         return np.asarray(np.linalg.inv(A) * np.outer(root, root))
 
     def _slope(self, theta: FloatArray) -> FloatArray | None:
-        """Return |A⁻¹v|² of every column, by how much more of it lowers tr A⁻¹; None where A has no inverse."""
+        """Return |A⁻¹v|², the slope of −tr A⁻¹ in each column's weight; None if nearly singular."""
         inverse = self._inverse(theta)
         return None if inverse is None else np.asarray(((self._columns @ inverse) ** 2).sum(axis=1))
 
     def _improve(self, theta: FloatArray, objective: str) -> bool:
-        """Look for columns worth more than they cost: climb along slopes from random mixtures; and some at random."""
+        """Add columns: by ascent of the reduced cost from random mixtures, and random vertices."""
         if objective == "variance":
             gains, inverse = self._slope(theta), self._inverse(theta)
             if gains is None or inverse is None:

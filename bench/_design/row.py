@@ -12,11 +12,11 @@ Progress = Callable[[str], None]
 class Row:
     """Measurements of one case.
 
-    item : number of the demand that the case tests. value, bound, gap : of the engine's mechanism, in the unit of its
-    objective (information and its gap in nats, unless the case says otherwise). seconds : what the engine needed.
-    baseline, baseline_value, baseline_seconds : what it is compared with ("" if nothing). limit : the demand in words.
-    holds : whether the demand is met, None where there is none. capped : whether the baseline was stopped at its cap
-    and counts as it.
+    value, bound, gap : of the engine's mechanism, in the unit of its objective (information in
+    nats, unless the case says otherwise). seconds : the engine's time. baseline : the method
+    compared with it, "" if none. limit : the demand in words. holds : True if it is met, None
+    without a demand. capped : True if the baseline was stopped at its time limit, which then
+    counts as its time.
     """
 
     item: int

@@ -28,13 +28,13 @@ PRIORS, QUICK_PRIORS = 10, 2
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 LIMIT_S, LOOSE_BELOW, LOOSE_GAP = 60.0, 1.0, 0.05
 _SEARCH = 0.93
-"""Share of the limit left to the search: rounding and the exact verification come after it."""
+"""Share of the time limit for the search; rounding and the exact verification need the rest."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One prior at one level: the optimum; the sound product, and whether it is; what Theorem 4's tells and leaks."""
+    """One prior at one level: the optimum, the sound product and Theorem 4's."""
 
     run: Measured
     sound: Product
@@ -46,7 +46,7 @@ class _Case:
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Yield two lines per level, beside the sound product and beside Theorem 4's; then where Theorem 4 is wrong."""
+    """Yield two rows per level (sound product, Theorem 4's), then a counterexample to Theorem 4."""
     attributes, count = (QUICK_ATTRIBUTES, QUICK_PRIORS) if quick else (ATTRIBUTES, PRIORS)
     drawn = list(islice(priors.normalised(SECRETS, prod(attributes), seed=5), count))
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
@@ -96,7 +96,7 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
     loose = epsilon < LOOSE_BELOW
     relative = max((case.run.design.gap or 0.0) / case.run.design.information for case in cases)
     certified = relative <= LOOSE_GAP if loose else summary.all_certified
-    # a sound product is one of the mechanisms that the bound is about
+    # the bound holds for every private mechanism, so for the sound products too
     above = all(
         (case.run.design.bound or 0.0) >= case.sound.information - _ROUNDING for case in cases
     )
@@ -113,7 +113,7 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
         bound=summary.bound,
         gap=summary.gap,
         seconds=fmean(case.run.seconds for case in cases),
-        baseline=f"product made in turn, exactly srlip in {keeping} of {len(cases)}",
+        baseline=f"sequential product, exactly srlip in {keeping} of {len(cases)}",
         baseline_value=fmean(case.sound.information for case in cases),
         baseline_seconds=fmean(case.sound_s for case in cases),
         limit=f"{demand}, ≤ {LIMIT_S:g} s",
@@ -132,9 +132,9 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
 
 
 def parity(noise: int, slip: int, total: int) -> Prior:
-    """Return counts N[s][x¹, x²] of about 12·total²: x¹ two fair bits, x² the same but for `slip` in `total`.
+    """Return counts N[s][x¹, x²] that sum to 12·total²: x¹ is two fair bits, x² a copy of them.
 
-    s is the parity of x¹ but for `noise` in `total`.
+    The copy is wrong with probability slip/total; s is x¹'s parity, wrong with noise/total.
     """
     counts = [[0] * 16 for _ in range(2)]
     for s in range(2):
@@ -148,7 +148,7 @@ def parity(noise: int, slip: int, total: int) -> Prior:
 
 
 def _counterexample() -> Row:
-    """Each mechanism sends one bit of its copy, nearly always unchanged: only both together depend on the parity."""
+    """Each mechanism sends one noisy bit of its copy; only both bits together reveal the parity."""
     prior, attributes = parity(noise=1000, slip=1, total=10**5), (4, 4)
     start = time.perf_counter()
     sent = np.array([[0.99, 0.01], [0.01, 0.99]])
@@ -176,7 +176,7 @@ def conditions_level(prior: Prior, attributes: tuple[int, ...], j: int, Q: Float
     """Return the least ε_j at which Q^j meets the conditions of Theorem 4  [Funnel (22)-(23)].
 
     Q : Q^j(y|x), shape (values, reports). The level is the largest |ln P(y^j|s,x_J)/P(y^j|x_J)| over the sets J of
-    other attributes and every x_J, no report being known.
+    other attributes and every x_J, before any report is known.
     """
     joint = np.moveaxis(np.array(prior.joint, dtype=float).reshape(-1, *attributes), j + 1, -1)
     worst, other_attributes = 0.0, range(1, len(attributes))

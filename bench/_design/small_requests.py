@@ -23,7 +23,7 @@ Targets = tuple[tuple[Fraction, ...], ...]
 
 @dataclass(frozen=True)
 class _Tried:
-    """One request: the reason of a refusal, or whether it is certified, with the gap and the seconds."""
+    """One request: the reason of a refusal ("" if none), or certificate, gap and time."""
 
     drawn: Draw
     refused: str
@@ -62,7 +62,7 @@ def _tried(number: int) -> _Tried:
 
 
 def _targets(number: int, answers: int) -> Targets | None:
-    """Return all shares (None), one share, a sum of two, half the shares, or a contrast; each in turn at random."""
+    """Return at random: all shares (None), one share, a sum of two, half of them, or a contrast."""
     unit = np.eye(answers, dtype=int)
     choices = (
         None,

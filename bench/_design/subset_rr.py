@@ -2,9 +2,9 @@
 """Subset random response in floats: random response within small groups of the answers whose lifts exceed the levels.
 
 [Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of erratum 9.21-9.22: the risk of a
-group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does not meet them takes in
-other groups, then answers of low risk, until it does. Every group then keeps both levels as one report, so that the
-polytope (26) is never empty and Algorithm 2 needs no unions.
+group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does
+not meet them is merged with other groups, then with answers of low risk, until it does. As every
+group then keeps both levels, the polytope (26) is never empty and Algorithm 2 needs no unions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,7 @@ def subset_random_response(joint: FloatArray, low: float, high: float) -> Respon
 def _groups(
     lifts: _Lifts, risky: list[int], harmless: list[int]
 ) -> tuple[list[list[int]], list[int]]:
-    """Return the groups of Algorithm 1, and the harmless answers that no group had to take in."""
+    """Return the groups of Algorithm 1, and the harmless answers outside them."""
     groups: list[list[int]] = []
     while risky:
         group = [max(risky, key=lambda x: lifts.risk([x]))]
@@ -107,7 +107,7 @@ def information(response: Response, joint: FloatArray) -> float:
 
 
 def broken(response: Response, joint: FloatArray, low: float, high: float) -> float:
-    """Return by how many nats a report exceeds its levels, or an answer's share is missed; 0 if none is."""
+    """Return the largest excess over a level (nats) or error of a share; 0 if only rounding."""
     shares = joint.sum(axis=0)
     secret_given_report = joint / shares @ response.conditional  # P(s | y)
     with np.errstate(divide="ignore"):

@@ -27,13 +27,13 @@ from _design.row import Progress, Row
 ORDER, BETA, EPSILON = 2, "0.05", Fraction("1.5")
 LIMIT_S, LARGE_LIMIT_S, QUICK_PATIENCE = 1.0, 300.0, 10.0
 _SEARCH = 0.9
-"""Share of the limit left to the search: rounding and the exact verification of 240 answers come after it."""
+"""Share of the time limit for the search; rounding and verifying 240 answers need the rest."""
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class _Case:
-    """Columns of Adult, the secret first; how many times Independent Reporting's information is asked, if it is."""
+    """Columns of Adult. times : demanded multiple of the baseline's information, or None."""
 
     secret: str
     value: str
@@ -119,7 +119,7 @@ def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
 
 
 def realised_level(mechanism: DenseMechanism, joint: Sequence[Sequence[int]]) -> float:
-    """Return ε* = ln max_y,s,t P(y|s)/P(y|t) under the estimate, from whole numbers  [Robust §8.3, erratum 9.12].
+    """Return ε* = ln max_y,s,t P(y|s)/P(y|t) for the estimated prior  [Robust §8.3, erratum 9.12].
 
     joint : counts N[s][u]; the answers of the mechanism are the pairs (s, u), row-major.
     """

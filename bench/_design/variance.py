@@ -25,7 +25,7 @@ UNIFORM, QUICK_UNIFORM = range(3, 9), (3, 5)
 ANSWERS, QUICK_ANSWERS, PRIORS, QUICK_PRIORS = range(3, 7), (3, 4), 10, 2
 LEVELS, QUICK_LEVELS = ("0.5", "1", "2"), ("0.5",)
 BACKSTOP = Fraction("2.995")
-"""Just below ln 20: the most that a false prior can leak."""
+"""Ceiling just below ln 20: the most that a report can leak if the prior is wrong."""
 POINTS, QUICK_POINTS = 41, 9
 LIMIT_S, FRONTIER_S = 30.0, 120.0
 SAME = 1e-6
@@ -33,7 +33,7 @@ _GIVEN_UP = 0.01
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Yield lines of the four parts. Raises adult.DataMissingError."""
+    """Yield the rows of all four parts. Raises adult.DataMissingError."""
     for answers in QUICK_UNIFORM if quick else UNIFORM:
         for epsilon in QUICK_EPSILONS if quick else EPSILONS:
             progress(f"{answers} equal shares, ldp at ε = {epsilon}")
@@ -146,7 +146,7 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
         baseline=f"variance at all of it{note}",
         baseline_value=largest,
         baseline_seconds=None,
-        limit="monotone, within bounds, as said",
+        limit="monotone, within bounds, values as stated",
         holds=_monotone(curve)
         and all(_as_said(base_request, on) for on in curve)
         and _bought(prior, claims, near),
@@ -179,7 +179,7 @@ def _as_said(request: DesignRequest, on: FrontierPoint) -> bool:
 
 
 def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
-    """True if a direct request for that variance reaches that information."""
+    """True if a direct request with that variance as its cap reaches that information."""
     direct = designed(request(prior, claims, "information", cap=near.variance), LIMIT_S).design
     enough = direct.information >= near.information * (1 - SAME) - SAME
     return enough and direct.variance <= near.variance * (1 + SAME)
@@ -223,7 +223,7 @@ def _most(bound: float | None) -> float:
 
 
 def _figures(variance: float, information: float, objective: str) -> str:
-    """Return the figure that was not the objective, in words."""
+    """Return the other objective's value as text."""
     if objective == "variance":
         return f" (information {information:.4f})"
     return f" (variance {variance:.4g})" if math.isfinite(variance) else " (not estimable)"

@@ -22,8 +22,9 @@ GUARANTEED = ("exact", "chebyshev", "kl", "sequence", "simultaneous")
 class Cell:
     """One design at one n and one truth.
 
-    coverage : by method, the least over the targets (pointwise), or of all targets at once. variance_z : how many Monte
-    Carlo standard errors the mean estimated variance is from the variance of the estimates, for the worst target.
+    coverage : by method, the least over the targets (pointwise), or of all targets at once.
+    variance_z : distance of the mean estimated variance from the variance of the estimates, in
+    Monte Carlo standard errors, for the worst target.
     """
 
     case: str
@@ -40,7 +41,7 @@ class Cell:
 
 
 def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float = 0.95) -> Cell:
-    """Simulate `runs` surveys; return the coverage of their intervals and the accuracy of their variances."""
+    """Simulate `runs` surveys; return the coverage of intervals and the accuracy of variances."""
     p, targets = case.truth(truth), shares(case.mechanism.answers)
     held: dict[str, list[np.ndarray | None]] = {method: [] for method in METHODS}
     values, variances = [], []
@@ -71,13 +72,13 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
 
 
 def corrected(errors: float, comparisons: int) -> float:
-    """Return the number of errors that so many comparisons together exceed as rarely as one exceeds `errors`."""
+    """Return the Bonferroni-corrected number of standard errors for so many comparisons."""
     normal = NormalDist()
     return -normal.inv_cdf(normal.cdf(-errors) / comparisons)
 
 
 def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-    """Return, per target, whether the interval holds the truth; with a small tolerance for floating-point rounding."""
+    """Return per target if the interval contains the truth, with a tolerance for float rounding."""
     pairs = margins.ends(method, tuple(value))
     if None in pairs:
         return None
@@ -93,10 +94,10 @@ def _share(held: Sequence[np.ndarray | None], *, joint: bool) -> float | None:
 
 
 def _variance_z(values: np.ndarray, variances: np.ndarray) -> float:
-    """Compare E[T] with the variance of the estimates; the error of their difference is that of its own terms.
+    """Return |mean of (estimate − mean)² − T| in standard errors, T the estimated variance.
 
-    A sample that happens to vary little would understate that error too, so it is at least that of normal estimates,
-    whose squared deviations have the variance 2T².
+    A sample that happens to vary little would understate the standard error, so it is at least
+    that of normal estimates, whose squared deviations have variance 2T².
     """
     runs = len(values)
     terms = (values - values.mean(axis=0)) ** 2 * runs / (runs - 1) - variances

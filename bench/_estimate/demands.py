@@ -20,23 +20,24 @@ LEAST = {
     "simultaneous": 0.95,
 }
 RUNS = 4000
-"""Of these many runs is the Monte Carlo error that enumerated cells are judged by."""
+"""Enumerated cells, which have no Monte Carlo error, get the tolerance of this many runs."""
 ERRORS, GOOD, KL_SIZE = 3.5, 0.94, 500
 LIMITS = {f"{method}_errors_below": ERRORS for method in LEAST} | {
     "score_width": 1.2,
     "kl_width_500": 1.5,
 }
-"""The most that a figure may be.
+"""Largest allowed figures.
 
-Widths are beside `clt` of the same score, in cells where it covers at least 94%. `score_width` leaves out those where
-it covers less as soon as two respondents answer differently; `score_width_anywhere`, without a limit, does not. `kl`
-of a set is about a single bit; `kl_width_500_shown`, without a limit, is beside the `clt` that looks at all bits.
+Widths are relative to `clt` of the same score, in cells where `clt` covers at least 94%.
+`score_width` leaves out cells where `clt` covers less if two respondents change their answers;
+`score_width_anywhere`, without a limit, does not. `kl` of a set uses a single bit;
+`kl_width_500_shown`, without a limit, is relative to the `clt` of all bits.
 """
 
 
 @dataclass(frozen=True)
 class Found:
-    """One figure of one target of a cell; `worst` figures are the largest."""
+    """One figure of one target of a cell, compared with the limit of its demand."""
 
     demand: str
     figure: float
@@ -49,7 +50,7 @@ class Found:
 
 
 def figures(cells: Sequence[Held]) -> Iterator[Found]:
-    """Yield, per cell and demand, the figure of the worst target; a demand holds if all are at most its limit."""
+    """Yield the worst target's figure per cell and demand; none may exceed the demand's limit."""
     for cell in cells:
         for demand, figure in _figures(cell):
             if not np.isnan(figure).all():
@@ -86,7 +87,7 @@ def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
 
 
 def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
-    """Return, by design, the least coverage over kinds, truths, sizes and targets, and the largest width of `score`."""
+    """Return by design the least coverage over all its cells, and the largest width of `score`."""
     by_design: dict[str, list[Held]] = {}
     for cell in cells:
         by_design.setdefault(cell.design, []).append(cell)

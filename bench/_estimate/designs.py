@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve mechanisms of every kind, three truths each, and surveys simulated under them."""
+"""Twelve mechanisms of all kinds, three truths each, and simulated surveys."""
 
 from dataclasses import dataclass
 from math import exp
@@ -23,7 +23,7 @@ TRUTHS = ("even", "skewed", "corner")
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism with the law of its symbols, shape (answers, symbols)."""
+    """A mechanism with the probabilities of its symbols, `law`, shape (answers, symbols)."""
 
     name: str
     mechanism: Mechanism
@@ -37,7 +37,7 @@ class Case:
         return np.array([first] + [(1 - first) / (a - 1)] * (a - 1))
 
     def counts(self, drawn: NDArray[np.int64]) -> list[int] | SetCounts:
-        """Return counts per symbol in the form the estimator takes."""
+        """Return counts per symbol in the form that the estimator accepts."""
         if isinstance(self.mechanism, DenseMechanism | ProductMechanism):
             return [int(c) for c in drawn]
         return SetCounts.of_symbols(
@@ -51,7 +51,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return the twelve."""
+    """Return the twelve mechanisms."""
     rng = np.random.default_rng(12)
     named: list[tuple[str, Mechanism]] = [
         ("GRR a=2 ε=0.5", _grr(2, 0.5)),
@@ -73,7 +73,7 @@ def cases() -> list[Case]:
 def distinct(
     case: Case, truth: FloatArray, n: int, runs: int, seed: int
 ) -> tuple[list[list[int] | SetCounts], NDArray[np.int64]]:
-    """Simulate surveys of n people drawn at random; return the different counts, and which of them each survey has."""
+    """Simulate surveys of n random people; return the distinct counts, and each survey's index."""
     rng = np.random.default_rng(seed)
     unique_rows, places = np.unique(
         rng.multinomial(n, truth @ case.law, size=runs), axis=0, return_inverse=True
@@ -87,7 +87,7 @@ def _grr(answers: int, epsilon: float) -> DenseMechanism:
 
 
 def _rounded(Q: FloatArray) -> DenseMechanism:
-    """Return whole weights; what is missing to 2^bits goes to each row's largest."""
+    """Return integer weights, rounded down; each row's largest gets the rest up to 2^bits."""
     weights = [[int(v * 2**BITS) for v in row] for row in Q]
     for row in weights:
         row[row.index(max(row))] += 2**BITS - sum(row)
@@ -95,7 +95,7 @@ def _rounded(Q: FloatArray) -> DenseMechanism:
 
 
 def case_of(name: str, mechanism: Mechanism) -> Case:
-    """Return a mechanism with the law of its symbols."""
+    """Return a mechanism with the probabilities of its symbols."""
     symbols: list[object] = list(mechanism.symbols())
     law = [[float(mechanism.probability(y, x)) for y in symbols] for x in range(mechanism.answers)]  # type: ignore[arg-type]
     table = np.array(law)

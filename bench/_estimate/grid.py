@@ -21,12 +21,12 @@ Bools = NDArray[np.bool_]
 SIZES = (100, 500, 2000)
 HAIR = 1e-12
 MOST_BOUNDS = 6
-"""Largest number of targets per cell whose guaranteed intervals are checked; of more, as many evenly spaced ones."""
+"""Largest number of targets per cell whose guaranteed intervals are checked, evenly spaced."""
 MOST_DIFFERENCES = 8
 CHECKED = 2
-"""Number of surveys per cell whose margins are also computed by the product."""
+"""Number of surveys per cell whose margins the server's code computes as well."""
 CLOSE, NEAR_END = 1e-6, 5e-3
-"""Of an interval's width: how far ends may be from the product's; how near an end holding or not is left open."""
+"""Shares of an interval's width: tolerance of its ends, and of a truth near an end."""
 ASKED = 1.2
 """Ratio of the widths of `score` and `clt` above which neighbouring truths are checked."""
 MOVED = 2
@@ -37,8 +37,9 @@ MOVED = 2
 class Held:
     """Coverage and mean width of intervals in one cell, by method and target (nan: no interval).
 
-    exactly : enumerated, without Monte Carlo error. two : scores take two values. nearby : the least coverage of `clt`
-    at the truths that differ from this one by 2 respondents, where `score` is much wider.
+    exactly : True if enumerated, without Monte Carlo error. two : per target, True if scores take
+    two values. nearby : least coverage of `clt` at the truths that differ from this one by 2
+    respondents; only computed if `score` is much wider.
     """
 
     design: str
@@ -53,7 +54,7 @@ class Held:
     nearby: FloatArray | None = None
 
     def beside(self, reference: str, method: str) -> FloatArray:
-        """Return the mean widths of `method` divided by those of `reference`; nan where `reference` has none."""
+        """Return the mean widths of `method` relative to `reference`; nan where that has none."""
         widths = self.width[reference]
         return np.asarray(
             np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan)
@@ -61,11 +62,11 @@ class Held:
 
 
 class Differs(AssertionError):
-    """A figure computed here differs from the product's."""
+    """A figure computed here differs from the server's."""
 
 
 def targets_of(shipped: Shipped) -> dict[str, Targets]:
-    """Return the targets by kind: shares of all answers together, of each question, and differences from the first."""
+    """Return targets by kind: shares of joint answers, of each question, and differences."""
     a = shipped.mechanism.answers
     targets: dict[str, Targets] = {"shares": shares(a)}
     if len(shipped.questions) > 1 and prod(shipped.questions) == a:
@@ -122,7 +123,7 @@ def cell(
 def draws(
     case: Case, p: FloatArray, n: int, runs: int, seed: int
 ) -> tuple[IntArray, FloatArray | None]:
-    """Return counts per symbol of simulated surveys; with two symbols, all possible counts with their probabilities."""
+    """Return simulated counts per symbol; with two symbols, all counts with their probabilities."""
     if case.law.shape[1] == 2:
         ones = np.arange(n + 1)
         return np.stack([n - ones, ones], axis=1), stats.binom.pmf(
@@ -161,7 +162,10 @@ def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> Float
 def _guaranteed(
     linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return, per survey and target, 1 if `kl`, `exact` and `sequence` hold the truth; ends are added to `surveys`."""
+    """Return 1 per survey and target if an interval contains the truth; add the ends to `surveys`.
+
+    Methods: `kl`, `exact`, `sequence` and OF_TWO.
+    """
     n, nothing = int(counts[0].sum()), np.full(surveys.value.shape, np.nan)
     ends = {
         method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence", OF_TWO)
@@ -192,7 +196,7 @@ def _check(
     i: int,
     theta: FloatArray,
 ) -> None:
-    """Compare one survey with the product: ends where they are known, otherwise whether they hold the truth."""
+    """Compare one survey with the server's margins: by ends if known, else by holding the truth."""
     value, margins = product_margins(linear, counts)
     for method in ("score", "clt", "chebyshev", "kl", "exact", "sequence"):
         pairs = margins.ends(method, tuple(value))
@@ -204,12 +208,12 @@ def _check(
             room = max(pair[1] - pair[0], float(linear.worst[t]) / counts.sum() ** 0.5)
             if isnan(low):
                 holds = pair[0] - HAIR <= theta[t] <= pair[1] + HAIR
-                # Where no truth fits, the product's interval is wider than the one assumed here.
+                # If no truth fits the scores, the server's interval is wider than assumed here.
                 same = holds >= ours or min(abs(theta[t] - end) for end in pair) < NEAR_END * room
             else:
                 same = max(abs(pair[0] - low), abs(pair[1] - high)) < CLOSE * room
             if not same:
                 where = f"{linear.case.name}, target {t}, counts {counts.tolist()}"
                 raise Differs(
-                    f"{method} of {where}: the product has {pair}, here {(low, high, bool(ours))}"
+                    f"{method} of {where}: the server has {pair}, here {(low, high, bool(ours))}"
                 )

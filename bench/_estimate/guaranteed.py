@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guaranteed intervals of many simulated surveys at once.
 
-For scores of two values they are functions of one count: the product computes them for each that came. For others only
-the means at which they hold the true value are computed, from the product's moments: `kl` holds θ unless some λ
-excludes it, `sequence` unless the mixture over λ does.
+For scores of two values they are functions of one count: the server's code computes them for each
+count that occurs. For others only the range of means is computed whose interval contains the true
+value, from the server's moments: `kl` contains θ unless some λ excludes it, `sequence` unless the
+mixture over λ does.
 """
 
 import math
@@ -20,17 +21,17 @@ from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear, Z
 
 OF_TWO = "clt of two values"
 TILTS = np.geomspace(2.0**-10, 2.0**6, 129)
-"""λ times the range: the best of these is within a thousandth of the best of all."""
+"""λ times the range of scores: the best of these is within a thousandth of the best λ."""
 
 
 def of_two(
     score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n: int
 ) -> dict[str, Both]:
-    """Return the ends for surveys with so many reports in the upper group; `value` is what they estimate.
+    """Return the ends for surveys with `in_high` reports in the upper group; `value` : estimates.
 
-    Among them those of `clt` for the score of two values itself, which for sets is that of a single bit.
+    They include `clt` for the score of two values itself, which for sets is that of a single bit.
     """
-    assert score.two is not None  # noqa: S101 - the caller's
+    assert score.two is not None  # noqa: S101 - checked by the caller
     counts, places = np.unique(in_high, return_inverse=True)
     ends_by_method: dict[str, list[chernoff.Ends]] = {"kl": [], "exact": [], "sequence": []}
     for count in counts:
@@ -60,31 +61,31 @@ def _normal(two: TwoValues, in_high: IntArray, n: int) -> Both:
 
 
 def _shown(ends: Both, value: FloatArray, w: FloatArray) -> Both:
-    """Return intervals about single bits widened to the estimates, as far as that is possible."""
+    """Return intervals of single bits, widened to the estimates clipped to [min w, max w]."""
     overlapping = (ends[0] <= w.max()) & (ends[1] >= w.min())
     reached = np.where(overlapping, np.clip(value, w.min(), w.max()), value)
     return np.minimum(ends[0], reached), np.maximum(ends[1], reached)
 
 
 def hold(score: Score, w: FloatArray, theta: float, n: int) -> dict[str, chernoff.Ends]:
-    """Return the least and the largest mean score at which `kl` and `sequence` hold a true value.
+    """Return the least and the largest mean score whose `kl` and `sequence` contain a true value.
 
-    For scores of more than two values. Where no truth fits a mean, the product's interval is wider than is reckoned
-    with here.
+    For scores of more than two values. If no truth fits a mean, the server's interval is wider
+    than assumed here.
     """
     assert score.law is not None  # noqa: S101 - the laws of these designs are short
     reach, limit = score.reach[1] - score.reach[0], math.log(2 / (1 - LEVEL)) / n
     signed = np.concatenate([-TILTS, TILTS]) / reach
     # λ excludes θ if ln G(λ, θ) − λm < −limit.
     bounds = (_log_moments(score, w, theta, signed, beyond=True) + limit) / signed
-    tilts = chernoff._SIGNED / reach  # noqa: SLF001 - the very mixture
+    tilts = chernoff._SIGNED / reach  # noqa: SLF001 - the server's mixture
     moments = _log_moments(score, w, theta, tilts)
 
     def excess(mean: float) -> float:
         log_terms = chernoff._LOG_WEIGHTS - n * (moments - mean * tilts)  # noqa: SLF001
         return float(np.logaddexp.reduce(log_terms)) - math.log(1 / (1 - LEVEL))
 
-    # The mixture is convex in the mean, and at θ below its limit.
+    # The excess is convex in the mean, and negative at θ.
     low, high = (
         end if excess(end) <= 0 else float(brentq(excess, theta, end)) for end in score.reach
     )
@@ -94,11 +95,11 @@ def hold(score: Score, w: FloatArray, theta: float, n: int) -> dict[str, chernof
 def _log_moments(
     score: Score, w: FloatArray, theta: float, tilts: FloatArray, *, beyond: bool = False
 ) -> FloatArray:
-    """Return ln G(λ, θ); `beyond`, the largest at θ or further up for λ < 0, further down for λ > 0.
+    """Return ln G(λ, θ); with `beyond`, its maximum over θ' ≥ θ for λ < 0, over θ' ≤ θ for λ > 0.
 
-    An upper end is the largest θ that no λ < 0 excludes, so what excludes θ excludes all beyond it.
+    An upper end is the largest θ that no λ < 0 excludes: θ is outside if all θ' ≥ θ are excluded.
     """
-    assert score.law is not None  # noqa: S101 - the caller's
+    assert score.law is not None  # noqa: S101 - checked by the caller
     moments = chernoff.MixedMoments.of(score.law, w, 0.0, tilts)
     at = np.array([np.interp(theta, moments.knots, row) for row in moments.envelope])
     if beyond:
@@ -108,10 +109,10 @@ def _log_moments(
 
 
 def all_at_once(linear: Linear, counts: IntArray, deviations: FloatArray) -> NDArray[np.bool_]:
-    """Return whether `simultaneous` holds all true values, by the least factor that it can have.
+    """Return True per survey if `simultaneous` contains all true values.
 
-    The factor is that of jointly normal estimates. Where one target's own does not do, and Bonferroni's would, it is
-    computed as the product does.
+    Its factor is that of jointly normal estimates. It is computed only if the pointwise factor,
+    a lower bound, is too small and Bonferroni's, an upper bound, is large enough.
     """
     n = int(counts[0].sum())
     largest = np.max(np.abs(deviations) / linear.worst, axis=1) * math.sqrt(n)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates and intervals of many simulated surveys at once, from what single reports decode to.
+"""Estimates and intervals of many simulated surveys at once, from the scores of single reports.
 
-Every estimate is a mean of scores, so its figures follow from the counts by linear algebra. `score`, `clt` and
-`chebyshev` are computed here from their definitions (docs/maths/margins.md); `compare` says how far that is from the
-product, which decodes single reports and gives everything that is guaranteed (`guaranteed.py`).
+Every estimate is a mean of scores, so its figures follow from the counts by linear algebra.
+`score`, `clt` and `chebyshev` are computed here from their definitions (docs/maths/margins.md),
+and `grid` compares some with the server's, whose decoder also supplies the scores.
 """
 
 import math
@@ -40,7 +40,7 @@ class Surveys:
 class Linear:
     """A mechanism with its identifiable targets, and figures of many surveys at once.
 
-    W : shape (targets, answers). scores : what one report decodes to, per target, by the product.
+    W : shape (targets, answers). scores : one report's decoded value per target, by the server.
     """
 
     def __init__(self, case: Case, targets: Targets, prior: tuple[int, ...] | None) -> None:
@@ -82,7 +82,7 @@ class Linear:
         )
 
     def about(self, W: FloatArray) -> "Linear | None":
-        """Return the same about other targets, for `surveys` alone; None if not all shares are identifiable."""
+        """Return a copy for other targets, only for `surveys`; None if shares are not estimable."""
         if self._D is None:
             return None
         clone = copy(self)
@@ -97,9 +97,9 @@ class Linear:
         value, squares = rates @ self._V.T, rates @ (self._V**2).T
         variance = np.maximum(0.0, squares - value**2) / (n - 1)
         if self._D is not None and self._alone:
-            # As the product does for targets, not for their covariances: a privacy part below 0 counts as 0.
+            # As the server does for targets (not covariances): a negative privacy part becomes 0.
             variance += np.maximum(0.0, rates @ self._D.T @ (self.W**2).T - squares) / n
-        # Rounding leaves some of a variance of 0.
+        # Rounding turns a variance of 0 into a tiny positive one.
         error = np.sqrt(np.where(variance < (_VANISHED * self.worst) ** 2, 0.0, variance))
         uncut = self._score(value, squares, error, rates, n)
         half = self.worst / math.sqrt(n)
@@ -121,13 +121,13 @@ class Linear:
         return np.asarray((centred * counts) @ centred.T / (n * (n - 1)))
 
     def in_high(self, counts: IntArray, t: int) -> IntArray:
-        """Return how many reports of each survey are in the upper one of the two groups of scores."""
+        """Return each survey's number of reports in the upper of the two groups of scores."""
         return np.asarray(counts @ self._in_high[t])
 
     def _score(
         self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int
     ) -> Both:
-        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} by its roots, joined with m ± z·se, also at p*."""
+        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)}, united with m ± z·se here and at p*."""
         v, b, variance_there = (
             (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
         )
@@ -143,8 +143,8 @@ class Linear:
         return np.where(flat, value - largest, low), np.where(flat, value + largest, high)
 
     def _moved(self, rates: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the unbiased v, its covariance with the estimate over the estimate's variance, and v − θ² at p*."""
-        assert self._D is not None  # noqa: S101 - the caller's
+        """Return the unbiased v, its regression slope on the estimate at p*, and v − θ² at p*."""
+        assert self._D is not None  # noqa: S101 - checked by the caller
         of_c = self._C @ self._D
         p = rates @ self._D.T
         near = (n * on_simplex(p) + Z * Z / p.shape[1]) / (n + Z * Z)
@@ -159,7 +159,7 @@ class Linear:
 
 
 def cut(ends: Both, value: FloatArray, lower: FloatArray, upper: FloatArray) -> Both:
-    """Return what intervals have in common with what is possible, widened to the estimate; all if there is nothing."""
+    """Return intervals cut to [lower, upper], then widened to the estimate; uncut if disjoint."""
     low, high = np.maximum(ends[0], lower), np.minimum(ends[1], upper)
     proper = low <= high
     return np.where(proper, np.minimum(low, value), ends[0]), np.where(
@@ -168,7 +168,7 @@ def cut(ends: Both, value: FloatArray, lower: FloatArray, upper: FloatArray) -> 
 
 
 def on_simplex(p: FloatArray) -> FloatArray:
-    """Return the nearest shares on the simplex to each row [Held, Wolfe and Crowder 1974]."""
+    """Return the Euclidean projection of each row onto the simplex [Held, Wolfe, Crowder 1974]."""
     falling = -np.sort(-p, axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, p.shape[1] + 1)
     last = np.sum(falling > excess, axis=1) - 1
@@ -176,7 +176,7 @@ def on_simplex(p: FloatArray) -> FloatArray:
 
 
 def product_margins(linear: Linear, counts: IntArray) -> tuple[FloatArray, Margins]:
-    """Return the estimates of one survey and all margins by the product."""
+    """Return the server's estimates and margins of one survey."""
     case, targets = linear.case, linear.targets
     evidence = evidence_of(case.mechanism, case.counts(counts), targets, linear.prior)
     spreads = Figures(evidence, len(targets), None, census=False, are_shares=False).spreads(LEVEL)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a peer's own environment: shares from reports, timed. Prints one JSON object.
+"""Shares from reports by a peer library, timed; runs in the peer's environment. Prints JSON.
 
 python peer.py NAME FOLDER EPSILON K BATCHES
 
-The reports are read and brought into the form each aggregator is fastest with before the clock starts.
+Before the clock starts, reports are read and converted to the form fastest for each aggregator.
 """
 
 import importlib
@@ -19,7 +19,7 @@ Aggregate = Callable[[Any], Any]
 
 
 def pure_ldp(epsilon: float, k: int) -> tuple[Aggregate, Aggregate]:
-    """A server object takes report by report."""
+    """Return the aggregators of pure-ldp, whose server objects receive one report at a time."""
     oracles = importlib.import_module("pure_ldp.frequency_oracles")
 
     def grr(reports: Any) -> Any:
@@ -43,7 +43,7 @@ def _shares(server: Any, k: int, n: int) -> list[float]:
 
 
 def multi_freq_ldpy(epsilon: float, k: int) -> tuple[Aggregate, Aggregate]:
-    """A function takes all reports; what it returns is clipped at 0 and made to sum to 1."""
+    """Return those of multi-freq-ldpy: functions of all reports, clipped at 0 and rescaled to 1."""
     direct = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Aggregator_MI
     unary = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.UE").UE_Aggregator_MI
     return lambda reports: direct(reports, k, epsilon), lambda reports: unary(reports, epsilon)
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
     name, folder, epsilon, k, batches = arguments
     grr, unary = PEERS[name](float(epsilon), int(k))
     symbols = np.load(f"{folder}/grr.npy").tolist()
-    # float32 sums these ones exactly, and is added to float64 and to itself without a copy.
+    # float32 sums these ones exactly, and is added to float64 and to float32 without a copy.
     vectors = np.load(f"{folder}/unary.npy").astype(np.float32)
     results: dict[str, Any] = {}
     for kind, aggregate, reports in (("grr", grr, symbols), ("unary", unary, vectors)):

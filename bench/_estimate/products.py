@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mean squared errors of estimates from the same reports: unbiased, projected, and clipped as other libraries do.
+"""Mean squared errors of unbiased, projected and clipped estimates from the same reports.
 
-Clipped: below 0 becomes 0, then all are divided by their sum. It is biased, as is our projection; neither is better at
-every truth.
+Clipping, as in other libraries, sets negative shares to 0 and divides by the sum. It is biased, as
+is our projection; neither is better at every truth.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ SIZES, SURVEYS = (2_000, 20_000, 100_000), 300
 
 
 def clipped(shares: FloatArray) -> FloatArray:
-    """Return shares, shape (surveys, answers), with what is below 0 cut off and the rest divided by its sum."""
+    """Return shares, shape (surveys, answers), with negatives set to 0, divided by their sum."""
     positive = np.maximum(shares, 0.0)
     return np.asarray(positive / positive.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -47,7 +47,7 @@ def errors(surveys: int = SURVEYS) -> Samples:
 
 
 def truths() -> dict[str, FloatArray]:
-    """Return true shares: those that rivals are compared at, all on one answer, most on one, and even."""
+    """Return true shares: those of the rivals' comparison, all or most on one answer, and even."""
     point = np.eye(reports.K)[0]
     return {
         "falling": reports.truth(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised reports, for all estimators: k answers, randomised response and optimised unary encoding, in files."""
+"""Files of randomised reports for all estimators: GRR and optimised unary encoding, K answers."""
 
 from math import exp
 from pathlib import Path
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 K, EPSILON, BITS = 16, 1.0, 48
 BATCHES = 100
-"""Surveys that the reports are divided into, to compare errors."""
+"""Number of surveys that the reports are divided into, to compare errors."""
 _ROWS = 1 << 20
 
 
@@ -21,7 +21,7 @@ def truth() -> NDArray[np.float64]:
 
 
 def grr() -> DenseMechanism:
-    """Return randomised response in whole numbers."""
+    """Return generalised randomised response with integer weights."""
     off = round(2**BITS / (exp(EPSILON) + K - 1))
     on = 2**BITS - (K - 1) * off
     return DenseMechanism(
@@ -30,7 +30,7 @@ def grr() -> DenseMechanism:
 
 
 def unary() -> UnaryMechanism:
-    """Return optimised unary encoding in whole numbers."""
+    """Return optimised unary encoding with integer weights."""
     return UnaryMechanism(BITS, K, 1 << (BITS - 1), round(2**BITS / (exp(EPSILON) + 1)))
 
 

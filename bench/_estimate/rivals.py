@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our estimates beside those of pure-ldp and multi-freq-ldpy, from the same reports: seconds and squared errors."""
+"""Time and squared errors of our estimates, pure-ldp's and multi-freq-ldpy's, on equal reports."""
 
 import json
 import subprocess
@@ -25,17 +25,17 @@ SAME: dict[str, dict[str, str]] = {
     "pure-ldp": {"unbiased": "unbiased"},
     "multi-freq-ldpy": {"unbiased": "clipped", "projected": "projected"},
 }
-"""What is compared, and which of our figures it is compared by.
+"""By peer: name of a comparison -> our figure in it.
 
-unbiased : what may leave [0, 1]. Where a peer clips it, ours is clipped in the same way: what lies beneath is compared.
-projected : our own biased product beside a peer's.
+unbiased : estimates that may leave [0, 1]; if the peer clips its own, ours are clipped in the same
+way. projected : our biased estimate against the peer's.
 """
 
 
 def compare(n: int) -> Samples:
     """Return seconds, ratios (theirs to ours) and ratios of mean squared errors (ours to theirs), by kind and peer.
 
-    Peers that cannot be installed are left out, and counted.
+    Peers that cannot be installed are left out; `peers_missing` is their number.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -67,7 +67,7 @@ def _against(
 
 
 def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
-    """Return seconds from counts and from reports, and mean squared errors by kind and product."""
+    """Return seconds from counts and from reports, and mean squared errors by kind and estimate."""
     symbols, vectors = np.load(folder / "grr.npy"), np.load(folder / "unary.npy")
     sources: dict[
         str, tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], Any], Callable[[Any], Estimate]]
@@ -114,7 +114,7 @@ def _error(shares: NDArray[np.float64]) -> float:
 
 
 def _least(trial: Callable[[], object], rounds: int) -> float:
-    """Return the least of several times: the first warms caches, and other work on the machine only adds."""
+    """Return the least of several times: cold caches and other processes only add to it."""
     seconds = []
     for _ in range(rounds):
         start = time.perf_counter()

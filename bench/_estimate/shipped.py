@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of all example designs, templates and demo surveys, and how many reports their pages wait for."""
+"""Mechanisms of all example designs, templates and demo surveys, with their least report counts."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ SURVEYS = (*sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.ya
     ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")
 ))  # fmt: skip
 USUAL = 50
-"""Least number of reports of a design that belongs to no survey; half of what surveys wait for by default."""
+"""Least number of reports of a design that belongs to no survey; half of the surveys' default."""
 MOST_CELLS, MOST_SYMBOLS = 40, 600
 
 
@@ -38,8 +38,8 @@ MOST_CELLS, MOST_SYMBOLS = 40, 600
 class Shipped:
     """A mechanism with its design prior.
 
-    questions : the numbers of choices of the questions that it answers together, or of blocks of a cross-table. least :
-    reports that the survey waits for.
+    questions : numbers of choices of the questions of the block, or of the blocks of a cross-table.
+    least : least number of reports for estimates.
     """
 
     name: str
@@ -70,7 +70,7 @@ def example_designs() -> Iterator[Shipped]:
 
 
 def _parts(name: str, form: AgreementMechanism, least: int) -> Iterator[Shipped]:
-    """Yield the table of the reports that show a part, for each part that is unlike those before."""
+    """Yield the table of the reports that show a part, for each part with a new table."""
     tables = set()
     for part, questions in enumerate(form.parts):
         table = part_table(form, (part,))
@@ -117,9 +117,10 @@ def surveys() -> Iterator[Shipped]:
 
 
 def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.float64]]:
-    """Return true shares by name: even, zipf, all on one answer, the design prior, and with answers at 0.2%.
+    """Return true shares by name: even, zipf, all on one answer, design prior, and rare answers.
 
-    Each answer in turn is that rare beside the others of the design prior, or all others are: up to 8, else 2 of them.
+    `x rare` has answer x at 0.2% and the others as in the design prior; `x common` has all others
+    at 0.2%. x is every answer if there are up to 8, otherwise the first and the last.
     """
     even, zipf = np.ones(answers), 1 / np.arange(1, answers + 1)
     base = even if prior is None else np.array(prior, dtype=float)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response times of the estimates service for few and for many stored reports, in SQLite.
 
-Reports are put in by SQL, in the rows that intake writes; whether the counts are intake's is checked at the small size.
+SQL inserts the rows that intake would write; a recount checks the counts at the small size.
 """
 
 import sqlite3
@@ -48,7 +48,7 @@ SELECT document, block, stratum, '2026-06-01', symbol, -1, slot, n FROM counts
 
 
 def latencies(reports: int) -> Samples:
-    """Return seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
+    """Return seconds and ratios of responses (shares, joint table, days), few and many reports."""
     samples: Samples = {"stored_few": [float(FEW)], "stored_many": [float(reports)]}
     with tempfile.TemporaryDirectory() as few_folder, tempfile.TemporaryDirectory() as many_folder:
         surveys = {
@@ -93,7 +93,7 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
         with database.reading("recount") as tx:
             differences = tx.counts.recount(published.survey_id)
         if differences:
-            raise AssertionError(f"the counts are not those of intake: {differences[:2]}")
+            raise AssertionError(f"the counts disagree with the reports: {differences[:2]}")
     return database, published.survey_id
 
 

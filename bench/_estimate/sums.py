@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of figures that are made of two: ratios, and versions pooled."""
+"""Coverage of ratios and of estimates pooled over two versions."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -23,15 +23,15 @@ POOLS = (
     ("dpv", "families/non-robust"), ("srlip", "rldp"),
 )  # fmt: skip
 SPLITS = ((0.5, 100), (0.1, 500), (0.5, 500), (0.8, 2000))
-"""Share of the reports that came with the first version, and reports of both."""
+"""Share of the reports under the first version, and number of reports of both."""
 KL_RUNS = 200
-"""Simulated surveys of a pooled cell whose Chernoff bounds the product computes, of one target."""
+"""Simulated surveys of a pooled cell for which the server computes Chernoff bounds of a target."""
 
 
 def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
     """Yield the cells of ratios, where all shares are identifiable. Raises Differs.
 
-    An interval holds r if that of a − rb holds 0, or if it is unbounded since that of b holds 0.
+    An interval contains r if that of a − rb contains 0, or if that of b contains 0: unbounded.
     """
     a = shipped.mechanism.answers
     linear = Linear(case_of(shipped.name, shipped.mechanism), shares(a), shipped.prior)
@@ -69,7 +69,7 @@ def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
 
 
 def _pairs(shipped: Shipped) -> list[tuple[FloatArray, FloatArray]]:
-    """Return the weights (a, b): a conditional share, a ratio of shares, and the first row's percentages of a table."""
+    """Return weights (a, b): a conditional share, a ratio, percentages of a table's first row."""
     unit = np.eye(shipped.mechanism.answers)
     pairs = [(unit[0], unit[0] + unit[1]), (unit[-1], unit[0])]
     if len(shipped.questions) > 1:
@@ -85,7 +85,7 @@ def _check_ratio(
     counts: IntArray,
     ours: FloatArray,
 ) -> None:
-    """Compare one survey with the product's function."""
+    """Compare one survey with the server's ratio. Raises Differs."""
     targets = tuple(
         tuple(Fraction(float(v)) for v in row)
         for top, over in ratio_pairs
@@ -109,12 +109,12 @@ def _check_ratio(
         if (inside and not ours[t]) or (outside and ours[t]):
             where = f"{linear.case.name}, ratio {t}, counts {counts.tolist()}"
             raise Differs(
-                f"{where}: the product has {ends}, the true value {true[t]} is held here: {bool(ours[t])}"
+                f"{where}: the server has {ends}; here {true[t]} is inside: {bool(ours[t])}"
             )
 
 
 def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of two versions weighted by respondents, with the same truth and with the reverse."""
+    """Yield the cells of two versions pooled by respondents, with equal or reversed truths."""
     by_name = {shipped.name: shipped for shipped in designs}
     for names in POOLS:
         pair = [by_name[name] for name in names]
@@ -141,7 +141,7 @@ def _pooled(
     counts: Sequence[IntArray],
     ps: Sequence[FloatArray],
 ) -> Iterator[Held]:
-    """Yield one cell, and that of the Chernoff bounds. Raises Differs."""
+    """Yield a cell of the score intervals, and one of the Chernoff bounds. Raises Differs."""
     sizes = [int(surveys[0].sum()) for surveys in counts]
     n, runs, a = sum(sizes), len(counts[0]), len(ps[0])
     surveys = [
@@ -192,7 +192,7 @@ def _pooled(
 def _check_pooled(
     linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both
 ) -> None:
-    """Compare one survey with the product's functions."""
+    """Compare one survey with the server's pooled intervals. Raises Differs."""
     spreads = [
         product_margins(linear, own_counts)
         for linear, own_counts in zip(linears, counts, strict=True)
@@ -204,6 +204,5 @@ def _check_pooled(
         value = sum(w * v[t] for w, v in zip(weights, values, strict=True))
         low, high = cut_one(pair or (np.nan, np.nan), value, np.array([0.0, 1.0]))
         if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < CLOSE:
-            raise Differs(
-                f"pooled {[own_counts.tolist() for own_counts in counts]}: the product has {(low, high)} for target {t}"
-            )
+            every = [own_counts.tolist() for own_counts in counts]
+            raise Differs(f"pooled {every}: the server has {(low, high)} for target {t}")

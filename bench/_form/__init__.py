@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the bench of forms."""
+"""Parts of bench/form.py."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others do with a form under one total ε: variances at n = 1 under even shares, in closed form.
+"""Published methods for a form under one total ε: variances at n = 1, even shares, closed form.
 
-A question is (choices, importance); values are Σ importance · variance of all its shares.
+A question is (choices, importance); values are Σ importance · total variance of its shares.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def _subset(choices: int, size: int, ratio: float) -> float:
 
 
 def split(questions: Sequence[Question], epsilon: float) -> float:
-    """Separate blocks: ε is divided among the questions, as well as possible."""
+    """Separate blocks: ε is divided optimally among the questions."""
 
     def value(logits: np.ndarray) -> float:
         shares = np.exp(logits - logits.max())
@@ -38,14 +38,14 @@ def split(questions: Sequence[Question], epsilon: float) -> float:
 
     if len(set(questions)) == 1:
         return value(np.zeros(len(questions)))
-    # Proportional to the cube root of what a question costs at a small level: there the optimum.
+    # At a small ε the optimum is proportional to the cube root of a question's variance.
     start = np.log([(importance * (k - 1) ** 2 * k) ** (1 / 3) for k, importance in questions])
     found = minimize(value, start, method="Nelder-Mead", options={"maxiter": 400 * len(questions)})
     return min(value(start), float(found.fun))
 
 
 def sampled(questions: Sequence[Question], epsilon: float) -> float:
-    """One question, drawn with the best chances (Neyman allocation), answered at the whole ε."""
+    """One question, sampled optimally (Neyman allocation), answered at the whole ε."""
     return sum(sqrt(importance * alone(k, epsilon)) for k, importance in questions) ** 2
 
 
@@ -61,7 +61,7 @@ def together(questions: Sequence[Question], epsilon: float) -> float | None:
 def fake_data(questions: Sequence[Question], epsilon: float) -> float:
     """RS+FD with GRR: one question at level ε, uniform fakes for the others [Arcolezi et al. 2021].
 
-    The level of that paper, ln(m(e^ε−1)+1), is not one for the whole form: see `fake_data_level`.
+    The paper uses ε' = ln(m(e^ε−1)+1), which exceeds ε for the whole form: see `fake_data_level`.
     """
     m, total = len(questions), 0.0
     for k, importance in questions:
@@ -73,7 +73,7 @@ def fake_data(questions: Sequence[Question], epsilon: float) -> float:
 
 
 def fake_data_level(choices: Sequence[int], epsilon: float) -> float:
-    """Return the level of a whole RS+FD report with GRR at `epsilon` for the sampled answer, by enumeration."""
+    """Return the level of a whole RS+FD report with GRR at `epsilon`, by enumeration."""
     m, ratio = len(choices), exp(epsilon)
     laws = [
         prod(choices) ** -1

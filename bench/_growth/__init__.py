@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the bench of growth: how each piece of work gets longer as what it works on gets larger."""
+"""Parts of bench/growth.py: running time as a function of the size of the input."""

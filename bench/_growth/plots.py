@@ -53,7 +53,7 @@ PANELS = (
 
 @dataclass(frozen=True, slots=True)
 class Measured(Figure):
-    """A figure of ours, of no paper."""
+    """A figure of our measurements, not of a paper."""
 
     @property
     def paper(self) -> str:
@@ -62,7 +62,7 @@ class Measured(Figure):
 
 
 def svg(points: Sequence[Mapping[str, Any]], description: str) -> str:
-    """Return the drawing of the panels there are points of. said : a line under the title."""
+    """Return the drawing of the panels that have points. description : a line under the title."""
     rows = [Row(p["panel"], p["curve"], float(p["x"]), float(p["y"])) for p in points]
     panels = tuple(panel for panel in PANELS if any(row.panel == panel.key for row in rows))
     figure = Measured(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured curves: CPU seconds of a design, a verification, an estimate by size; reports a second by processes.
+"""The measured curves: CPU seconds of designs, verifications and estimates; intake by processes.
 
-CPU seconds, for a machine that does other work meanwhile gives a run less of its time, not more work to do.
+CPU time instead of elapsed time, because other work on the machine hardly changes it.
 """
 
 import statistics
@@ -42,7 +42,7 @@ class Point:
 
 
 def designs(answers: Sequence[int], secrets: Sequence[int], rounds: int) -> Iterator[Point]:
-    """Yield the median time of LIP optima at ε = 1 over random priors: by answers a, one curve for each c secrets."""
+    """Yield median times of LIP optima at ε = 1 over random priors, by answers; a curve per c."""
     for c in secrets:
         for a in answers:
             requests = [
@@ -65,7 +65,7 @@ def verifications(sizes: Sequence[int], rounds: int) -> Iterator[Point]:
 
 
 def estimates(numbers: Sequence[int], sizes: Sequence[int], rounds: int) -> Iterator[Point]:
-    """Yield the time of an estimate from the counts of n reports, by n and by how many answers k a question has."""
+    """Yield the time of an estimate from counts, by the reports n and by a question's answers k."""
     crossed = ProductMechanism((table(16), table(16)))
     for n in numbers:
         yield Point("estimate_n", "5 shares", n, _median(_estimated(table(5), n), rounds))
@@ -80,7 +80,7 @@ def estimates(numbers: Sequence[int], sizes: Sequence[int], rounds: int) -> Iter
 
 
 def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> Iterator[Point]:
-    """Yield single reports stored a second by so many server processes on one database, 8 connections each."""
+    """Yield reports stored per second by several servers on one database, 8 connections each."""
     for count in counts:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             first = stack.enter_context(ours(Path(folder), url()))
@@ -106,7 +106,7 @@ def _together(servers: Sequence[Served], reports: int) -> float:
 
 
 def table(k: int) -> DenseMechanism:
-    """Return randomised response of k answers that keeps an answer three times as often as it becomes any other."""
+    """Return randomised response: the truth is 3 times as likely as each other answer."""
     off_diagonal = D // (k + 2)
     diagonal = D - (k - 1) * off_diagonal
     return DenseMechanism(
@@ -115,7 +115,7 @@ def table(k: int) -> DenseMechanism:
 
 
 def _estimated(mechanism: DenseMechanism | ProductMechanism, n: int) -> Callable[[], object]:
-    """Return what estimates shares from the counts of n reports whose symbols are all as frequent."""
+    """Return a trial that estimates shares from counts of n reports with uniform symbols."""
     k = mechanism.reports
     counts = [int(c) for c in np.random.default_rng(k).multinomial(n, [1 / k] * k)]
     return lambda: estimate(mechanism, counts)

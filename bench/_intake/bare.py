@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The honest limit of the stack: a Flask route that stores a report with one INSERT and COMMIT, and does nothing else.
+"""Upper limit of the stack: a Flask route that only stores a report, with one INSERT and COMMIT.
 
-Same gunicorn with the same options, a table of the same columns and key, same database settings. With a document it
-first parses and validates a report as plain code would; without one it takes what comes.
+It uses the same gunicorn options, table columns, key and database settings as the server. With a
+document it validates each report first; without one it accepts every report.
 ``bare.py URL PORT THREADS [DOCUMENT]``.
 """
 
@@ -53,7 +53,7 @@ def application(insert: Insert, read: Callable[[str], Read]) -> Flask:
 
 
 def taking(survey: str) -> Read:
-    """Return what makes a row of a report without a look at it."""
+    """Return the reader that makes a row of a report without validating it."""
 
     def read(body: Any) -> Row:
         symbols = ",".join(map(str, body["y"]))
@@ -69,7 +69,7 @@ def taking(survey: str) -> Read:
 
 
 def validating(document: SurveyDocument) -> Callable[[str], Read]:
-    """Return what makes rows of this document's reports; KeyError, TypeError or ValueError for any other."""
+    """Return the reader of a document's reports; others raise KeyError, TypeError, ValueError."""
     allowed = [_symbols(block.mechanism) for block in document.blocks]
     strata = {
         question.id: {choice.id for choice in question.choices} for question in document.strata
@@ -97,14 +97,14 @@ def validating(document: SurveyDocument) -> Callable[[str], Read]:
 
     def of_survey(survey: str) -> Read:
         if survey != document.survey:
-            raise ValueError("of another survey")
+            raise ValueError("a report of another survey")
         return read
 
     return of_survey
 
 
 def _symbols(mechanism: Any) -> Callable[[Any], bool]:
-    """Return whether a symbol is one of a table's or, as hex, a set of a unary mechanism's answers."""
+    """Return a check for symbols: numbers of a table, or hexadecimal sets of a unary mechanism."""
     if hasattr(mechanism, "weights"):
         reports = mechanism.reports
         return lambda y: type(y) is int and 0 <= y < reports
@@ -117,7 +117,7 @@ def _digest(text: str) -> bytes:
 
 
 def inserting(url: str) -> Insert:
-    """Make the table and return the insert, with a connection for each thread."""
+    """Create the table; return the function that inserts a row, with a connection per thread."""
     return (
         _on_sqlite(url.removeprefix("sqlite:///"))
         if url.startswith("sqlite")
@@ -143,7 +143,7 @@ def _on_sqlite(path: str) -> Insert:
     local, one_writer = (
         threading.local(),
         threading.Lock(),
-    )  # SQLite's own waiting sleeps, which would flatter us
+    )  # SQLite's busy handler sleeps: that would slow this baseline down and flatter us
 
     def connected() -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=10)

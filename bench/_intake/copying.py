@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The baseline of batches: COPY into the same table with the same primary key, in transactions of 500 rows."""
+"""Baseline of batches: COPY into a table with the same columns and primary key."""
 
 import secrets
 import time
@@ -13,7 +13,7 @@ Row = tuple[bytes, bytes, bytes, str, str]
 
 
 class Copying:
-    """Copies rows into a table of the same columns and key, in a database of its own."""
+    """COPY of rows into a table of the same columns and key, in a separate database."""
 
     def __init__(self, url: str, document: SurveyDocument) -> None:
         self._document = document
@@ -22,7 +22,7 @@ class Copying:
         self._connection.commit()
 
     def per_s(self, n: int, size: int) -> float:
-        """Return the rows a second of n rows in transactions of `size`."""
+        """Return the rows per second when n rows are copied in transactions of `size`."""
         rows = _rows(self._document, n)
         start = time.perf_counter()
         for at in range(0, n, size):

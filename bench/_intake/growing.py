@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey of two questions with 16 choices that grows large: rate and memory of intake, and what asking costs."""
+"""A growing survey, two questions of 16 choices: rate and memory of intake, cost of estimates."""
 
 import sys
 import tempfile
@@ -27,12 +27,12 @@ FEW, ROUNDS = 10_000, 21
 
 
 def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Samples:
-    """Send so many reports in batches of 1,000; return figures of intake and, if `asked`, those of `loaded`."""
+    """Send reports in batches of 1,000; return figures of intake and, if `asked`, of `loaded`."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with ours(home / "server", url, CASE) as server:
             figures = _sent(server, reports)
-            # Before there are others, and with ids in no order: put in by SQL, in their own order, they take less.
+            # Before others are loaded by SQL: their ids, in order, would take less space per row.
             database = Database(url)
             figures["database_bytes_per_report"] = [_bytes(database, url) / reports]
             database.close()
@@ -44,7 +44,7 @@ def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Samp
 
 
 def loaded(url: str, reports: int, few: int = FEW) -> Samples:
-    """Put so many reports in by SQL (PostgreSQL); return figures of estimates, of export and of counting."""
+    """Load reports by SQL (PostgreSQL); return figures of estimates, of export and of counting."""
     document = prepared(url, CASE)
     database = Database(url)
     fill(database, document, reports)
@@ -70,11 +70,11 @@ def _read(url: str, survey: str, few: int, folder: Path) -> Samples:
 
 
 def _sent(server: Served, reports: int) -> Samples:
-    """Send batches; memory is looked at after a tenth, when everything is warm, and then at every tenth."""
+    """Send batches; measure memory after the first tenth, when caches are warm, and every tenth."""
     step = SIZE * TOGETHER
     memory, rates, cpu = [], [], []
     for sent in range(0, reports, step):
-        # Made as they are sent: the client's memory does not grow either.
+        # Made just before they are sent, so that the client's memory does not grow either.
         batches = load.batches(server.document, TOGETHER, SIZE)
         felt = load.run(server, batches, CONNECTIONS)
         rates.append(SIZE * felt.per_s)
@@ -85,7 +85,7 @@ def _sent(server: Served, reports: int) -> Samples:
     return {
         "reports_sent": [float(reports)],
         "batch_per_s": rates,
-        "batch_cpu_s_per_million": [1e6 * fmean(cpu)],  # of a mean: the clock of CPU has ticks
+        "batch_cpu_s_per_million": [1e6 * fmean(cpu)],  # mean: CPU time is counted in ticks
         "memory_warm_bytes": [float(memory[0])],
         "memory_most_bytes": [float(max(memory))],
         "ratio_memory": [max(memory) / memory[0]],
@@ -94,7 +94,7 @@ def _sent(server: Served, reports: int) -> Samples:
 
 
 def _asked(database: Database, survey: str, few: int) -> Samples:
-    """Ask for shares and for the joint table, of the grown survey and of one with few reports, taking turns."""
+    """Time shares and the joint table of the grown survey and of one with few reports, in turns."""
     small = published(database, CASE, "5e" * 16)
     rows = rows_of(small, few, Random(3))
     for at in range(0, few, SIZE):
@@ -131,7 +131,7 @@ def _asked(database: Database, survey: str, few: int) -> Samples:
 
 
 def _exported(database: Database, survey: str, folder: Path) -> Samples:
-    """Export the grown survey, count it with DuckDB, and hold its answers against the database's."""
+    """Export the grown survey, count it with DuckDB, compare its estimates with the database's."""
     start, cpu = time.perf_counter(), time.process_time()
     manifest = export(database, survey, folder)
     exported, export_cpu = time.perf_counter(), time.process_time()
@@ -143,7 +143,7 @@ def _exported(database: Database, survey: str, folder: Path) -> Samples:
             for source in (counted.analysis(), Analysis(database))
         ]
         if encode(answers[0]["questions"]) != encode(answers[1]["questions"]):
-            raise AssertionError("the export's estimates are not the database's")
+            raise AssertionError("the export's estimates differ from the database's")
     size = sum((folder / file).stat().st_size for file in manifest.files())
     return once(
         {
@@ -159,7 +159,7 @@ def _exported(database: Database, survey: str, folder: Path) -> Samples:
 
 def _bytes(database: Database, url: str) -> int:
     if url.startswith("sqlite"):
-        database.forget_deleted()  # its log goes into the file
+        database.forget_deleted()  # writes the log into the database file
         return Path(url.removeprefix("sqlite:///")).stat().st_size
     with database.engine.connect() as connection:
         return int(

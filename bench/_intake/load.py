@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that wait for every answer, on connections that stay open; as lean as they can be, for they share the CPU."""
+"""Clients on persistent connections that wait for each response; lean, as they share the CPU."""
 
 import re
 import secrets
@@ -22,7 +22,7 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Loaded:
-    """Measurements of a load: requests a second, latency quantiles in seconds, CPU seconds of the server a request."""
+    """Requests per second, latency quantiles in seconds, CPU seconds of the server per request."""
 
     per_s: float
     p50_s: float
@@ -37,7 +37,7 @@ def singles(document: SurveyDocument, n: int) -> list[bytes]:
 
 
 def batches(document: SurveyDocument, n: int, size: int) -> list[bytes]:
-    """Return n requests of `size` reports each, as a gateway passes them on."""
+    """Return n requests of `size` reports each, as a gateway forwards them."""
     path, every = f"/v1/surveys/{document.survey}/reports", bodies(document, n * size)
     return [
         request(
@@ -48,7 +48,7 @@ def batches(document: SurveyDocument, n: int, size: int) -> list[bytes]:
 
 
 def bodies(document: SurveyDocument, n: int) -> list[bytes]:
-    """Return n reports with ids of their own, as they leave a device: padded to the document's length."""
+    """Return n reports with distinct ids, padded to the document's length as on a device."""
     rng = Random(7)
     drawn = [row.symbols for row in rows_of(document, min(n, 2000), rng)]
     strata = [
@@ -70,7 +70,7 @@ def request(path: str, kind: str, body: bytes) -> bytes:
 
 
 def run(server: Served, requests: Sequence[bytes], connections: int) -> Loaded:
-    """Send every request once, over so many connections at a time; RuntimeError if one is not stored."""
+    """Send every request once over parallel connections; RuntimeError if one is not stored."""
     shares = [requests[i::connections] for i in range(connections)]
     latencies: list[list[float]] = [[] for _ in shares]
     failed: list[BaseException] = []
@@ -78,7 +78,7 @@ def run(server: Served, requests: Sequence[bytes], connections: int) -> Loaded:
     def work(number: int) -> None:
         try:
             latencies[number] = _talk(server.port, shares[number])
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's own thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failed.append(error)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(connections)]
@@ -109,7 +109,7 @@ def _talk(port: int, requests: Sequence[bytes]) -> list[float]:
 
 
 def _answer(recv: Callable[[int], bytes], reports: int) -> None:
-    """Read one answer; RuntimeError unless it says of so many reports that they were accepted."""
+    """Read one response; RuntimeError unless it accepts this number of reports."""
     data = recv(1 << 16)
     while b"\r\n\r\n" not in data:
         data += _more(recv)
@@ -121,12 +121,12 @@ def _answer(recv: Callable[[int], bytes], reports: int) -> None:
     accepted = head.startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
     if (
         not accepted or body.count(b'"accepted"') != reports
-    ):  # counted, for parsing would take time from the server
+    ):  # counted instead of parsed, which would take CPU time from the server
         raise RuntimeError(f"the server answered: {head.splitlines()[0]!r} {body[:300]!r}")
 
 
 def _more(recv: Callable[[int], bytes]) -> bytes:
     data = recv(1 << 16)
     if not data:
-        raise RuntimeError("the server hung up")
+        raise RuntimeError("the server closed the connection")
     return data

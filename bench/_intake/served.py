@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers of the same gunicorn, each over a database of its own on one database server: ours and the bare one."""
+"""Our server and the bare one, on the same gunicorn, each with its own database on one server."""
 
 import os
 import secrets
@@ -31,7 +31,7 @@ _START_S = 60.0
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: where it listens, its processes' group, and the document whose reports it takes."""
+    """A running server: its port, its process group, and the document whose reports it accepts."""
 
     port: int
     group: int
@@ -39,7 +39,7 @@ class Served:
     url: str
 
     def cpu_s(self) -> float:
-        """Return the seconds of CPU its processes have used, which other work on the machine does not change."""
+        """Return the CPU seconds of its processes, independent of other work on the machine."""
         ticks = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             fields = _stat(stat)
@@ -48,7 +48,7 @@ class Served:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """Return the resident memory of its processes together."""
+        """Return the total resident memory of its processes."""
         pages = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             fields = _stat(stat)
@@ -69,13 +69,13 @@ def ours(home: Path, url: str, case: str = "two_tables") -> Iterator[Served]:
 
 @contextmanager
 def _frankly(home: Path, url: str) -> Iterator[tuple[int, int]]:
-    """Run `frankly serve --production`; give its port and its group."""
+    """Run `frankly serve --production`; yield its port and its process group."""
     port = free_port()
     environment = {
         "FRANKLY_HOME": str(home),
         "FRANKLY_DATABASE_URL": url,
         "FRANKLY_THREADS": str(THREADS),
-        "FRANKLY_SURVEY_RATE_PER_S": "1000000",  # the limit is not what is measured
+        "FRANKLY_SURVEY_RATE_PER_S": "1000000",  # so that the limit is never reached
     }
     command = ["-m", "frankly_server.cli", "serve", "--production", "--port", str(port)]
     with _running(command, environment, port, home / f"log-{port}") as group:
@@ -84,7 +84,7 @@ def _frankly(home: Path, url: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def twin(home: Path, first: Served) -> Iterator[Served]:
-    """Serve the survey of another server with a process more, on the same database and keys."""
+    """Serve the same survey with another server, on the same database and keys."""
     with _frankly(home, first.url) as (port, group):
         yield Served(port, group, first.document, first.url)
 
@@ -93,7 +93,7 @@ def twin(home: Path, first: Served) -> Iterator[Served]:
 def bare(
     home: Path, url: str, document: SurveyDocument, *, validates: bool = False
 ) -> Iterator[Served]:
-    """Serve the bare route; one that `validates` takes this document's reports only."""
+    """Serve the bare route; with `validates` it accepts only this document's reports."""
     port, document_file = free_port(), home / "document.json"
     document_file.write_bytes(document.payload())
     command = [str(Path(__file__).with_name("bare.py")), url, str(port), str(THREADS)]
@@ -104,7 +104,7 @@ def bare(
 
 
 def prepared(url: str, case: str) -> SurveyDocument:
-    """Make the tables and publish a survey that is open now."""
+    """Create the tables and publish a survey that is open now."""
     database = Database(url)
     upgrade(database)
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
@@ -149,7 +149,7 @@ def _wait(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
 
 
 def _stat(path: Path) -> list[str] | None:
-    """Return the fields of /proc/PID/stat after the name: state, parent, group, …; None if the process has gone."""
+    """Return /proc/PID/stat after the name: state, parent, group, …; None if the process ended."""
     try:
         return path.read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk as a client: reports under random ids over connections that stay open, for some seconds."""
+"""wrk as a client: reports with random ids over persistent connections, for some seconds."""
 
 import json
 import subprocess
@@ -65,5 +65,5 @@ def run(server: Served, connections: int, seconds: float) -> Loaded:
 
 
 def _anonymous(body: bytes) -> bytes:
-    """Return a report with a placeholder where its id stands."""
+    """Return a report with a placeholder instead of its id."""
     return body.replace(json.loads(body)["id"].encode(), b"@" * 32)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Areas that are mutated: their files, the tests of each, and the size of the sample.
 
-The first part that matches a mutant's file and function has it. Tests are the nearest ones: first
-the mirror of the file, then what else checks it. They run on SQLite first; where a part says so,
-a mutant that survives also meets the tests on PostgreSQL.
+A mutant belongs to the first part that matches its file and function. Its tests are first the
+mirror of the file, then other tests of it. They run on SQLite first; if a part says
+`on_postgresql`, a mutant that survives is also run on PostgreSQL.
 """
 
 import re
@@ -20,7 +20,7 @@ _BROWSER = "client_sdk/browser/src"
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 
 
-@cache  # once: whoever writes a test during a run is not to disturb it
+@cache  # read once, so that a test written during a run does not disturb it
 def _files(tests: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for short in tests.split():
@@ -35,8 +35,8 @@ class Part:
     """Files and their tests.
 
     files : names without suffix, in `folder`. tests : files below `tests/`, nearest first. functions
-    : pattern of the qualified names that belong here, all without it. on_postgresql : True if tests
-    on PostgreSQL are asked too.
+    : pattern of the qualified names that belong here, empty for all. on_postgresql : True if tests
+    on PostgreSQL run too.
     """
 
     folder: str
@@ -51,7 +51,7 @@ class Part:
         return [f"{self.folder}/{name}{suffix}" for name in self.files.split()]
 
     def test_files(self) -> list[str]:
-        """Return the test files from the top of the repository; ``folder/*`` has all of a folder's."""
+        """Return the test files from the top of the repository; ``folder/*`` is a whole folder."""
         return list(_files(self.tests))
 
     def has(self, mutant: Mutant) -> bool:
@@ -62,15 +62,15 @@ class Part:
 
 
 BLIND = frozenset({"tests/browser/sdk/test_pages.py::test_the_docs_name_the_hashes"})
-"""Tests that fail on any change of a file, whatever it does: they kill every mutant and prove nothing."""
+"""Tests that fail on any change of a file's bytes: they kill every mutant and prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
     """A stratum of the sample.
 
-    most : mutants of the whole sample. is_strict : True if no survivor may be merely harmless: each
-    has to be equivalent.
+    most : number of mutants in the whole sample. is_strict : True if every survivor has to be
+    equivalent; none may be merely harmless.
     """
 
     name: str
@@ -233,7 +233,7 @@ AREAS: tuple[Area, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A mutant of the sample, in its area, with the part whose tests it meets."""
+    """A mutant of the sample, its area, and the part whose tests run on it."""
 
     area: Area
     part: Part
@@ -241,14 +241,14 @@ class Task:
 
 
 def sample(root: Path, seed: int, areas: Iterable[Area] = AREAS) -> list[Task]:
-    """Return the sample in the order in which it is worked off; areas take turns."""
+    """Return the sample in the order of its runs; areas alternate."""
     by_area = [list(_of_area(root, area, seed)) for area in areas]
     longest = max(map(len, by_area))
     return [tasks[i] for i in range(longest) for tasks in by_area if i < len(tasks)]
 
 
 def _of_area(root: Path, area: Area, seed: int) -> Iterator[Task]:
-    """Yield the sample of one area: one mutant of each file in turn, and one of a line at most."""
+    """Yield the sample of one area: one mutant of each file in turn, at most one per line."""
     queues = [
         [
             Task(area, part, mutant)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test run in a forked process: pytest on chosen tests, or a traced run that says what each test reaches.
+"""A test run in a forked process: pytest on chosen tests, or a run that traces each test's calls.
 
-The parent has imported pytest and the large libraries, and nothing of the product: a run pays for
-the mutated tree alone.
+The parent has imported pytest and the large libraries, but no project code: a run imports only the
+mutated tree.
 """
 
 import gc
@@ -30,7 +30,7 @@ _LIBRARIES = (
 ).split()
 _PLUGINS = ("_hypothesis_pytestplugin", "pytest_timeout", "hypothesis.strategies")
 MARK = "MUTATION_TREE"
-"""Variable in the environment of everything that a run starts."""
+"""Environment variable that marks every process a run starts."""
 OWN_FAILURE = 97
 """Exit code of a run that could not be started."""
 
@@ -38,20 +38,20 @@ OWN_FAILURE = 97
 def warm() -> None:
     """Import what every run needs, so that forks share it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Plugins are named below: those that are found by themselves take 2 s to import.
+    # Plugins are named below: discovering and importing all of them takes 2 s.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in (*_LIBRARIES, *_PLUGINS):
         with suppress(ImportError):
             importlib.import_module(name)
-    gc.freeze()  # otherwise every collection in a fork copies all of it
+    gc.freeze()  # otherwise a garbage collection in a fork copies all these pages
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """Tests of a run.
 
-    files : what pytest collects. names : the node ids alone that run, in this order; all if empty.
-    calls : True if a traced run records calls.
+    files : files that pytest collects. names : node ids to run, in this order; traced runs ignore
+    them. calls : True if a traced run records calls.
     """
 
     files: tuple[str, ...]
@@ -60,7 +60,7 @@ class Chosen:
 
 
 def fork(tree: Path, chosen: Chosen, report: Path, *, trace: bool = False) -> int:
-    """Start a run in a copy of the repository and return its process id; `report` is its outcome as JSON."""
+    """Start a run in a copy of the repository, which writes `report`; return its process id."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -73,7 +73,7 @@ def fork(tree: Path, chosen: Chosen, report: Path, *, trace: bool = False) -> in
 
 
 def _run(tree: Path, chosen: Chosen, report: Path, *, trace: bool) -> None:
-    os.setsid()  # the parent ends the whole group of a run that takes too long
+    os.setsid()  # the parent kills the whole group of a run that takes too long
     output = os.open(tree.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(output, stream)
@@ -93,7 +93,7 @@ def _run(tree: Path, chosen: Chosen, report: Path, *, trace: bool) -> None:
     try:
         code = int(pytest.main([*options, *chosen.files], plugins=[recorder, *plugins]))
     except Exception:
-        # What a failed test left open may be warned of, as an error, when pytest itself is done.
+        # Resources that a failed test left open may raise a warning as an error after pytest ends.
         if not recorder.outcome().get("failed"):
             raise
         code = 1
@@ -101,7 +101,7 @@ def _run(tree: Path, chosen: Chosen, report: Path, *, trace: bool) -> None:
 
 
 class _Recorder:
-    """Plugin that selects and orders tests, and remembers the first failure."""
+    """Plugin that selects and orders tests, and records the first failure."""
 
     def __init__(self, chosen: Chosen) -> None:
         self._chosen, self._failed, self._message = chosen, "", ""
@@ -126,10 +126,10 @@ class _Recorder:
 
 
 class _Tracing:
-    """Plugin that records for each test its seconds and the product's functions that it calls.
+    """Plugin that records for each test its seconds and the project's functions that it calls.
 
-    What fixtures of a module or a session call, and what runs at import, counts for every test of
-    the file: these run once, for the test that happens to come first.
+    Functions called at import or by fixtures of a module or session count for every test of the
+    file, because they run only once, for the first test.
     """
 
     def __init__(self, tree: Path, *, calls: bool) -> None:
@@ -156,7 +156,7 @@ class _Tracing:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         self._now = self._functions[item.nodeid] = set()
-        if self._calls:  # again, as a test may have switched it off
+        if self._calls:  # again, because a test may have switched tracing off
             sys.settrace(self._called)
         sys.settrace(self._called)
         try:
@@ -180,7 +180,7 @@ class _Tracing:
         test["ok"] &= not report.failed
 
     def outcome(self) -> dict[str, Any]:
-        """Return the tests, and by test the functions as ``path::qualified name``."""
+        """Return the tests with their functions (``path::qualified name``), and the shared ones."""
         sys.settrace(None)
         for name, codes in self._functions.items():
             self._tests[name]["calls"] = sorted(self._names(codes))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutants of a JavaScript file: changes of single tokens, conditions and statements.
 
-A tokeniser is enough for these and needs no Node package. Comments (with them all types), template
+A tokeniser is enough for these and needs no Node package. Comments (which hold all types), template
 literals, regular expressions and strings with spaces are not mutated.
 """
 
@@ -41,11 +41,11 @@ _SWAPS = {
 _CODE = re.compile(r'"[a-z][a-z0-9_-]{1,39}"')
 _OPERAND_BEFORE_REGEX = {"return", "typeof", "case", "of", "in", "await"}
 Token = tuple[str, str, int]
-"""Kind, text and place."""
+"""Kind, text and position."""
 
 
 def mutants(path: str, source: bytes) -> list[Mutant]:
-    """Return every mutant of a file, in its order."""
+    """Return every mutant of a file, in file order."""
     text = source.decode()
     tokens = list(_tokens(text))
     places = [*_swapped(tokens), *_conditions(tokens), *_statements(text, tokens)]
@@ -92,7 +92,7 @@ def _ends_operand(token: Token) -> bool:
 
 
 def _end_of_template(text: str, start: int) -> int:
-    """Return the place after a template literal, whose parts may hold templates."""
+    """Return the position after a template literal, which may contain further templates."""
     place, depth = start + 1, 0
     while depth or text[place] != "`":
         if text[place] == "\\":
@@ -158,7 +158,7 @@ def _closing(tokens: list[Token], i: int) -> int:
 
 
 def _end_of_statement(tokens: list[Token], i: int) -> int:
-    """Return the place of the semicolon, or of the bracket around, that ends a statement."""
+    """Return the position of the semicolon or enclosing bracket that ends a statement."""
     depth = 0
     for _, text, place in tokens[i:]:
         depth += text in ("(", "[", "{")

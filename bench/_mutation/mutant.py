@@ -28,7 +28,7 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The change on one line, as the list of survivors has it."""
+        """The change on one line, as written in survivors.toml."""
         words = f"{' '.join(self.before.split())} -> {self.after}"
         return words if self.nth == 0 else f"{words} (no. {self.nth + 1})"
 
@@ -56,11 +56,11 @@ def numbered(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
 
 
 def ordered(mutants: Iterable[Mutant], seed: int) -> list[Mutant]:
-    """Return mutants in the order in which a seed takes them.
+    """Return mutants in the random order of a seed.
 
-    The kinds of change take turns, because most mutants are changed constants otherwise. The hash
-    makes the order of two mutants independent of all others: a change elsewhere in the file leaves
-    the rest of the sample as it was.
+    Kinds of change alternate, because otherwise most mutants would be changed constants. The hash
+    makes the order of two mutants independent of the others, so a change elsewhere in the file
+    hardly changes the sample.
     """
 
     def draw(mutant: Mutant) -> str:

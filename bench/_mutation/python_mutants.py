@@ -2,9 +2,9 @@
 """Mutants of a Python file: changes of single nodes of its syntax tree, spliced into the text.
 
 Not mutated: annotations, docstrings, messages (f-strings and strings with spaces), arguments of
-`@dataclass`, `__repr__`, `__slots__` and `__all__`, `zip(strict=…)`, which asserts what holds anyway,
-SQLAlchemy's `Table(…)`, as migrations make the tables and a test compares them, and what is only
-there for the type checker.
+`@dataclass`, `__repr__`, `__str__`, `__slots__` and `__all__`, `zip(strict=…)`, an assertion that
+never fails, SQLAlchemy's `Table(…)`, because migrations create the tables and a test compares them,
+and code for the type checker.
 """
 
 import ast
@@ -37,12 +37,12 @@ _NAMES = {"__all__", "__slots__"}
 
 
 def mutants(path: str, source: bytes) -> list[Mutant]:
-    """Return every mutant of a file, in its order."""
+    """Return every mutant of a file, in file order."""
     return list(numbered(_Finder(path, source).found))
 
 
 class _Finder(ast.NodeVisitor):
-    """Visitor that collects mutants with the function that each is in."""
+    """Visitor that collects mutants, each with its enclosing function."""
 
     def __init__(self, path: str, source: bytes) -> None:
         self._path, self._source = path, source
@@ -83,7 +83,7 @@ class _Finder(ast.NodeVisitor):
     # Scopes
 
     def _enter(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        # Defaults, decorators and base classes run in the scope around.
+        # Defaults, decorators and class keywords are evaluated in the enclosing scope.
         for decorator in node.decorator_list:
             if not (isinstance(decorator, ast.Call) and _name(decorator.func) == "dataclass"):
                 self.visit(decorator)

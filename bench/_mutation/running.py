@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on mutants: at most two processes at once, each in a tree of its own.
+"""Verdicts on mutants: parallel processes, each in its own copy of the repository.
 
-1. Every test file of the sample runs once as it is, traced: which tests pass, their seconds, and
-   which functions each calls.
-2. A mutant first meets the tests that call its function, at most 40: those of the file that
-   mirrors its own before others, the fastest first; if it survives, the others that do, up to 20 s
-   of tests, or 60 s with those on PostgreSQL. A mutant of a file's constants meets the tests whose
-   file imports it, up to 60 s of them; one of the browser SDK, up to 200 s. It counts as killed if a
-   test fails, or if a run takes more than 4 times the seconds of its files + 10.
+1. Every test file of the sample runs once without a mutant, traced, to record which tests pass,
+   their seconds, and the functions that each calls.
+2. On a mutant run first up to 40 tests that call its function: those of the mirror file before
+   others, the fastest first. If it survives, the remaining ones run, up to 20 s of tests, or 60 s
+   if the part includes PostgreSQL. For a constant of a file, the tests whose files import it run,
+   up to 60 s; for the browser SDK, all tests of the part, up to 200 s. A mutant counts as killed if
+   a test fails, or if a run takes more than 4 times the usual seconds of its files + 10.
 """
 
 import json
@@ -36,10 +36,10 @@ Record = dict[str, Any]
 
 @dataclass
 class Results:
-    """Verdicts and traced runs in a file of JSON lines, so that an interrupted run goes on where it was.
+    """Verdicts and traced runs in a file of JSON lines, from which an interrupted run resumes.
 
-    A kill counts as long as the mutated file is the same; a survivor, as long as its tests are too,
-    or if the list of survivors explains it.
+    A kill is valid while the mutated file is unchanged; a survivor also needs unchanged tests, or
+    an entry in survivors.toml.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """Read what is there; a last line that was cut off is ignored."""
+        """Read the file, if it exists; an incomplete last line is ignored."""
         results = cls(path)
         lines = path.read_text().splitlines() if path.exists() else []
         for line in lines:
@@ -57,7 +57,7 @@ class Results:
         return results
 
     def add(self, record: Record) -> None:
-        """Keep a record and append it to the file."""
+        """Store a record and append it to the file."""
         self._keep(record)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a") as file:
@@ -83,7 +83,7 @@ class Bench:
         self._explained = survivors.stored()
 
     def verdict(self, task: Task) -> Record | None:
-        """Return the stored verdict, None if there is none that still counts."""
+        """Return the stored verdict, None if there is none or it is no longer valid."""
         stored = self._results.verdicts.get(task.mutant.id)
         if stored is None or stored["source"] != digest(self._root, [task.mutant.path]):
             return None
@@ -98,7 +98,7 @@ class Bench:
             return
         files = dict.fromkeys(name for task in open_tasks for name in task.part.test_files())
         untraced = [name for name in files if not self._is_traced(name)]
-        # Pages run in a browser: their calls are in no trace, and tracing takes time.
+        # Pages run in a browser, where their calls cannot be traced; tracing would only take time.
         parts = [part for area in AREAS for part in area.parts]
         traced = {
             name for part in parts if part.paths()[0].endswith(".py") for name in part.test_files()
@@ -121,7 +121,7 @@ class Bench:
 
     @property
     def root(self) -> Path:
-        """Top of the repository that is measured."""
+        """Top folder of the measured repository."""
         return self._root
 
     @property
@@ -137,21 +137,21 @@ class Bench:
         return {name: test for name, test in found.items() if test["ok"] and name not in BLIND}
 
     def reaching(self, task: Task) -> tuple[list[str], list[str]]:
-        """Return the tests that call the mutant's function: the first ones, and the others."""
+        """Return the tests that call the mutant's function: those of the first run, and others."""
         known = {
             name: test
             for name, test in self.tests(task).items()
             if task.part.on_postgresql or not test["database"]
         }
         reaching = [name for name, test in known.items() if self._reaches(task.mutant, name, test)]
-        # What only processes of their own call is in no trace.
+        # If no test calls it (subprocesses are not traced), take all tests of the part.
         tests = {name: float(known[name]["s"]) for name in reaching or known}
         mirror = f"/test_{Path(task.mutant.path).stem.strip('_')}.py::"
         names = sorted(tests, key=lambda name: (mirror not in name, tests[name]))
         first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
-        # A constant may matter anywhere in its file, and each database takes seconds to make.
+        # A constant may matter anywhere in its file, and each database takes seconds to create.
         is_plain = task.mutant.function and not task.part.on_postgresql
-        # What a page calls is not known.
+        # The calls of a page are unknown.
         is_page = task.mutant.path.endswith(".js")
         most_s = 10 * MOST_S if is_page else MOST_S if is_plain else 3 * MOST_S
         others, seconds = [], 0.0
@@ -185,7 +185,7 @@ class _Traced:
         return Chosen((self._name,), calls=self._calls), _TRACED_LIMIT_S, True
 
     def end(self, tree: Path, outcome: Record, seconds: float) -> bool:
-        """Store the outcome; raises RuntimeError if the file cannot be run at all."""
+        """Store the outcome; raise RuntimeError if the file cannot be run at all."""
         if "tests" not in outcome or not outcome["tests"]:
             raise RuntimeError(f"{self._name} does not run: {outcome}")
         record = {"tests_of": self._name, "digest": digest(tree, [self._name])}
@@ -211,7 +211,7 @@ class _Judged:
         self._is_begun = True
         names = self._due.pop(0)
         files = dict.fromkeys(name.partition("::")[0] for name in names)
-        # Of whole files: the seconds of single tests lack the fixtures that they share.
+        # Whole files, because the seconds of single tests do not include their shared fixtures.
         usual = sum(float(self._bench.results.traced[file]["seconds"]) for file in files)
         return Chosen(tuple(files), tuple(names)), 4 * usual + _START_S, False
 
@@ -223,7 +223,7 @@ class _Judged:
         if outcome["exit"] == 0 and self._due:
             return False
         trees.restore(self._bench.root, tree, self._task.mutant)
-        # Of the copy: whoever writes tests meanwhile finds the survivors to be run again.
+        # Hashes of the copy: if tests change during the run, survivors are due again.
         verdict = {0: "survived", -1: "timeout"}.get(outcome["exit"], "killed")
         mutant = self._task.mutant
         self._bench.results.add(
@@ -249,7 +249,7 @@ class _Pool:
         self._running: dict[int, tuple[Any, Path, float, float]] = {}
 
     def work(self, jobs: Iterable[Any]) -> None:
-        """Run jobs to their ends; every process is ended, whatever happens."""
+        """Run all jobs; on an exception, kill the processes that are running."""
         waiting = iter(jobs)
         is_done = False
         try:
@@ -283,7 +283,7 @@ class _Pool:
             report.unlink(missing_ok=True)
             if not has_ended:
                 outcome = {"exit": -1}
-            # A process that a mutant ended for good (os._exit, a crash) leaves no report.
+            # A process that the mutant ended (os._exit, a crash) leaves no report.
             if job.end(tree, outcome or {"exit": 1, "failed": "the process ended"}, seconds):
                 self._free.append(tree)
             else:
@@ -291,7 +291,7 @@ class _Pool:
 
 
 def _end(pid: int, tree: Path, *, is_reaped: bool = False) -> None:
-    """Kill a run with everything it started, servers that have left its process group among them."""
+    """Kill a run and all processes it started, including servers outside its process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     if not is_reaped:
@@ -299,6 +299,6 @@ def _end(pid: int, tree: Path, *, is_reaped: bool = False) -> None:
             os.waitpid(pid, 0)
     mark = f"{MARK}={tree}".encode()
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is somebody else's
+        with suppress(OSError):  # it has ended, or belongs to another user
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 os.kill(int(process.name), signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored survivors: mutants that no test finds, each with the reason why that is all right."""
+"""Stored survivors: mutants that no test detects, each with the reason why it is accepted."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from pathlib import Path
 
 LIST = Path(__file__).with_name("survivors.toml")
 KINDS = ("equivalent", "harmless")
-"""equivalent : the same results in every case that can occur; it may only take longer. harmless : it
-differs, and nobody loses by it: other words, more work, a generous limit that is one larger."""
+"""equivalent : same results in every case that can occur, perhaps slower. harmless : different
+results that harm nobody: other wording, more work, a generous limit that is one larger."""
 _FIELDS = {"file", "function", "line", "change", "kind", "why"}
 Key = tuple[str, str, str, str]
 
@@ -23,15 +23,15 @@ class Survivor:
 
 
 def stored(path: Path = LIST) -> Mapping[Key, Survivor]:
-    """Return the list by the mutants' keys. Raises ValueError for an entry that is not complete or comes twice."""
+    """Return the survivors by mutant key. Raises ValueError for incomplete or repeated entries."""
     entries = tomllib.loads(path.read_text("utf-8")).get("survivor", [])
     found: dict[Key, Survivor] = {}
     for entry in entries:
         if set(entry) != _FIELDS or entry["kind"] not in KINDS or not entry["why"].strip():
-            raise ValueError(f"not an entry: {entry}")
+            raise ValueError(f"invalid entry: {entry}")
         key = (entry["file"], entry["function"], entry["line"], entry["change"])
         if key in found:
-            raise ValueError(f"twice: {key}")
+            raise ValueError(f"repeated entry: {key}")
         found[key] = Survivor(entry["kind"], entry["why"])
     return found
 
@@ -44,7 +44,7 @@ def entry(key: Key) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string: a literal one if that is possible."""
+    """Return a TOML string, literal if possible."""
     if "'" not in text and "\t" not in text:
         return f"'{text}'"
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t") + '"'

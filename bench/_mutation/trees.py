@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of the repository, one for each process, in which mutants stand one at a time."""
+"""Copies of the repository, one for each process, each with one mutant at a time."""
 
 import itertools
 import os
@@ -48,7 +48,7 @@ def restore(root: Path, tree: Path, mutant: Mutant) -> None:
 
 def _replace(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    # Python takes a compiled file for current if time (in whole seconds) and size agree, and many
-    # mutants have the size of the original: every write gets a time of its own.
+    # Python considers a compiled file current if time (in whole seconds) and size agree, and many
+    # mutants have the size of the original: every write gets a different time.
     time = 1_000_000_000 + next(_writes)
     os.utime(path, (time, time))

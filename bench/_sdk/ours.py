@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK itself: randomising one answer, and the whole way of a report."""
+"""The SDK: randomising one answer, and a report from opening the survey to erasure."""
 
 import contextlib
 import tempfile
@@ -17,18 +17,18 @@ BITS, TRUTH = 48, 1
 
 
 def samplers(k: int) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Both families at ε = 1, from the operating system's source: GRR as a table, and OUE."""
+    """Yield GRR (as a table) and OUE at ε = 1, drawn from the operating system's random source."""
     dense = make_survey({"q": [f"c{i}" for i in range(k)]}, "1").blocks[0].mechanism
     p, q = level_for(Fraction(1))
     unary = UnaryMechanism(BITS, k, 1 << (BITS - 1), -(-(q << BITS) // (p + q)))
     if not isinstance(dense, DenseMechanism):
-        raise TypeError("the kit's surveys are tables")
+        raise TypeError("make_survey did not return a table")
     yield "grr", lambda: dense.sample(TRUTH)
     yield "unary", lambda: unary.sample(TRUTH)
 
 
 def reports(rounds: int) -> dict[str, list[float]]:
-    """Time the way of a report on a real disk: first open with every check, later open, seal-send-erase, batches."""
+    """Time a report on disk: first open with every check, later open, seal-send-erase, batch."""
     clock = FakeClock()
     authority, document = (
         Authority(clock),

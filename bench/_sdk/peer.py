@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a peer's own environment: how long one answer takes to randomise. Prints JSON: seconds by round.
+"""Time of randomising one answer with a peer library, in its environment. Prints seconds by round.
 
 python peer.py NAME CALLS ROUNDS [SIZES…]
 """
@@ -31,7 +31,7 @@ def multi_freq_ldpy(k: int) -> Iterator[tuple[str, Call]]:
 
 
 def opendp(k: int) -> Iterator[tuple[str, Call]]:
-    """Rust, from a secure source. Its bit vectors come in bytes and flip all bits alike: k is rounded up to 8."""
+    """Rust, secure random source. Bit vectors are whole bytes: k becomes a multiple of 8."""
     dp = importlib.import_module("opendp.prelude")
     dp.enable_features("contrib")
     grr = dp.m.make_randomized_response(list(range(k)), prob=0.5)
@@ -47,9 +47,9 @@ PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy, "opendp": ope
 
 
 def per_call(call: Call, calls: int, rounds: int) -> list[float]:
-    """Return, for each round, the seconds of CPU one call takes; a first round warms caches and compilers.
+    """Return the CPU seconds of a call in each round; a first round warms caches and compilers.
 
-    Of CPU: callers are timed one after the other, and a moment in which the machine is busy must not count for one.
+    CPU time, because libraries are timed one after the other: a busy moment must not slow one down.
     """
     samples = []
     for _ in range(rounds + 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment for each peer and one for us, outside the repository, in the temporary folder."""
+"""Virtual environments for each peer and for our SDK, in the temporary folder."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "frankly-sdk"
-# pure-ldp imports scikit-learn and statsmodels without asking for them.
+# pure-ldp imports scikit-learn and statsmodels without declaring them.
 WANTED: dict[str, tuple[str, ...]] = {
     OURS: (str(ROOT / "shared"), str(ROOT / "client_sdk")),
     "pure-ldp": ("pure-ldp==1.2.0", "scikit-learn", "statsmodels"),
@@ -25,7 +25,7 @@ IMPORTS = {
 
 
 def environment(name: str) -> Path | None:
-    """Return the interpreter of an environment that holds a package and what it needs, None if it cannot be had."""
+    """Return the interpreter of an environment with a package, None if it cannot be installed."""
     folder = Path(tempfile.gettempdir()) / f"frankly-bench-{os.getuid()}" / name
     python, ready = folder / "bin" / "python", folder / "ready"
     if ready.exists() and name != OURS:
@@ -54,14 +54,14 @@ def environment(name: str) -> Path | None:
 
 
 def _base() -> str:
-    """Return the interpreter this environment was made from: that one has pip."""
+    """Return the interpreter that this environment was created with; it has pip."""
     return str(
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )
 
 
 def installed_mb(python: Path) -> float:
-    """Return the size of what was installed, dependencies included, without compiled caches."""
+    """Return the installed size with dependencies, without compiled caches."""
     [packages] = python.parents[1].glob("lib/python*/site-packages")
     files = (path for path in packages.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return sum(path.stat().st_size for path in files) / 1e6

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Read the path of a document a line, and say the CPU seconds of reading it and of judging it, and the code of a refusal. */
+/** For each path on stdin, print CPU seconds to read and to verify the document, and its error code. */
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -54,9 +54,9 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def judged() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return rows for the largest accepted documents, and for those that must be refused or quick.
+    """Return rows for the largest accepted documents, and for those that must be refused or fast.
 
-    A row says CPU seconds of reading, and of verifying with the report's level, in both languages.
+    A row has the CPU seconds of reading, and of verifying with the report's level, by language.
     """
     with _node() as ask:
         accepted = []
@@ -69,7 +69,7 @@ def judged() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def opened() -> dict[str, list[float]]:
-    """Return milliseconds of opening eight yes-or-no questions under SRLIP, and the longest the page was busy."""
+    """Return milliseconds of opening eight yes-or-no questions (SRLIP), and of longest freezes."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(_SOURCES)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -92,7 +92,7 @@ def opened() -> dict[str, list[float]]:
 
 
 def _visit(browser: Any, port: int, *, beside: bool) -> list[float]:
-    """Return milliseconds: the longest that the page stood still, and the whole opening."""
+    """Return milliseconds: the longest freeze of the page, and the whole opening."""
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{port}/hosted.css")
     seconds: list[float] = page.evaluate(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents as large as the work budget accepts, for every kind and notion, and some that it must refuse."""
+"""The largest documents within the work budget, by kind and notion, and some too large ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ Made = tuple[AnyMechanism, Sequence[Claim]]
 
 
 def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """Return a survey of these blocks; the public question has so many choices."""
+    """Return a survey of these blocks, with public questions of 8 choices for `strata` strata."""
     questions = (
         () if strata == 1 else tuple(_question(f"z{i}", 8) for i in range(strata.bit_length() // 3))
     )
@@ -51,7 +51,7 @@ def block(
     *,
     tables: tuple[Joint, ...] = (),
 ) -> Block:
-    """Return a block with one promise for each claim, each about a secret of its own."""
+    """Return a block with one promise per claim, each about a different secret."""
     if isinstance(mechanism, AgreementMechanism):
         sizes = list(mechanism.choices)
     else:
@@ -78,7 +78,7 @@ def block(
 
 
 def largest(make: Callable[[int], SurveyDocument], limit: int) -> tuple[int, SurveyDocument]:
-    """Return the largest size up to `most` whose document the budget accepts and whose bytes are within 4 MiB."""
+    """Return the largest size up to `limit` that `fits`, to within 1/16, and its document."""
     low, high = 1, 2
     while high <= limit and fits(make(high)):
         low, high = high, 2 * high
@@ -99,7 +99,7 @@ def fits(document: SurveyDocument) -> bool:
 
 
 def families() -> Iterator[tuple[str, Callable[[int], SurveyDocument], int]]:
-    """Yield the name of a kind and notion, what makes its document of a size, and the largest size."""
+    """Yield the name of a kind and notion, its maker of documents by size, and the largest size."""
     for name, (make, limit) in _CASES.items():
         yield name, _alone(make), limit
     yield "level: n blocks of 16 secrets", many_secrets, 100
@@ -111,7 +111,7 @@ def _alone(make: Callable[[int], Made]) -> Callable[[int], SurveyDocument]:
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Return a document whose report's level is most of the work."""
+    """Return a document whose main cost is the level of the whole report."""
     claim = Claim("lip", MOST, _joint(2, 2))
     return document(*(block(_table(2, 2), (claim,) * 16, f"b{i}") for i in range(blocks)))
 
@@ -124,7 +124,7 @@ def in_strata(digits: int) -> SurveyDocument:
 
 
 def too_large() -> dict[str, SurveyDocument]:
-    """Return the documents that once took up to a minute in Python, and ten in JavaScript."""
+    """Return documents that took up to a minute (JavaScript: ten) before the work budget."""
     return {
         "srlip 2^8, 1000 reports, 15 secrets": document(block(*_srlip(2, 8, 1000, 15))),
         "srlip 2^8, 128 reports, 2 secrets": document(block(*_srlip(2, 8, 128, 2))),
@@ -180,7 +180,7 @@ def _srlip(values: int, count: int, reports: int, secrets: int) -> Made:
 
 
 def _rising(secrets: int, answers: int) -> Joint:
-    """Return counts that spread ever more from secret to secret, so that searches take many steps."""
+    """Return counts that spread more for each further secret, so that searches take many steps."""
     answer_indices = range(answers)
     return tuple(
         tuple(
@@ -226,7 +226,7 @@ def _rldp_of_sets(kind: str) -> Callable[[int], Made]:
 
 
 def _form(cover: Cover, threshold: int) -> Callable[[int], Made]:
-    """Return what makes a form of 100 questions, each in a pool of its own, with n components."""
+    """Return a maker of forms of 100 questions, each in a separate pool, with n components."""
 
     def make(n: int) -> Made:
         pools = tuple(Pool((i,), 1, cover, 8) for i in range(100))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constructions of the papers that are measured against and never published."""
+"""The papers' constructions as baselines; the server never publishes them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel's Theorem 4 as printed, a baseline: it lives where `python -m papers` draws it too."""
+"""Funnel's Theorem 4 as printed, as a baseline; defined in `papers`, which draws it too."""
 
 from frankly_server.design import Prior
 

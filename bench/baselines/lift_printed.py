@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift's watchdog as printed, a baseline: it lives where `python -m papers` draws it too."""
+"""Lift's watchdog as printed, as a baseline; defined in `papers`, which draws it too."""
 
 from papers.printed.lift import (
     Printed,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * node bundle.mjs [FOLDER]: bundle and minify the modules of src/ for pages that count their bytes; `npm ci` first,
- * which brings the versions that package-lock.json names. The same sources give the same bytes. FOLDER is new, empty, or
- * holds a bundle; of a bundle, what its manifest lists is replaced, and nothing else.
+ * node bundle.mjs [FOLDER]: bundle and minify the modules of src/ for pages that have to be small. First run `npm ci`, which
+ * installs the versions in package-lock.json. The same sources give the same bytes. FOLDER must be new, empty, or contain a
+ * bundle, of which only the files in its manifest are replaced.
  *
- * core.js is one file; verifier.js is what a worker begins with; explain.js, texts.js, index.js and element.js add theirs; what src/ loads when a survey needs it
- * stays apart. manifest.json names the SHA-256 of every source and of what made the bundle, so that a test can tell
- * without a bundler whether they belong together, and of every file made what an import map's `integrity` takes.
- * Properties keep their names: they are in documents, databases and the types. So does what one file takes from another:
- * a file of another version, which a cache may still hold, then fails for want of a name instead of giving a wrong one.
+ * core.js is one file; explain.js, texts.js, index.js and element.js add to it; verifier.js is the script of the worker;
+ * modules that src/ loads on demand stay separate. manifest.json contains the SHA-256 of every source and tool file, so that
+ * a test without a bundler can compare them with the bundle, and the `integrity` of every file for import maps.
+ * Properties are not renamed, because they are in documents, databases and types; nor are exports between files: a file of
+ * another version from a cache then fails because a name is missing, instead of exporting a wrong value under it.
  */
 
 import { createHash } from "node:crypto";
@@ -18,12 +18,12 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url)), src = join(here, "src"), made = process.argv[2] ?? join(here, "bundle");
 const ENTRIES = ["core", "explain", "texts", "index", "element", "verifier"];
-const FILES = ["core", "shown", "explain", "texts", "index", "element"]; // each holds what those before it do not
+const FILES = ["core", "shown", "explain", "texts", "index", "element"]; // each contains the modules that those before it do not
 const MAKERS = ["bundle.mjs", "package-lock.json"];
 const hash = (data, algorithm, form) => createHash(algorithm).update(data).digest(form);
 const sha256 = (data) => hash(data, "sha256", "hex");
 
-/** The files of the bundle in a folder; the end of the program if it holds anything but a bundle. */
+/** Return the files of the bundle in a folder; exit if the folder contains anything else. */
 function bundleIn(folder) {
   const there = existsSync(folder) ? readdirSync(folder) : [];
   if (!there.length) return [];
@@ -31,16 +31,16 @@ function bundleIn(folder) {
     const { made_by: tools, files: names } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
     if (tools.rollup) return ["manifest.json", ...Object.keys(names)].map((name) => join(folder, basename(name)));
   } catch {
-    // No manifest, or another program's.
+    // There is no manifest, or another program wrote it.
   }
-  console.error(`${folder} holds other things than a bundle: name a folder that is empty, or does not exist`);
+  console.error(`${folder} contains other files than a bundle: name a folder that is empty or does not exist`);
   process.exit(1);
 }
 
 const old = bundleIn(made);
 const [{ rollup }, { minify }] = await Promise.all([import("rollup"), import("terser")]);
 
-/** What a module imports at once, itself included. */
+/** Return the modules that a module imports statically, itself included. */
 function closure(name, getModuleInfo, found = new Set()) {
   if (!found.has(name)) {
     found.add(name);
@@ -54,7 +54,7 @@ const bundle = await rollup({
   preserveEntrySignatures: "allow-extension",
   treeshake: { moduleSideEffects: (id) => id.endsWith("element.js") },
   onwarn: (warning) => {
-    if (warning.code !== "CIRCULAR_DEPENDENCY") throw new Error(warning.message); // rare.js asks audit.js for its words
+    if (warning.code !== "CIRCULAR_DEPENDENCY") throw new Error(warning.message); // rare.js imports from audit.js
   },
 });
 const { output } = await bundle.generate({

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Redbook survey of 1974: 6,366 married women, as shipped inside the statsmodels wheel (`datasets.fair`).
 
-R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86(1), 1978. Real answers of real people,
-in the public domain. The file is sorted, all affairs first, so it is shuffled with a fixed seed before it is cut into
-a public pilot (from which priors are counted) and the respondents of the demo.
+R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86(1), 1978. Real
+answers of real people, in the public domain. The file is sorted, with all affairs first, so it is
+shuffled with a fixed seed and split into a public pilot, which the priors are counted from, and the
+respondents of the demo.
 """
 
 from collections.abc import Mapping

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job, end to end, on real answers to real surveys: see `python -m examples.demo --help`."""
+"""Example surveys end to end, with real answers: see `python -m examples.demo --help`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job, end to end: a real survey, a server of its own, thousands of devices, and an analyst.
+"""An example survey end to end: a server, thousands of simulated devices, and an analyst.
 
 python -m examples.demo [affairs|workplace|multi] [--respondents N] [--home FOLDER]
 """
@@ -35,32 +35,32 @@ from examples.demo.surveys import SURVEYS, DemoSurvey
 
 ROOT = Path(__file__).resolve().parents[2]
 IMPLAUSIBLE = 1e-3
-"""Below this chance the margins cannot be right, and the demo fails."""
+"""The demo fails if correct margins would miss as many truths with a smaller probability."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; 0 if every report arrived once and the margins hold what they promise."""
+    """Run the demo; return 0 if every report was stored once and the margins are plausible."""
     parser = argparse.ArgumentParser(
-        prog="frankly demo", description="Frankly's main job, end to end, on real answers."
+        prog="frankly demo", description="An example survey end to end, with real answers."
     )
     titles = "; ".join(f"{survey.name}: {survey.title}" for survey in SURVEYS.values())
     parser.add_argument(
         "survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=titles
     )
     parser.add_argument(
-        "--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)"
+        "--respondents", type=int, metavar="N", help="only the first N people answer (at least 100)"
     )
     parser.add_argument(
         "--home",
         type=Path,
         default=ROOT / ".demo",
         metavar="FOLDER",
-        help="keys, database, devices",
+        help="for keys, database and devices",
     )
     parser.add_argument("--report", type=Path, default=ROOT / "demo-report.html", metavar="FILE")
     chosen = parser.parse_args(arguments)
     if chosen.respondents is not None and chosen.respondents < 100:
-        parser.error("with fewer than 100 respondents the survey shows no number to anybody")
+        parser.error("the survey shows no estimates below 100 respondents")
     console = Console(width=max(100, Console().width) if not sys.stdout.isatty() else None)
     return run(SURVEYS[chosen.survey], chosen.home, chosen.report, chosen.respondents, console)
 
@@ -68,9 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(
     survey: DemoSurvey, home: Path, report: Path, respondent_limit: int | None, console: Console
 ) -> int:
-    """Do the work under `home` (emptied first), write the page to `report`, and return the exit code.
+    """Run the survey in `home` (emptied first), write `report`, and return the exit code.
 
-    respondent_limit : number of respondents that answer; None: all of them.
+    respondent_limit : number of people that answer, None for all.
     """
     started = time.monotonic()
     shutil.rmtree(home, ignore_errors=True)
@@ -81,13 +81,13 @@ def run(
     from_pilot = f"{len(pilot):,} people are the public pilot; " if pilot else ""
     who = f"{len(respondents):,} {'others' if pilot else 'people'}"
     console.print(
-        f"[bold]{survey.title}.[/] {from_pilot}{who} answer now, each on a device of their own."
+        f"[bold]{survey.title}.[/] {from_pilot}{who} answer now, each on a separate device."
     )
     with DemoServer(home / "server") as server:
         published = server.prepare(survey)
         _print_promises(console, published)
         server.start()
-        console.print(f"Server: {server.url} (a process of its own, waitress and SQLite)\n")
+        console.print(f"Server: {server.url} (a separate process, waitress and SQLite)\n")
         _collect(console, published["link"], devices, respondents, survey.cap)
         server.release()
         key = server.analyst_key()
@@ -96,7 +96,7 @@ def run(
         received = server.received(published["survey"])
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.question_texts())
-    # With few respondents, too few reports show both questions.
+    # With few respondents, too few reports contain both questions of a pair.
     joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
     for question in (*questions, *joint):
         console.print(_question_table(question))
@@ -118,7 +118,7 @@ def _joint(
 def _collect(
     console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str
 ) -> None:
-    """Let everyone answer; devices that found no server try again, as an app does at its next start."""
+    """Let everyone answer; devices that reached no server retry, as at an app's next start."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -126,7 +126,7 @@ def _collect(
         TimeElapsedColumn(),
     )
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        for step in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
+        for step in ("fetch, verify, randomise, persist, send", "second attempt", "third attempt"):
             task = progress.add_task(step, total=len(respondents))
             statuses = answer_all(
                 link, devices, respondents, partial(progress.advance, task), cap=cap
@@ -144,7 +144,7 @@ def _print_promises(console: Console, published: dict[str, Any]) -> None:
         "mechanism",
         "ceiling",
         "counts by",
-        title="What was designed and signed",
+        title="Designed and signed",
     )
     for line in _blocks(published):
         table.add_row(*line)
@@ -181,8 +181,8 @@ def _report_note(published: dict[str, Any]) -> str:
     ]
     told = f"{', '.join(secrets)}, of a budget of {published['budget']}, and " if secrets else ""
     return (
-        f"Everything that is sent tells {told}up to {_nats(report['answers']['odds'])} nats about the answers "
-        f"whatever is known. Answering costs a device {_nats(report['cost'])} nats."
+        f"A whole report reveals {told}up to {_nats(report['answers']['odds'])} nats about the answers, whatever "
+        f"is known beforehand. Answering costs a device {_nats(report['cost'])} nats."
     )
 
 
@@ -194,9 +194,9 @@ def _ceiling_note(published: dict[str, Any]) -> str:
         )
     names = ", ".join(endless)
     return (
-        f"The ceiling of block “{names}” is infinite, or as good as that: some of its reports rule some answers out "
-        "for certain. What is limited is what they say about the secret, and only as far as the pilot’s counts bear "
-        "it; the answer itself is not protected by this block."
+        f"The ceiling of block “{names}” is infinite or nearly so: some of its reports rule out some answers. "
+        "The block limits what a report reveals about the secret, provided that the pilot’s counts are right; it "
+        "does not protect the answer itself."
     )
 
 
@@ -250,20 +250,21 @@ def _conclude(
 ) -> int:
     console.print(
         f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% intervals "
-        f"(so few or fewer: probability {chance:.3g}). All have answered, so intervals cover the randomisation alone."
+        f"(probability of so few or fewer: {chance:.3g}). All people answered, so the intervals cover only the "
+        "randomisation."
     )
     if facts.separate is not None:
         console.print(
-            f"With a block of its own for every question, at the same level for all answers together, "
-            f"{facts.separate:,} respondents would be needed for estimates as precise "
+            f"With a separate block for each question and the same level for all answers together, "
+            f"{facts.separate:,} respondents would be needed for the same precision "
             f"({facts.separate / facts.respondents:.1f} times as many)."
         )
     console.print(
-        f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}",
+        f"{seconds:.0f} s for {facts.respondents:,} respondents. Report page: {report}",
         soft_wrap=True,
     )
     if not stored_once:
-        console.print(f"[red]The server does not hold exactly {facts.respondents:,} reports.[/]")
+        console.print(f"[red]The server has not stored exactly {facts.respondents:,} reports.[/]")
         return 1
     if chance < IMPLAUSIBLE:
         console.print("[red]So many misses mean that the margins are wrong.[/]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`demo-report.html`: one self-contained page, no scripts, nothing fetched from anywhere."""
+"""`demo-report.html`: one self-contained page that has no scripts and loads nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,11 +40,12 @@ th { font-weight: 600; }
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The words around the figures: title and source of the survey, how many gave the priors and how many answered.
+    """Texts and numbers around the figures.
 
-    blocks : rows of (block, notion, ε, mechanism, ceiling, how it counts).
-    report_note : the bound of the report as a whole. separate : respondents that separate blocks would need
-    for the same variance; None for a survey without a form.
+    source : of the data. pilot, respondents : numbers of people. inside, checked : numbers of true
+    shares. blocks : rows of (block, notion, ε, mechanism, ceiling, how it counts). report_note :
+    the bound of the whole report. separate : respondents that separate blocks would need for the
+    same variance; None for a survey without a form.
     """
 
     title: str
@@ -70,10 +71,10 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
     body = [
         f"<h1>{escape(facts.title)}: what {facts.respondents:,} people said, without anyone holding an answer</h1>",
         f"<p>Every respondent’s device checked the signed mechanisms, drew {drawn} "
-        f"and sent only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below "
-        "are computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
-        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% intervals.</strong> Everyone "
-        "asked has answered, so the intervals cover the randomisation alone.</p>",
+        f"and sent only those. The server has only {facts.respondents:,} noisy reports; the shares below are computed "
+        "from their counts. The truth is shown because this is a demonstration on public data.</p>",
+        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% intervals.</strong> All people "
+        "answered, so the intervals cover only the randomisation.</p>",
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
         "the whiskers are 95% intervals</p>",
         *(_question(q) for q in questions),
@@ -84,8 +85,8 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
             []
             if facts.separate is None
             else [
-                f"<p>With a block of its own for every question, at the same level for all answers together, "
-                f"{facts.separate:,} respondents would be needed for estimates as precise.</p>"
+                f"<p>With a separate block for each question and the same level for all answers together, "
+                f"{facts.separate:,} respondents would be needed for the same precision.</p>"
             ]
         ),
         f'<p class="soft">Data: {escape(facts.source)}. {_pilot(facts)}</p>',
@@ -103,7 +104,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 def _pilot(facts: Facts) -> str:
     if not facts.pilot:
         return "No prior is used."
-    return f"A public pilot of {facts.pilot:,} gave the priors; the respondents are others."
+    return f"The priors come from a public pilot of {facts.pilot:,} other people."
 
 
 def _question(question: Question) -> str:

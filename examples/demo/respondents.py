@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The respondents: each one a device of its own, with the real SDK and a store of its own on disk."""
+"""Simulated respondents, each with the real SDK and a separate store on disk."""
 
 import multiprocessing
 import os
@@ -24,12 +24,13 @@ def answer_all(
     workers: int | None = None,
     cap: str = "5",
 ) -> Counter[str]:
-    """Let every person answer over HTTP and return how often each status came back.
+    """Let every person answer over HTTP and return the number of each status.
 
-    Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is called with how many more
-    are done. Calling it again is what an app does at its next start: who has answered only delivers what is still
-    sealed, no one answers twice. "sent" is the only final status; "unreachable": the survey could not be fetched.
-    cap : nats the imagined app allows all its surveys to cost.
+    Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is
+    called with the number of further devices that are done. A second call acts like an app's next
+    start: devices that have answered only send their sealed reports; none answers twice. "sent" is
+    the only final status; "unreachable" means that the survey could not be fetched. cap : nats that
+    all surveys of the simulated app may cost.
     """
     work = list(enumerate(persons))
     chunks = [work[i : i + _CHUNK] for i in range(0, len(work), _CHUNK)]

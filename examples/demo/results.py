@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyst's results beside the respondents' true answers."""
+"""Comparison of the analyst's estimates with the respondents' true answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from examples.demo.people import Person, counts, joint_counts
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One choice: its estimate with its interval, and the true share among those who answered."""
+    """One choice: its estimate with an interval, and the true share among the respondents."""
 
     row: Estimate
     truth: float
 
     @property
     def inside(self) -> bool:
-        """True if the truth lies within the margin; an unbounded side holds every truth."""
+        """True if the truth lies in the interval; without both ends it contains every truth."""
         low, high = self.row.low, self.row.high
         return low is None or high is None or low <= self.truth <= high
 
@@ -34,16 +34,16 @@ class Question:
 
     @property
     def checks(self) -> tuple[Compared, ...]:
-        """The rows that say something of their own: the two shares of a yes/no question mirror each other."""
+        """The rows that are not redundant: the two shares of a yes/no question sum to 1."""
         return self.rows[:1] if len(self.rows) == 2 else self.rows
 
 
 def compare(
     rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapping[str, str]
 ) -> list[Question]:
-    """Put the truth beside every estimated share, question by question in the survey's order.
+    """Compare every estimated share with the truth, question by question in the survey's order.
 
-    texts : what each question asks, by its id.
+    texts : text of each question by id.
     """
     by_question: dict[str, list[Estimate]] = {}
     for row in rows:
@@ -68,16 +68,16 @@ def compare_table(
     questions: Sequence[str],
     choices: Sequence[Sequence[str]],
 ) -> Question:
-    """Put the truth beside every cell of a joint table; all in row-major order, the last question fastest."""
+    """Compare every cell of a joint table with the truth; cells are in row-major order."""
     truths = joint_counts(respondents, questions, choices)
     cells = tuple(Compared(row, n / len(respondents)) for row, n in zip(rows, truths, strict=True))
     return Question(" × ".join(questions), f"Together: {' × '.join(questions)}", cells)
 
 
 def verdict(questions: Sequence[Question], level: float = 0.95) -> tuple[int, int, float]:
-    """Return (truths inside, truths checked, chance of so few or fewer inside if the margins are right).
+    """Return (truths inside, truths checked, probability of so few or fewer by chance).
 
-    The chance is binomial; shares of one question are correlated, so it is a yardstick rather than an exact test.
+    The probability is binomial, and approximate, because shares of one question are correlated.
     """
     checked = [row for question in questions for row in question.checks]
     inside, n = sum(row.inside for row in checked), len(checked)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's server: the real command line in a process of its own, on SQLite, on the loopback address."""
+"""The demo's server: the real command line in a subprocess, SQLite, on the loopback address."""
 
 import json
 import os
@@ -22,11 +22,11 @@ FRANKLY = Path(sys.executable).with_name("frankly")
 
 
 class ServerFailed(RuntimeError):
-    """The server, or a command that prepares it, did not do its work; the message is what it printed."""
+    """The server, or a command that prepares it, failed; the message is its output."""
 
 
 class DemoServer:
-    """A server with its keys and database under `home`; `start`, `kill` and `start` again keep both."""
+    """A server with its keys and database in `home`, which survive `kill` and another `start`."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -41,7 +41,7 @@ class DemoServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def frankly(self, *arguments: str) -> str:
-        """Run one `frankly` command with this server's settings and return what it printed."""
+        """Run one `frankly` command with this server's settings and return its output."""
         completed = subprocess.run(
             [str(FRANKLY), *arguments],
             env=self._environment(),
@@ -54,7 +54,7 @@ class DemoServer:
         return completed.stdout
 
     def prepare(self, survey: DemoSurvey = SURVEYS["affairs"]) -> dict[str, Any]:
-        """Make keys and tables, apply and publish a survey; return what publishing reports."""
+        """Create keys and tables, publish a survey; return the JSON of `survey publish`."""
         self.frankly("keys", "init", "--yes")
         self.frankly("migrate")
         self.frankly("survey", "apply", str(survey.file))
@@ -64,7 +64,7 @@ class DemoServer:
         return published
 
     def analyst_key(self) -> str:
-        """Make an analyst's API key, which is shown once."""
+        """Create and return an analyst's API key."""
         match = re.search(
             r"frankly_live_[A-Za-z0-9_-]+",
             self.frankly("keys", "api", "--role", "analyst", "--label", "demo"),
@@ -74,11 +74,11 @@ class DemoServer:
         return match.group()
 
     def release(self) -> None:
-        """Release what came in for counting, which a server by itself does at 00:00 UTC."""
+        """Release the received reports for counting, as a server does at 00:00 UTC."""
         self.frankly("release", "--now")
 
     def received(self, survey: str) -> set[int]:
-        """Return how many reports the server counts, over all questions; they should be one number."""
+        """Return the numbers of reports counted for each question; they should all be equal."""
         result = json.loads(self.frankly("estimates", survey, "--result"))
         return {question.get("received", question["n"]) for question in result["questions"]}
 
@@ -97,11 +97,11 @@ class DemoServer:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End the server as a power cut would: SIGKILL, no goodbye."""
+        """End the server with SIGKILL, as a power cut would."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End the server as an operator would."""
+        """End the server with SIGTERM, as an operator would."""
         self._end(signal.SIGTERM)
 
     def _end(self, how: signal.Signals) -> None:

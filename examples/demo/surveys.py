@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surveys of the demo: real data, a survey file, and what is worth saying about them."""
+"""The surveys of the demo: data, survey file and description."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ _EXAMPLES: Final = Path(__file__).resolve().parents[1]
 class DemoSurvey:
     """A survey that can be demonstrated.
 
-    title : of the run, said first. source : where the answers come from. cap : nats the imagined app allows it.
-    tables : questions whose joint table is shown too: of one block, or wanted pairs of a form.
+    title : of the run. source : of the data. cap : nats that the simulated app allows. tables :
+    questions whose joint table is shown too: of one block, or wanted pairs of a form.
     """
 
     name: str
@@ -43,20 +43,20 @@ class DemoSurvey:
         return parse_definition(self.file.read_bytes())
 
     def split(self) -> tuple[Sequence[Person], Sequence[Person]]:
-        """Return (the public pilot that priors are counted from, those who answer)."""
+        """Return (the public pilot that priors are counted from, the respondents)."""
         load: Callable[[], tuple[list[Person], list[Person]]] = import_module(
             f"examples.{self.name}.data"
         ).split
         return load()
 
     def question_texts(self) -> dict[str, str]:
-        """Return what each question asks, by its id."""
+        """Return the text of each question by id."""
         return {question.id: question.text["en"] for question in self.definition.questions}
 
     def separate_respondents(self, respondents: int) -> int | None:
-        """Return how many respondents separate blocks would need for the variance of the form.
+        """Return the number of respondents that separate blocks would need for the form's variance.
 
-        Both at the same total level, each at its best; None for a survey without a form.
+        Both have the same total level and optimal designs. None for a survey without a form.
         """
         definition = self.definition
         if definition.form is None:
@@ -94,4 +94,4 @@ SURVEYS: Final = {
         ),
     )
 }  # fmt: skip
-"""Every choice of `python -m examples.demo`, the first by default."""
+"""Surveys of `python -m examples.demo` by name; the first is the default."""

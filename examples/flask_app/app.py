@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey page on this device: says what leaves, asks, and hands the answers to the SDK.
+"""A survey page on this device: explains what is sent, asks, and passes the answers to the SDK.
 
 SURVEY_LINK='https://host/s/ID#sha256=…' flask --app examples.flask_app.app run
 
@@ -25,16 +25,16 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }
 <p>Once sent, your answer cannot be withdrawn.</p><button>Send</button></form>{% endif %}</main></html>"""
 SAID = {
     "sent": "Thank you. The server has your randomised answer; this device has erased it.",
-    "queued": "Thank you. There is no network; what was randomised will be sent later, unchanged.",
-    "refused": "The survey does not take your answer any more. It has been erased.",
+    "queued": "Thank you. There is no network; the randomised answer will be sent later.",
+    "refused": "The survey no longer accepts your answer. It has been erased.",
     "disabled": "This survey is switched off here.",
 }
 
 
 def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
-    """Return the app; `open_client` gives a client that the app may keep, by default from the environment.
+    """Return the app; `open_client` returns a client, by default for the environment's SURVEY_LINK.
 
-    The survey is opened when it is first asked for: a device that starts without network must not stay without the app.
+    The survey is opened at the first request, so that the app also starts without a network.
     """
     app, opened = Flask(__name__), cache(open_client or _from_environment)
 

@@ -3,9 +3,10 @@
 
 SURVEY_LINK='https://host/s/ID#sha256=…' SURVEY_KEYS=keys.json flask --app examples.flask_page.app run
 
-The app serves its own copy of the SDK, its own pinned link and its own copy of the keys document (what the survey's
-server gives at /v1/keys, kept when you set this up). The survey's server is then trusted with nothing but taking
-reports, and this app never sees an answer: they go from the browser, randomised, to the survey's server alone.
+The app serves its own copy of the SDK, the pinned link and its own copy of the keys document
+(/v1/keys of the survey's server, saved during set-up). The survey's server is then trusted only to
+accept reports, and this app never sees an answer: the browser sends them, randomised, to the
+survey's server only.
 """
 
 import os
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, render_template_string, send_from_directory
 
-# In your app: the folder your build copied `src` of the package @frankly/sdk to.
+# In your app: the folder to which your build copies `src` of the package @frankly/sdk.
 SDK = Path(__file__).resolve().parents[2] / "client_sdk" / "browser" / "src"
 PAGE = """<!doctype html>
 <html lang="en">

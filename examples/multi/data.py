@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The American National Election Study of 1996: 944 voters, from the statsmodels wheel (`datasets.anes96`).
 
-Public domain. The secret is the vote they expected to cast; it is not asked. Three attributes are asked together:
-where they place themselves, whether they hold a degree, how often they watch the news. 344 are the public pilot, the
-other 600 answer.
+Public domain. The secret is the vote that they expected to cast; it is not asked. Three attributes
+are asked together: political views, a degree, and how often they watch the news. 344 people are the
+public pilot, the other 600 answer.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def people() -> list[Person]:
 
 
 def split() -> tuple[list[Person], list[Person]]:
-    """Return (the public pilot of 344, the 600 who answer)."""
+    """Return (the public pilot of 344, the 600 respondents)."""
     everyone = people()
     return everyone[:PILOT], everyone[PILOT:]
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An enumerator's day: the survey is fetched in the morning, there is no network for hours, the evening sends it all.
+"""An enumerator's day: fetch the survey in the morning, interview without network, send at night.
 
 python -m examples.offline_day
 
-Runs on the SDK's test kit, so that a day takes a moment and no server is needed. On a real tablet `server.open(…)` is
-`Client.open(link, store)`, and the rest stays as it is.
+Runs with `frankly_sdk.testing`, so that a day takes a moment and no server is needed. On a real
+tablet, replace `server.open(…)` by `Client.open(link, store)`; everything else is the same.
 """
 
 import sys
@@ -23,7 +23,7 @@ VISIT = timedelta(minutes=20)
 def visits(
     client: Client, people: Iterable[tuple[str, Mapping[str, str]]], after_each: Callable[[], None]
 ) -> Counter[str]:
-    """Interview people, each with a key and a ledger of their own; nothing waits for a network."""
+    """Interview people, each with a separate key and ledger, without waiting for a network."""
     statuses: Counter[str] = Counter()
     for key, answers in people:
         try:
@@ -35,7 +35,7 @@ def visits(
 
 
 def day(folder: Path, say: Callable[[str], None] = print) -> int:
-    """Live the day; 0 if every answer arrived exactly once."""
+    """Simulate the day; return 0 if every report arrived exactly once."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     store = folder / "tablet.db"
     server.open(store).close()
@@ -54,15 +54,13 @@ def day(folder: Path, say: Callable[[str], None] = print) -> int:
         )
         lost = Counter(receipt.status for receipt in client.flush(timeout_s=1))
         say(
-            f"17:00  on a hill, one bar of network that lasts too short: {lost['queued']} reports still wait"
+            f"17:00  on a hill, the network fails too soon: {lost['queued']} reports are still waiting"
         )
         server.network.online = True
         sent = Counter(receipt.status for receipt in client.flush())
-        say(
-            f"19:00  at home: {sent['sent']} reports sent, in an order that says nothing about the day"
-        )
+        say(f"19:00  at home: {sent['sent']} reports sent, in random order")
     say(
-        f"       the server has {len(server.reports)} noisy answers; the tablet keeps who has answered, not what"
+        f"       the server has {len(server.reports)} noisy answers; the tablet has only who answered"
     )
     return 0 if len(server.reports) == len(people) == sent["sent"] else 1
 

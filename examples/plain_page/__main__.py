@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m examples.plain_page [port]: serve the example page and the SDK beside it, on this machine only.
+"""python -m examples.plain_page [port]: serve the example page and the SDK, on this machine only.
 
 Then open http://127.0.0.1:PORT/?link= followed by the survey's link, percent-encoded.
 """
@@ -14,7 +14,7 @@ _SDK = _HERE.parents[1] / "client_sdk" / "browser" / "src"
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """The page's folder, with the SDK's sources under /sdk/; asked for anything else it answers 404."""
+    """Serves the page's folder, and the SDK's sources under /sdk/; 404 for anything else."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, directory=str(_HERE), **options)
@@ -26,7 +26,7 @@ class Handler(SimpleHTTPRequestHandler):
         return str(folder / (name.name or "index.html"))
 
     def end_headers(self) -> None:
-        """Send the strictest policy under which the page works; connect-src would name the survey's server alone."""
+        """Send a strict policy; a real page would limit connect-src to the survey's server."""
         policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' http: https:"
         self.send_header("Content-Security-Policy", policy)
         super().end_headers()
@@ -36,7 +36,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 def serve(port: int = 0) -> ThreadingHTTPServer:
-    """Return a server that listens already; its caller runs it."""
+    """Return a listening server; the caller runs it."""
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The link stands in this page, pinned; in a real page it would be written here as a constant of your build. */
+/** Here the pinned link comes from the page's address; a real page would have it as a constant. */
 
 import "./sdk/element.js";
 

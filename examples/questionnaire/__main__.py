@@ -17,10 +17,10 @@ def interview(
     ask: Ask = input,
     say: Callable[[str], None] = print,
 ) -> int:
-    """Explain, ask every question, hand over; 0 if the answer was sent or is waiting to be."""
+    """Explain, ask every question, answer; return 0 if the answer was sent or is queued."""
     say(str(client.survey.explain(language)))
     if ask("\nGo on? [y/N] ").strip().lower() not in ("y", "yes"):
-        say("Nothing was drawn, kept or sent.")
+        say("Nothing was drawn, stored or sent.")
         return 1
     document = client.survey.document
     chosen = language if language in document.languages else document.languages[0]
@@ -38,7 +38,7 @@ def interview(
 
 
 def _one(question: Question, language: str, ask: Ask, say: Callable[[str], None]) -> str:
-    """Ask until the number of a choice comes back."""
+    """Ask until the number of a choice is typed."""
     say(f"\n{question.text[language]}")
     for number, choice in enumerate(question.choices, 1):
         say(f"  {number}  {choice.label[language]}")
@@ -50,7 +50,7 @@ def _one(question: Question, language: str, ask: Ask, say: Callable[[str], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Open the survey and interview; a refusal is printed in one line."""
+    """Open the survey and ask its questions; print a refusal in one line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("link")
     parser.add_argument("--store", default="answers.db")

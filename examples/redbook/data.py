@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Redbook survey of 1974 with all its items: 6,366 married women, as shipped inside the statsmodels wheel.
 
-See `examples.affairs.data` for the source. No item needs a prior, so everybody answers.
+See `examples.affairs.data` for the source. No item needs a prior, so nobody is in a pilot.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _RANGES: dict[str, dict[float, str]] = {
     },
     "children": {0: "0", 1: "1", 2: "2", 3: "3", 4: "4", 5.5: "5_up"},
 }  # fmt: skip
-"""Middles of ranges, as the file gives them, and the ranges of the survey."""
+"""Question -> middle of a range, as in the data file -> choice id of that range."""
 CODES_OF: dict[str, dict[float, str]] = {
     **CODES,
     **_RANGES,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RAND Health Insurance Experiment, as shipped inside the statsmodels wheel (`datasets.randhie`).
 
-Yearly records of families in six places of the USA, 1974 to 1982; public domain. Kept are the 19,138 of 20,190 records
-that say for certain whether there is a physical limitation (elsewhere it was imputed as a share). A record is a person
-in one year: here each counts as one employee. 1,000 are the public pilot, 3,000 answer.
+Yearly records of families in six places of the USA, 1974 to 1982; public domain. Of 20,190 records,
+the 19,138 are used that state whether there is a physical limitation (in the others it was imputed
+as a share). A record is a person in one year; here each counts as one employee. 1,000 of them are
+the public pilot, 3,000 answer.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ def people() -> list[Person]:
 
 
 def split() -> tuple[list[Person], list[Person]]:
-    """Return (the public pilot of 1,000, the 3,000 who answer)."""
+    """Return (the public pilot of 1,000, the 3,000 respondents)."""
     everyone = people()
     return everyone[:PILOT], everyone[PILOT : PILOT + RESPONDENTS]
 

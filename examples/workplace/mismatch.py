@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises under a prior that is only a sample: with and without robustness.
+"""Promises when the prior is only a sample: with and without robustness.
 
 python -m examples.workplace.mismatch [--pilots 40] [--people 1000] [--from everybody|clinic] [--json]
 
-The 19,138 records of the RAND experiment stand for the truth. Each round draws a public pilot from them, designs three
-mechanisms for the pair (limitation, health) at the same level, and measures under the *truth* what a report can really
-reveal about the limitation. A pilot from the clinic meets only those who saw a doctor more than five times: no sampling
-error, but the wrong people. Nothing is published or sent.
+The 19,138 records of the RAND experiment are the truth. Each round draws a public pilot from them,
+designs three mechanisms for the pair (limitation, health) at the same level, and computes under the
+*truth* how much a report can reveal about the limitation. A pilot from the clinic contains only
+people who saw a doctor more than five times: an error of selection instead of sampling. Nothing is
+published or sent.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def table(persons: Sequence[Person]) -> Table:
 def realised(weights: Sequence[Sequence[int]], truth: Table) -> float:
     """Return the largest |log P(y|s) − log P(y|s')| in nats over reports y and secrets, under the true table.
 
-    weights : row = pair (s, u) row-major, or row = u where the mechanism does not look at the secret; column = report.
+    weights : row = pair (s, u) row-major, or u if the mechanism ignores the secret; column = report.
     """
     columns = len(truth[0])
     in_pairs = len(weights) == len(truth) * columns
@@ -93,10 +94,10 @@ def rounds(
     seed: int = SEED,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Outcome]:
-    """Draw `pilots` samples of n people and return what became of each mechanism's promise.
+    """Draw `pilots` samples of n people and return the outcome of each mechanism of each pilot.
 
-    frame : whom pilots are drawn from, one of FRAMES; the truth is everybody in any case.
-    clock : seconds, for the limits of the design's searches; one that stands still makes runs equal on busy machines.
+    frame : population that pilots are drawn from, one of FRAMES; the truth is always everybody.
+    clock : seconds, for the time limits of designs; a fixed clock makes runs reproducible.
     """
     everyone = people()
     truth = table(everyone)
@@ -140,7 +141,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def as_text(run: Mapping[str, Any]) -> str:
-    """Return the run, as `--json` writes it, as the table that is printed."""
+    """Return a run, in the form of `--json`, as a table."""
     lines = [
         f"Promised: {run['epsilon']} nats about the limitation, from pilots of {run['people']} people."
     ]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constructions as the papers print them, which break their promises: only for comparison, never published."""
+"""Constructions as the papers print them, for comparison only: they break their promises."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, which can reveal more than they promise: for comparison only.
+"""The watchdog's mechanisms as Lift prints them, for comparison only: they can break their promise.
 
 Complete merging does not check its merged group, and only other groups can be merged into the last group of Algorithm
 1, so both can end with a group that breaks its levels (errata 21). `frankly_server.design.families.lift` corrects this.

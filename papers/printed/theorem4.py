@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
+"""The product of Funnel's Theorem 4, for comparison only: it is not side-channel resistant.
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
 of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. The theorem ignores what earlier outcomes

@@ -65,7 +65,7 @@ def test_what_is_filed_is_on_the_page(
     page = (tmp_path / "performance.md").read_text()
     assert "| design | c = 2 secrets | 16 | 1.6 |" in page
     assert "| ratio_single_sqlite | 0.9 | 0.8 | 1 | ≥ 0.8 |" in page
-    assert "Falls short: ratio_single_sqlite." in page
+    assert "Demands missed: ratio_single_sqlite." in page
     drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
     curves = [
         line.get("points", "").split() for line in drawn.iter() if line.tag.endswith("polyline")

@@ -134,13 +134,13 @@ def test_entries_need_a_kind_and_a_reason(bench: Any, tmp_path: Path) -> None:
     key = ("a.py", "f", "if \"a\" == 'b':", "== -> !=")
     text = survivors.entry(key)
     path.write_text(text)
-    with pytest.raises(ValueError, match="not an entry"):
+    with pytest.raises(ValueError, match="invalid entry"):
         survivors.stored(path)
     whole = text.replace('kind = ""', 'kind = "equivalent"').replace('why = ""', 'why = "so"')
     path.write_text(whole)
     assert survivors.stored(path) == {key: survivors.Survivor("equivalent", "so")}
     path.write_text(whole * 2)
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="repeated entry"):
         survivors.stored(path)
 
 

@@ -50,7 +50,7 @@ def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> No
         ("```sh\ntrue\necho lost >&2; exit 3\n```\n", "exit code 3\n\nlost"),
         ("```sh\nfalse | cat\n```\n", "exit code 1"),
         ("```sh\nfalse &\n```\n", "the server did not start"),
-        ("```yaml\na: b\n```\n", "what is this block for"),
+        ("```yaml\na: b\n```\n", "this block is neither sh nor python"),
         ("```python\nimport frankly_sdk\n```\n", "no link was published"),
     ],
 )

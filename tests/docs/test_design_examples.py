@@ -178,7 +178,7 @@ def test_the_guide_names_every_key() -> None:
     assert {key for entry in request for key in entry.split("`, `")} == listed
     assert keys <= listed
     example_answer = answered(ROOT / "docs" / "examples" / "design" / "frontier.json")[1]
-    answer = {key for row in rows_after("The answer") for key in row[0].strip("`").split("`, `")}
+    answer = {key for row in rows_after("The response") for key in row[0].strip("`").split("`, `")}
     seconds = {"seconds"}  # added by the command line, which has a clock
     nested = {f"parameters.{key}" for key in example_answer["parameters"]}
     assert answer == set(example_answer) - {"parameters"} | nested | seconds

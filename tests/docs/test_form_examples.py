@@ -55,7 +55,7 @@ def test_the_guide_names_every_key() -> None:
     named = {key for row in table("key of `form`") for key in re.findall(r"`(\w+)`", row[0])}
     assert named == set(FormFields.model_fields) | set(FormQuestionFields.model_fields)
     answer = design(REQUEST)
-    told = {key for row in table("key of the answer") for key in re.findall(r"`(\w+)`", row[0])}
+    told = {key for row in table("key of the response") for key in re.findall(r"`(\w+)`", row[0])}
     assert told == set(answer)
     assert set(answer["questions"][0]) == {"variance", "shown"}
     assert set(answer["cross_tables"][0]) == {"questions", "variance", "shown"}

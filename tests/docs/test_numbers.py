@@ -83,7 +83,7 @@ def test_realised_is_the_definition(root: Path) -> None:
 def test_answering_nine_times(root: Path) -> None:
     truth = math.e / (1 + math.e)
     nine = sum(math.comb(9, k) * truth**k * (1 - truth) ** (9 - k) for k in range(5, 10))
-    assert f"right with {truth:.0%}, nine independent ones with {nine:.0%}" in text(root)
+    assert f"right with {truth:.0%}, from nine independent ones with {nine:.0%}" in text(root)
 
 
 def test_what_one_percent_of_fakes_can_do(root: Path) -> None:

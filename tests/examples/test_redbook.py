@@ -52,5 +52,5 @@ def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> No
     assert run.status == 0, run.output
     assert re.search(r"[\d,]+ respondents would be needed", " ".join(run.output.split()))
     page = run.report.read_text(encoding="utf-8")
-    assert "respondents would be needed for estimates as precise" in page
+    assert "respondents would be needed for the same precision" in page
     assert "No prior is used." in page

@@ -80,7 +80,7 @@ def test_the_page_without_a_network_and_after_the_end(server: FakeServer, tmp_pa
     closed_server = FakeServer(server.document, authority=server.authority)
     closed_server.network.then(status(410, "closed"))
     (tmp_path / "other").mkdir()
-    assert "any more" in browser(closed_server, tmp_path / "other").post("/", data=FORM).get_data(
+    assert "no longer accepts" in browser(closed_server, tmp_path / "other").post("/", data=FORM).get_data(
         as_text=True
     )
 
@@ -145,5 +145,5 @@ def test_the_offline_day_ends_with_every_answer_once(root: Path) -> None:
     assert process.returncode == 0, process.stderr
     assert "12:40  14 people answered" in process.stdout
     assert "16:40  10 more answered, 2 had been met before" in process.stdout
-    assert "24 reports still wait" in process.stdout
+    assert "24 reports are still waiting" in process.stdout
     assert "24 reports sent" in process.stdout

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making a release: wheels, source archives, checksums, bill of materials."""
+"""Build a release: wheels, source archives, checksums, bill of materials."""

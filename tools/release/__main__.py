@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build everything a release consists of, the same bytes on every machine: python -m tools.release [FOLDER]."""
+"""Build all files of a release, reproducibly: python -m tools.release [FOLDER]."""
 
 import hashlib
 import os
@@ -14,11 +14,11 @@ from tools.release.sbom import bill_of_materials
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECTS: Final = ("shared", "client_sdk", "analyst", "server")
 EPOCH: Final = "1577836800"
-"""Seconds: 2020-01-01, the time every file in an archive has. It says nothing about when it was built, on purpose."""
+"""2020-01-01 in seconds: the time of every file in an archive, so that builds are reproducible."""
 
 
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
-    """Write wheels and source archives of the three distributions to `folder`; return them in order of their names.
+    """Write wheels and source archives of the four distributions to `folder`; return them sorted.
 
     Raises subprocess.CalledProcessError if a build fails.
     """
@@ -53,14 +53,14 @@ def _environment() -> Mapping[str, str]:
 
 
 def checksums(files: list[Path]) -> str:
-    """Return lines that `sha256sum --check` reads."""
+    """Return lines in the format of `sha256sum --check`."""
     return "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files
     )
 
 
 def main(folder: Path) -> None:
-    """Build, then write the bill of materials and the checksums of all of it."""
+    """Build, then write the bill of materials and the checksums of all files."""
     files = build(folder)
     bill = folder / "frankly.cdx.json"
     bill.write_text(bill_of_materials(ROOT / "requirements" / "runtime.txt"), encoding="utf-8")

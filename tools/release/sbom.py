@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bill of materials: what server and SDK are installed with, from the lock, as CycloneDX 1.6 JSON."""
+"""Bill of materials of the server and the SDK, from the runtime lock, as CycloneDX 1.6 JSON."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
 def bill_of_materials(lock: Path) -> str:
     """Return the bill of a lock of hashed requirements; equal locks and environments give equal bytes.
 
-    Licences are those that installed packages state; a package that is not installed here has none in the bill.
+    Licences are read from installed packages; a package that is not installed has none in the bill.
     """
     components = [*map(_own_component, _OWN), *_locked(lock.read_text(encoding="utf-8"))]
     name = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components, sort_keys=True))
@@ -43,7 +43,7 @@ def _own_component(name: str) -> dict[str, Any]:
 
 
 def _locked(text: str) -> Iterator[dict[str, Any]]:
-    """Yield one component for each pin: where several versions are for several Pythons, each of them."""
+    """Yield one component per pin; a package may have several, with markers for Python versions."""
     for entry in re.split(r"\n(?=\S)", text.strip()):
         pin = _PIN.match(entry)
         if pin is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MkDocs hooks of this site: tables that scroll, and a page of all the papers' figures."""
+"""MkDocs hooks of this site: scrolling tables, and a page of all figures of the papers."""
 
 import re
 from itertools import cycle
@@ -16,17 +16,17 @@ _PICTURE: Final = re.compile(r'<img [^>]*?src="(?P<place>[^"]+\.svg)"[^>]*>')
 _TAG: Final = re.compile(r"<[^>]+>")
 _JOINT: Final = re.compile(r"(?<=\w)(?:::|[_./=-])(?=\w)")
 _WIDTHS: Final = {"prose": 60, "words": 16}
-"""Class of a column -> what its longest cell has more characters than; widths are in site.css."""
+"""Class of a column -> its longest cell has more characters than this; widths are in site.css."""
 _TITLE: Final = re.compile(r"<title>(.*?)</title>")
 _GALLERY: Final = "figures.md"
-_HEAD: Final = """# Figures of the papers, made again
+_HEAD: Final = """# Reproduced figures of the papers
 
-Each is written by `python -m papers`; [Figures made again](reproduce.md) says how, and what stands beside the paper.
+`python -m papers` writes them; [Reproduced figures](reproduce.md) compares each with the paper.
 """
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page that shows every figure: a site has no listing of its folders."""
+    """Add a page that shows every figure, because a site has no folder listings."""
     drawn = sorted(
         file.src_uri for file in files if re.fullmatch(r"figures/[\w.-]+\.svg", file.src_uri)
     )
@@ -40,18 +40,18 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lead links to the folder of figures to the page that shows them."""
+    """Replace links to the folder of figures by links to the page that shows them."""
     return markdown.replace("](figures/)", f"]({_GALLERY})")
 
 
 def _readable(table: str) -> str:
-    """Give columns of words the width that words need, and let long names in code break after their parts."""
+    """Add width classes to columns of text, and allow breaks inside long names in code."""
     rows = [
         [len(_TAG.sub("", cell["body"])) for cell in _CELL.finditer(row)]
         for row in _ROW.findall(table)
     ]
     longest = [max(column) for column in zip(*rows, strict=True)]
-    columns = cycle(longest)  # cells are met row by row
+    columns = cycle(longest)  # cells are matched row by row
 
     def cell(match: re.Match[str]) -> str:
         length, kind = next(columns), match["kind"]
@@ -63,16 +63,16 @@ def _readable(table: str) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Let wide tables scroll by themselves on a phone, as regions that keyboards and screen readers find.
+    """Wrap each table in a scrollable region for keyboards and screen readers; link each picture.
 
-    A picture leads to itself alone, where a phone can enlarge it.
+    The link opens the picture alone, so that a phone can enlarge it.
     """
     number = 0
 
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        # an empty corner cell heads nothing
+        # an empty corner cell is no header
         table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 

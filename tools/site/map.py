@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/map.md: the file of every command, URL and table, read from the code; rules; and recipes for common additions.
+"""docs/map.md: the file of every command, URL and table, read from the code; rules; and recipes.
 
 ``python -m tools.site.map`` writes the page; a test compares it.
 """
@@ -28,15 +28,15 @@ _TABLE: Final = re.compile(r'^(\w+) = Table\(\s*"(\w+)"', re.MULTILINE)
 
 _HEAD = """# Map
 
-Where is it decided? This page leads from commands, URLs, tables and rules to files; the layers are in
-[Architecture](architecture.md). Written by `python -m tools.site.map` from the code: not to be edited by hand.
+The files behind commands, URLs, tables and rules; for layers see [Architecture](architecture.md).
+Written by `python -m tools.site.map` from the code: do not edit by hand.
 """
 
 _TABLES_HEAD = """
 ## Tables
 
-The file is that of the noun in URLs and commands; the name of a table stays for good (ADR 0022), even where the noun is
-another today. The first file declares the table, reads and writes it; the others read it too.
+Files are named after the nouns in URLs and commands. Names of tables never change (ADR 0022), even
+if a noun has changed since. The first file declares, reads and writes the table; the others read it.
 
 | table | files | what the first file is about |
 |---|---|---|
@@ -45,14 +45,14 @@ another today. The first file declares the table, reads and writes it; the other
 _RULES_HEAD = """
 ## Rules
 
-The object is defined in the file; other files only apply it. More limits are often beside it.
+The file defines the object; other files only use it. Related limits are often in the same file.
 """
 
 RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Documents and promises": (
         ("the fields of a survey document", "frankly_protocol.documents:SurveyDocument"),
         ("how long a document may be valid", "frankly_protocol.documents:MAX_VALIDITY"),
-        ("how wrong a device's clock may be", "frankly_protocol.documents:CLOCK_SKEW"),
+        ("how far a device's clock may be off", "frankly_protocol.documents:CLOCK_SKEW"),
         ("the largest size of a document, and of whole numbers", "frankly_protocol.canonical:MAX_BYTES"),
         ("the canonical form of JSON", "frankly_protocol.canonical:dumps"),
         ("which characters a text may contain", "frankly_protocol.schema:unsafe_character"),
@@ -76,9 +76,9 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the order in which a device checks a document", "frankly_sdk._trusted:accept_survey"),
         ("the app's limits and the ledger's refusal", "frankly_sdk.policy:Policy.check"),
         ("the default cap of a respondent", "frankly_protocol.audit.report:DEVICE_CAP"),
-        ("whether an address is accepted", "frankly_sdk.link:require_secure"),
+        ("which addresses a device accepts", "frankly_sdk.link:require_secure"),
         ("which hosts may collect reports", "frankly_sdk.link:require_collect"),
-        ("time-outs, and limits of a response", "frankly_sdk.transport:HttpTransport"),
+        ("time-outs, and the largest size of a response", "frankly_sdk.transport:HttpTransport"),
         ("the random moment at which a report leaves", "frankly_sdk.delivery:Delivery.schedule"),
         ("when a report is sent again, and when it is given up", "frankly_sdk.delivery:Delivery.deliver"),
         ("what a respondent is told before answering", "frankly_sdk.explain:explain"),
@@ -90,7 +90,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the element's attributes, events and pages", "client_sdk/browser/src/element.js"),
     ),
     "Surveys, intake and release": (
-        ("what a survey file may say", "frankly_server.surveys.definition:SurveyDefinition"),
+        ("the fields of a survey file", "frankly_server.surveys.definition:SurveyDefinition"),
         ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
         ("which counts are too small to publish in a prior", "frankly_server.surveys.priors:small_cells"),
         ("how a draft becomes a document", "frankly_server.surveys.drafting:draft_document"),
@@ -111,14 +111,14 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("what erasing a survey deletes", "frankly_server.surveys.surveys:Surveys.erase"),
     ),
     "Estimates and plans": (
-        ("what a request for estimates may say", "frankly_analyst.request:EstimatesRequest"),
+        ("the fields of a request for estimates", "frankly_analyst.request:EstimatesRequest"),
         ("which fields of a request exclude each other", "frankly_server.analysis.request:Request"),
         ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
         ("which warnings (flags) an estimate has", "frankly_server.analysis.rows:table_json"),
         ("the sentences of the estimates page", "server/frankly_server/web/admin/estimates_sentences.py"),
-        ("the minimum below which there is no number", "frankly_server.analysis.result:answer"),
+        ("the minimum number of reports for an estimate", "frankly_server.analysis.result:answer"),
         ("the unbiased estimate from counts", "frankly_server.estimate.decoder:decoder"),
-        ("which shares can be estimated at all", "frankly_server.estimate.identifiable:in_words"),
+        ("which shares can be estimated", "frankly_server.estimate.identifiable:in_words"),
         ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),
         ("the kinds of interval, and the default", "frankly_server.estimate.margins:METHODS"),
         ("the score interval", "frankly_server.estimate.intervals:score"),
@@ -128,12 +128,12 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("how much fake reports can change an estimate", "frankly_server.estimate.poisoning:poisoning"),
         ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
         ("how days become weeks and months", "frankly_server.analysis.periods:Span"),
-        ("how the request of a plan is answered", "frankly_server.requests.plan:plan_within"),
-        ("what a plan's request may say", "frankly_server.requests.plan_request:PlanRequest"),
+        ("how a request for a plan is answered", "frankly_server.requests.plan:plan_within"),
+        ("the fields of a request for a plan", "frankly_server.requests.plan_request:PlanRequest"),
         ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
     ),
     "Design": (
-        ("what a design request may say", "frankly_server.requests.design_fields:DesignFields"),
+        ("the fields of a design request", "frankly_server.requests.design_fields:DesignFields"),
         ("the limits of a search's time, gap and memory", "frankly_server.requests.design_fields:SearchLimits"),
         ("the names of mechanisms", "frankly_server.design.api.request:MECHANISMS"),
         ("the objectives of a design", "frankly_server.design.tables.objectives:OBJECTIVES"),
@@ -145,7 +145,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Forms": (
         ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
         ("how a device turns numbers, boxes and skipped questions into choices", "frankly_sdk.answer:Answer.settled"),
-        ("what a request may say about a form", "frankly_server.requests.form_fields:FormFields"),
+        ("the fields of a request for a form", "frankly_server.requests.form_fields:FormFields"),
         ("how a form is designed", "frankly_server.design.form.engine:design_form"),
         ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
         ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
@@ -154,8 +154,6 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "Accounts and access": (
         ("the order of roles", "frankly_server.accounts.roles:ROLES"),
-        ("which role may open a page", "frankly_server.web.security:needs"),
-        ("which role may call a route", "frankly_server.web.auth:require_role"),
         ("how new key files are written in a rotation", "frankly_server.keys.rotation:Rotation"),
         ("which role an admin page needs (stated at each view in `server/frankly_server/web/admin/`)",
          "frankly_server.web.security:needs"),
@@ -174,23 +172,23 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "Operation": (
         ("the settings, their limits and defaults", "frankly_server.settings:Settings"),
-        ("limits of rate", "frankly_server.web.limits:RateLimits"),
+        ("rate limits", "frankly_server.web.limits:RateLimits"),
         ("how many requests run at the same time", "frankly_server.web.slots:Slots"),
         ("what a log line may contain", "frankly_server.web.logs:FIELDS"),
         ("which metrics there are", "frankly_server.web.metrics:Metrics"),
         ("what `frankly doctor` checks", "frankly_server.cli.doctor:examine"),
         ("exit statuses of `frankly`", "frankly_server.cli.exits:exit_code"),
         ("when keys are reported to expire soon", "frankly_server.keys.status:SOON_DAYS"),
-        ("which settings of a database are safe enough", "frankly_server.store.engines:check_durability"),
+        ("which settings of a database are durable enough", "frankly_server.store.engines:check_durability"),
         ("the version of the database's schema", "frankly_server.store.schema:SCHEMA_VERSION"),
         ("what a backup contains", "frankly_server.store.backup:save"),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
     ),
 }  # fmt: skip
-"""Rules that people look for, by group, each with the place that decides it.
+"""Rules that people look for, by group, each with the place that defines it.
 
-A place is ``module:object``, or for other files ``path`` or ``path:object``. The object must be defined in that file,
-not imported there; otherwise the page is not written.
+A place is ``module:object``, or for other files ``path`` or ``path:object``. The file must define
+the object, not import it; otherwise the page is not written.
 """
 
 _RECIPES = """
@@ -206,13 +204,13 @@ table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py
 `shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
 `server/frankly_server/design/notions/cones.py`. Its explanation is part of `explain()` on both sides.
 
-**A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its problems in
+**A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its error codes in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.
 
 **A field of the estimates request.** A field of `EstimatesRequest` in `analyst/frankly_analyst/request.py`: the query,
 the options of `frankly estimates`, the client's arguments, the links and snippets of the estimates page, the JSON of a
-result and OpenAPI follow. What it may not be combined with is a rule in `server/frankly_server/analysis/request.py`;
-what it does is in `server/frankly_server/analysis/`. A switch on the page is a line of its template.
+result and OpenAPI follow. Fields that exclude each other are in `server/frankly_server/analysis/request.py`; the
+computation is in `server/frankly_server/analysis/`. A switch on the page is a line of its template.
 
 **A column of the estimates.** A field of `Estimate` in `analyst/frankly_analyst/rows.py`: CSV, Parquet, the rows of the
 client and OpenAPI follow. Its value is written in `server/frankly_server/analysis/rows.py`.
@@ -221,10 +219,11 @@ client and OpenAPI follow. Its value is written in `server/frankly_server/analys
 
 **A setting.** A field of `Settings` in `server/frankly_server/settings.py`, and a row in `docs/operations.md`.
 
-**A table.** Its declaration in `server/frankly_server/store/`, a migration in `migrations/versions/` that the release
-before survives, and its class beside it. Its name never changes (ADR 0022). Backups carry every table that is declared.
+**A table.** Its declaration in `server/frankly_server/store/`, a migration in `migrations/versions/` under which the
+previous release still works, and its class beside it. Its name never changes (ADR 0022). Backups contain every declared
+table.
 
-**A language of the SDK.** `docs/protocol.md` is what it must do, `docs/conformance.md` how the suite is run against it.
+**A language of the SDK.** `docs/protocol.md` specifies it; `docs/conformance.md` shows how to run the suite against it.
 Texts of surveys are the admin's; those of the browser element are in `client_sdk/browser/src/words.js`, and a page can
 add languages by the element's `strings`.
 """
@@ -296,7 +295,7 @@ def _rules() -> Iterator[str]:
 
 
 def place_of(place: str) -> tuple[str, str]:
-    """Return the file of a place in `RULES`, relative to the repository, and its object or ""."""
+    """Return the file of a place in `RULES`, relative to the repository, and its object if any."""
     target, _, name = place.partition(":")
     if "/" in target:
         return target, name

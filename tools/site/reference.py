@@ -13,25 +13,25 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "api.md"
 MODULES: Final = {
     "frankly_sdk": "On the device.",
-    "frankly_sdk.testing": "For the tests of apps: a server, a network and a clock that are played.",
+    "frankly_sdk.testing": "For the tests of apps: a simulated server, network and clock.",
     "frankly_analyst": "For analysts: estimates over HTTP.",
     "frankly_server.design": "The design engine; [Designing a mechanism](design.md) has examples.",
     "frankly_server.estimate": "The mathematics of estimates; see [Estimates](estimates.md).",
     "frankly_protocol.audit": "The exact verifier of every privacy notion.",
-    "frankly_protocol.mechanisms": "Mechanisms in whole numbers.",
+    "frankly_protocol.mechanisms": "Mechanisms with integer weights.",
 }
-"""Public modules; what their `__all__` names is public."""
+"""Public modules; the names in their `__all__` are public."""
 
 _HEAD = """# API
 
-Written by `python -m tools.site.reference` from `docs/openapi.json` and the docstrings: not to be edited by hand.
+Written by `python -m tools.site.reference` from `docs/openapi.json` and docstrings: do not edit by hand.
 
 - [HTTP](#http): every route; the machine-readable form is [openapi.json](openapi.json).
-- [Python](#python): what each public module offers.
+- [Python](#python): the contents of each public module.
 - Commands: `frankly --help`, and `--help` after every verb.
 
-Errors of HTTP are `application/problem+json`; codes and classes are in [Errors](errors.md). Every route may refuse with
-{everywhere}; only further refusals are listed with a route.
+HTTP errors are `application/problem+json`; codes and classes are in [Errors](errors.md). Every route may return the
+errors {everywhere}; a route lists only further ones.
 
 ## HTTP
 """
@@ -49,7 +49,7 @@ def page() -> str:
 
 
 def _everywhere(document: dict[str, Any]) -> list[str]:
-    """Return the refusals that every route lists."""
+    """Return the error statuses that every route lists."""
     methods = [
         route
         for path in document["paths"].values()
@@ -155,7 +155,7 @@ def _signature(value: Any) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text on one line; angle brackets, bars and stars mean themselves."""
+    """Return a text on one line, with angle brackets, bars and stars escaped."""
     flat = " ".join(text.split())
     return flat.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Screenshots for the documentation: python -m tools.site.screenshots REPORT.html [HOSTED-URL].
 
-REPORT.html is what `frankly demo` wrote; HOSTED-URL the page /s/ID of a server. Pictures go to docs/pictures.
+REPORT.html is the report of `frankly demo`; HOSTED-URL is the page /s/ID of a server. Pictures are
+written to docs/pictures.
 """
 
 import sys
@@ -20,7 +21,7 @@ _QUIET: Final = (
 
 
 def shoot(address: str, name: str, height: int) -> None:
-    """Write one page as it looks at 900 pixels' width in a light theme."""
+    """Write a screenshot of one page, 900 pixels wide, in the light theme."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=list(_QUIET))
         page = browser.new_page(viewport={"width": 900, "height": height}, color_scheme="light")

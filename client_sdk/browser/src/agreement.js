@@ -212,7 +212,7 @@ function longest(/** @type {Component} */ { pools }, /** @type {number} */ numbe
 
 const answerOf = (/** @type {number[]} */ part, /** @type {number[]} */ choices, /** @type {number[]} */ truth) => part.reduce((row, q) => row * choices[q] + truth[q], 0);
 
-/** Return an exactly uniform number below n by rejection sampling: random bits as many as n − 1 has, at most 48 per draw, the highest first. */
+/** Return an exactly uniform number below n by rejection sampling, with the bit length of n − 1; at most 48 bits per draw, the highest first. */
 function drawLarge(/** @type {bigint} */ n, /** @type {RandomBits} */ draw) {
   const bits = n > 1n ? (n - 1n).toString(2).length : 0;
   for (;;) {
@@ -292,7 +292,7 @@ function bestGuess(
     let slot = 0, law = Array.from({ length: threshold + 1 }, (_, s) => BigInt(!s));
     for (const { parts: pool, pick, cover, score } of pools) {
       const { inside, outside } = cover, after = tails[slot + 1];
-      // Of all slots except one of the pool's: the weight of the outcomes that reach the threshold if that slot adds its score, less if it adds nothing.
+      // Over all slots except one of the pool's, the weight of the outcomes that reach the threshold only if that slot adds its score.
       const reaching = sum(law.map((n, s) => n * (after[Math.min(s + score, threshold)] - after[s])));
       // n/d is (α − β) of claim 3 in docs/maths/forms.md, times the chance that a part is drawn.
       const n = (p - q) * reaching * (inside + outside) * BigInt(chance) * BigInt(pick), d = mean * (BigInt(pool.length) << BigInt(bits));

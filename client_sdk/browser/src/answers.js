@@ -73,7 +73,7 @@ function single(/** @type {any} */ given, /** @type {Question} */ question) {
   return answer;
 }
 
-/** Return the choice of a box of which the question has a list of ticked ones. */
+/** Return the choice of a box whose question is answered by a list of ticked boxes. */
 function listed(/** @type {any} */ given, /** @type {Question} */ question, /** @type {Question[]} */ group) {
   const list = given[/** @type {import("./documents.js").Box} */ (question.box).of], ids = group.map(boxId);
   if (!Array.isArray(list)) throw wrongBoxes(group, "no_box_list");

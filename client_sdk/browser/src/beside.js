@@ -3,7 +3,7 @@
 
 const PATIENCE_MS = 30_000; // the longest time that loading any part may take
 const ADDRESS = new URL("./verifier.js", import.meta.url).href;
-/** The worker's address as a TrustedScriptURL, for pages that accept no plain text. @type {any} */
+/** The worker's address, as a TrustedScriptURL for pages that require trusted types. @type {any} */
 let trusted;
 
 /**

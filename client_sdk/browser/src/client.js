@@ -161,7 +161,7 @@ export class Client {
     this.store.backend.close();
   }
 
-  /** Check, and draw every block once; returns what to store. To be called within the store's transaction. @returns {Sealed} */
+  /** Check, draw every block once, and return the report to store; called within the store's transaction. @returns {Sealed} */
   #draw(/** @type {Choices} */ truth, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent, /** @type {Sealed[]} */ spent) {
     const survey = this.#accepted, { digest, collectUrl } = survey;
     const now = this.now();
@@ -217,7 +217,7 @@ const tokens = () => part(() => import("./tokens.js"));
 const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
   questions.map(({ id, choices }) => choices.findIndex((choice) => choice.id === truth[id]));
 
-/** Return the true answer as the mechanism takes it: for a form, the positions of the choices; otherwise the row of the joint answer, with the last question fastest. */
+/** Return the true answer in the mechanism's form: the positions of the choices, or unless it is a form, the row of the joint answer, with the last question fastest. */
 const truthOf = (/** @type {import("./documents.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
   const positions = positionsOf(questions, truth);
   return mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0);

@@ -18,9 +18,9 @@ import { reject, requireDistinct, requireKeys, text, under, words } from "./sche
  * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
  * @typedef {{question: string, choices: string[]}} Rule
  * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule}} Question
- * @typedef {number[][]} Table counts [s][x]; one row means that the answer itself is the secret, as does a diagonal, which is read so
+ * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
- * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is that of everybody
+ * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is the sum over all strata
  * @typedef {{id: string, questions: Question[], mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
  *   ceiling: Rational | null, restsOnPrior: boolean}} Block
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
@@ -50,7 +50,7 @@ const questionParts = object({
 
 const isPlain = (/** @type {Choice} */ choice) => Object.keys(choice).length === 2;
 
-/** Throw if two entries have the same role, if all have one, or if a rule skips the question and no entry stands for that. */
+/** Throw if two entries have the same role, if all have one, or if a rule can skip the question and no entry has the role for that. */
 function requireRoles(/** @type {{role?: string}[]} */ entries, /** @type {Rule | undefined} */ rule, /** @type {string} */ path) {
   const roles = entries.flatMap(({ role }) => role ?? []);
   requireDistinct(roles, path);
@@ -82,7 +82,7 @@ function publicQuestion(/** @type {any} */ value, /** @type {string} */ path, /*
   return read;
 }
 
-/** Throw unless boxes stand together and rules can be followed; `questions` are all that are randomised, in the document's order. */
+/** Throw unless the boxes of a question are neighbours and rules refer to earlier choices; `questions` : all randomised ones, in the document's order. */
 function requireRules(/** @type {Question[]} */ questions) {
   /** @type {Map<string, string[]>} */
   const earlier = new Map();
@@ -203,7 +203,7 @@ const block = (value, path, root) => {
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
   const answers = countedAnswers(mechanism, questions, path, id);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
-  // Priors of one row are written out to a row per answer, and the covers of a form to all their sets: 4 MiB of them would fill the memory.
+  // Priors of one row expand to a row per answer, and covers of a form to all their sets: 4 MiB of them would fill the memory.
   root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
     all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), (root.counts ?? 0) + (mechanism.cells ?? 0));
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
@@ -211,7 +211,7 @@ const block = (value, path, root) => {
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
 
-/** How many counts a block's design prior has: one for each joint answer, or of a form for each choice of each question. */
+/** Return the number of counts in a block's design prior: one per joint answer, or for a form one per choice of each question. */
 function countedAnswers(/** @type {any} */ mechanism, /** @type {Question[]} */ questions, /** @type {string} */ path, /** @type {string} */ id) {
   const sizes = questions.map(({ choices }) => choices.length);
   if (mechanism.kind === "agreement") {
@@ -278,7 +278,7 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
 /** Return the questions whose answers are randomised, in the document's order. */
 export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => blocks.flatMap((entry) => entry.questions);
 
-/** Throw ClockError unless the survey is open at `now`, give or take 10 minutes (step 6). */
+/** Throw ClockError unless the survey is open at `now`, with a tolerance of 10 minutes (step 6). */
 export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {
   if (now < opens - CLOCK_SKEW || now > Math.min(closes, expires) + CLOCK_SKEW)
     throw new ClockError(now < opens ? "opens" : "closes", "window", opens, closes, now);
@@ -307,8 +307,8 @@ function* claimsOf(/** @type {Promised} */ promise) {
 }
 
 /**
- * Verify every promise of every block exactly (step 9); promises that would take too long are refused first. If the bytes
- * of the survey are given, a worker verifies them if that takes long.
+ * Verify every promise of every block exactly (step 9); promises that would take too long are refused first. If `payload`
+ * is given, a worker does work that would block the page.
  * @returns {Promise<void>}
  */
 export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type {Uint8Array | null} */ payload = null) {

@@ -6,7 +6,7 @@
  * load. Class names are strings, because minifying renames variables, but not strings.
  */
 
-/** @typedef {[key: string, ...values: any[]]} Said what happened: a key of texts.js, and what its words need */
+/** @typedef {[key: string, ...values: any[]]} Said key of a text in texts.js, and the values in that text */
 
 /** Function that returns the text of a key; without texts.js, the key itself. */
 let inWords = (/** @type {Said} */ [key]) => key;

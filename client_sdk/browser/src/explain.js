@@ -81,7 +81,7 @@ function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
   return [rational(Math.min(...own), D), rational(Math.max(...own), D)];
 }
 
-/** How a report about many questions is drawn. */
+/** Return the sentences that explain how a report about many questions is drawn. */
 function formChances(/** @type {import("./mechanisms.js").Agreement} */ m) {
   const [low, high] = m.questionsDrawn(), most = m.choices.length;
   return [

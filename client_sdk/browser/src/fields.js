@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Fields of the element's form: one for each question as the person reads it, in every way of answering (spec 3.5). */
+/** Fields of the element's form, one per question or group of boxes, for all ways of answering (spec 3.5). */
 
 import { asksNumber, boxId, ofNumber, skipped, ticked } from "./answers.js";
 
@@ -59,7 +59,7 @@ export class Field {
     this.node.addEventListener("input", ({ target }) => this.#exclude(/** @type {HTMLInputElement} */ (target)));
   }
 
-  /** Undo what excludes the input that has just changed, or is excluded by it. */
+  /** Untick the inputs that exclude the one that has just changed, or that it excludes. */
   #exclude(/** @type {HTMLInputElement} */ changed) {
     const hasRole = (/** @type {HTMLInputElement} */ box) => this.questions[this.#inputs.indexOf(box)].box?.role;
     if (changed === this.#number) for (const input of this.#inputs) input.checked = false;
@@ -68,7 +68,7 @@ export class Field {
       for (const box of this.#inputs) if (box !== changed && (hasRole(box) || hasRole(changed))) box.checked = false;
   }
 
-  /** The person's answer, as `client.answer` takes it; undefined if there is none that is valid. @returns {string | number | string[] | undefined} */
+  /** The person's answer in the form that `client.answer` accepts; undefined if missing or invalid. @returns {string | number | string[] | undefined} */
   get answer() {
     const values = this.#inputs.filter(({ checked }) => checked).map(({ value }) => value), [first] = this.questions;
     if (first.box) return values;
@@ -83,7 +83,7 @@ export class Field {
     return typeof answer === "number" ? ofNumber(question, answer) : answer;
   }
 
-  /** Show what is wrong with the answer, or remove what was shown. */
+  /** Show an error at the field, or remove it. */
   complain(/** @type {boolean} */ isWrong) {
     const { missing, number } = this.#strings, { value = "", validity, min = "" } = this.#number ?? {};
     this.#error.replaceChildren(!isWrong ? "" : value || validity?.badInput ? number.replace("{least}", min) : missing);

@@ -13,7 +13,7 @@ import * as ratios from "./ratios.js";
  * @typedef {import("./documents.js").Survey} Survey
  * @typedef {import("./audit.js").Claim} Claim
  * @typedef {{odds: Rational | null, delta: Rational}} Bound the largest ratio of odds, null if infinite, and the δ it holds up to
- * @typedef {{cost: Rational | null, delta: Rational}} Charge the cost of answered surveys as it is kept, likewise
+ * @typedef {{cost: Rational | null, delta: Rational}} Charge the stored cost of answered surveys; null if infinite
  * @typedef {{block: string, countedBy: "ceiling" | "dp", odds: Rational | null, delta: Rational}} BlockCharge
  * @typedef {object} SecretLevel bound on the information of the whole report about one secret, given the public answers
  * @property {Rational | null} level in the unit of the secret's notions
@@ -22,7 +22,7 @@ import * as ratios from "./ratios.js";
  * @property {Rational} delta as in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports
  * @property {string | null} counted id of the block that counts its promise for `odds`
  * @property {Rational | null} strataLift bound for the public answers alone: the largest P(s|z)/P(s) or inverse; null if infinite or not known
- * @property {Rational | null} strataOdds the largest change of the odds of two secrets by them
+ * @property {Rational | null} strataOdds the largest change of the odds of two secrets by the public answers
  * @typedef {{block: string, secret: string, sensitive: number, bound: Rational}} Posterior
  * @typedef {object} ReportLevel
  * @property {Map<string, SecretLevel>} secrets
@@ -207,7 +207,7 @@ export class Policy {
   }
 
   /**
-   * Return the ledger's charge for the survey, in addition to `spent` (step 10); `level` is the result of the method.
+   * Return the ledger's charge for the survey, in addition to `spent` (step 10); `level` is the result of the method `level`.
    * Throws PolicyRefused or BudgetExceeded unless the survey may be answered.
    */
   check(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {{pinned: boolean, logged: boolean, spent: Charge[]}} */ { pinned, logged, spent }) {
@@ -228,7 +228,7 @@ export class Policy {
     return compare(cost.delta, left[0] > 0n ? left : ZERO) <= 0 ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
   }
 
-  /** Return true if a charge fits in addition to the earlier ones, or may use up the whole budget for good. */
+  /** Return true if a charge fits in addition to the earlier ones, or if the survey may use up the whole budget for ever. */
   hasRoom(/** @type {Survey} */ { survey }, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
     if (this.exceeds(charge.cost)) return this.finalSurveys.includes(survey) && !compare(before.cost, ONE) && !before.delta[0];
     const { cost, delta } = totalCharge([before, charge]);

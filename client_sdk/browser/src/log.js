@@ -141,7 +141,7 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
 
 /**
  * @typedef {object} Rule
- * @property {string} [chain] the first root of the keys, which what is remembered belongs to
+ * @property {string} [chain] the first root of the keys, under which proofs and heads are stored
  * @property {import("./keys.js").LogRole} role @property {import("./store.js").Store} store @property {number} now
  * @property {import("./dsse.js").Verify} verify @property {(name: string) => void} announce
  * @property {(path: string, most: number, type: string) => Promise<Uint8Array>} fetch

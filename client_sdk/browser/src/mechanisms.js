@@ -5,15 +5,15 @@ import { DocumentRejected, RandomnessError } from "./errors.js";
 import { integer } from "./schema.js";
 
 /**
- * @typedef {(bits: number) => number} RandomBits so many random bits, 1 to 48, as a whole number
- * @typedef {number | string | number[]} SymbolJson a symbol as it travels
+ * @typedef {(bits: number) => number} RandomBits returns this number of random bits, 1 to 48, as a whole number
+ * @typedef {number | string | number[]} SymbolJson a symbol in a report's JSON
  * @typedef {object} Common
  * @property {number} bits
  * @property {number} answers
  * @property {bigint} reports number of symbols that can be sent; 0 for kinds that never need it
  * @property {(truth: number, draw: RandomBits) => SymbolJson} sample
- * @property {SymbolJson} longest a symbol's JSON as long as any
- * @property {string} shape the parameter that says how many answers there are
+ * @property {SymbolJson} longest a symbol with the longest JSON
+ * @property {string} shape the parameter that determines the number of answers
  * @typedef {Common & {kind: "dense", weights: number[][]}} Dense
  * @typedef {Common & {kind: "unary", keep: number, flip: number}} Unary
  * @typedef {Common & {kind: "subset", size: number, inside: number}} Subset

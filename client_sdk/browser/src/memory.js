@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A store in memory, for pages whose developers allow it. */
 
-/** Return a store in memory: when the page is closed, it no longer knows that a survey has been answered. @returns {import("./store.js").Backend} */
+/** Return a store in memory, which forgets answered surveys when the page is closed. @returns {import("./store.js").Backend} */
 export function memory() {
   /** @type {Map<string, any>} */
   const kept = new Map();

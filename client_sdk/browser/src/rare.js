@@ -68,7 +68,7 @@ export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ clai
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = shapeOf(m);
     if (notion === "dp") return excessesOfSets(shape, p, q);
-    // Some report has the one answer in its set and the other outside, whichever they are.
+    // For any two answers, the set of some report contains the first but not the second.
     if (levels) return pairRatios([[shape.high, shape.low]], listed(levels).map(([, , n, d]) => [0, 1, n, d]));
     if (notion === "srlip") return sideChannelRatiosOfSets(shape, joint, attributes);
     if (notion === "rldp") return robustRatiosOfSets(shape, bounds);
@@ -165,7 +165,7 @@ function* sideChannelRatiosOfSets(/** @type {Shape} */ sets, /** @type {bigint[]
   }
 }
 
-/** Of two different secrets: a secret compared with itself needs no more, as audit/sets.py proves. @returns {Generator<Candidate>} */
+/** Yield ratios of two different secrets; a secret compared with itself adds nothing, as audit/sets.py proves. @returns {Generator<Candidate>} */
 function* robustRatiosOfSets(/** @type {Shape} */ sets, /** @type {[number, number][][]} */ bounds) {
   const [scale, fixed] = scaledBounds(bounds);
   const width = fixed[0].length, low = sets.low * scale, g = sets.high - sets.low;

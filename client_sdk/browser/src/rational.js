@@ -3,7 +3,7 @@
 
 import { InvalidInput } from "./errors.js";
 
-/** @typedef {[bigint, bigint]} Rational the second above 0; sums and products are not in lowest terms, as reducing long ones takes longest */
+/** @typedef {[bigint, bigint]} Rational with a positive denominator; sums and products are not reduced, because that is slow for long numbers */
 
 export const MAX_INT = 2n ** 53n - 1n;
 const abs = (/** @type {bigint} */ n) => (n < 0n ? -n : n);

@@ -7,7 +7,7 @@
 
 import { rational, sum } from "./rational.js";
 
-/** @typedef {[bigint, bigint, boolean]} Candidate n, d (0: infinite), and whether it is P(y) over P(y|s) */
+/** @typedef {[bigint, bigint, boolean]} Candidate n, d (0: infinite), and true for P(y)/P(y|s) */
 /** @typedef {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} Listed */
 
 /** The columns of tables, cached because every claim on a table needs them. @type {WeakMap<number[][], bigint[][]>} */

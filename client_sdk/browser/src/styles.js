@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The element's style, as a constructed style sheet, so that a strict CSP without inline styles suffices. Pages can change it by parts and
- * variables. The points of a scale stand in one row from 30em on: then their basis is negative, so that they share the row; otherwise it is larger than the row.
+ * variables. From 30em on, the points of a scale share one row: there their flex basis is negative, below 30em it is larger than the row.
  */
 
 export const CSS = `

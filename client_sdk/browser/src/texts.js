@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Texts of errors and receipts, by key. index.js and element.js load this module at once, so that the texts are there when
- * the network is not; a page with core.js loads it when there is something to show. No text repeats an answer.
+ * Texts of errors and receipts, by key. index.js and element.js load this module at once, so that it is available without
+ * a network; a page with core.js loads it when it has a text to show. No text repeats an answer.
  */
 
 import { compare, parseChance } from "./rational.js";

@@ -54,7 +54,7 @@ const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "
 /** Return the direction in which a language is written. */
 export const directionOf = (/** @type {string} */ language) => (RIGHT_TO_LEFT.includes(language.split("-")[0]) ? "rtl" : "ltr");
 
-/** Return the texts in a language, English where there are none. */
+/** Return the texts in a language; missing ones are in English. */
 export const stringsFor = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) => ({
   ...STRINGS.en, ...(STRINGS[language.split("-")[0]] ?? {}), ...(more[language] ?? more[language.split("-")[0]] ?? {}),
 });

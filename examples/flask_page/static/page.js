@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The element gets the keys that this app ships before it gets its link: the server's own word is not taken for them. */
+/** The element gets this app's copy of the keys before its link, so it does not ask the server for them. */
 
 import "/frankly/element.js";
 

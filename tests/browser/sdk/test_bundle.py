@@ -135,7 +135,7 @@ def test_the_bundler_deletes_only_its_own_folder(tmp_path: Path) -> None:
             (tmp_path / "manifest.json").write_text(manifest)
         command = [node, str(BUNDLE.parent / "bundle.mjs"), str(tmp_path)]
         completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert (completed.returncode, "holds other things than a bundle" in completed.stderr) == (
+        assert (completed.returncode, "contains other files than a bundle" in completed.stderr) == (
             1,
             True,
         ), completed.stderr

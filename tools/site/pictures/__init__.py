@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every picture of the documentation that shows numbers or structure, drawn from the code itself.
+"""The documentation's plots and diagrams, drawn by code.
 
-python -m tools.site.pictures writes docs/pictures/*.svg; a test checks that they are what it would write.
+python -m tools.site.pictures writes docs/pictures/*.svg; a test checks that they are up to date.
 """
 
 from collections.abc import Callable
@@ -17,4 +17,4 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "architecture": diagrams.architecture,
     "data_flow": diagrams.data_flow,
 }
-"""File name without its ending → what draws it, as SVG text."""
+"""File name without suffix → function that returns the SVG text."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write every picture again."""
+"""Write every picture to docs/pictures."""
 
 from pathlib import Path
 

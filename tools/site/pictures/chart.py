@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of the site's pictures: curves on one pair of axes, distinct by dash and label as well as colour."""
+"""Charts of the site: curves on one pair of axes, distinct by dash and label as well as colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 70, 150, 50, 52
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points (x, y) with a name that stands at its right end."""
+    """Points (x, y), with a name drawn at the right end."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -32,7 +32,7 @@ class ChartTexts:
 
 
 def picture(width: int, height: int, title: str, description: str, elements: Sequence[str]) -> str:
-    """Return a whole SVG: white paper, title, and description for screen readers."""
+    """Return a whole SVG: white background, title, and description for screen readers."""
     paper = f'<rect width="{width}" height="{height}" fill="#fff"/>'
     size = f'width="{width}" height="{height}" font-family="system-ui, sans-serif"'
     return svg.document(width, height, title, description, [paper, *elements], size) + "\n"
@@ -41,7 +41,7 @@ def picture(width: int, height: int, title: str, description: str, elements: Seq
 def chart(
     texts: ChartTexts, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)
 ) -> str:
-    """Return curves over one pair of axes; logs : whether x and y are logarithmic."""
+    """Return curves over one pair of axes. logs : True for x and y if logarithmic."""
     x = svg.Axis.around([p[0] for c in curves for p in c.points], LEFT, WIDTH - RIGHT, log=logs[0])
     y = svg.Axis.around([p[1] for c in curves for p in c.points], HEIGHT - BOTTOM, TOP, log=logs[1])
     elements = [svg.text(12, 26, "start", texts.title, 16), *_grid(texts, x, y)]
@@ -72,7 +72,7 @@ def _curve(curve: Curve, i: int, x: svg.Axis, y: svg.Axis, end: float) -> list[s
 def _apart(
     heights: Sequence[float], least: float = 16, lowest: float = HEIGHT - BOTTOM - 8
 ) -> list[float]:
-    """Move labels apart so that none covers another nor the axis, keeping their order."""
+    """Move labels apart, in their order, so that none covers another or the axis."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     for above, below in pairwise(order):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes and arrows: who runs what, and what becomes of an answer."""
+"""Diagrams of boxes and arrows: the architecture, and the way of an answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _HEAD = (
 def arrow(
     places: Sequence[tuple[int, int]], label: str = "", label_at: tuple[int, int] | None = None
 ) -> list[str]:
-    """Return a line through `places` with a head at its end, and `label` centred at `label_at`."""
+    """Return a line through `places` with an arrowhead, and `label` centred at `label_at`."""
     path = " ".join(f"{'M' if i == 0 else 'L'}{x} {y}" for i, (x, y) in enumerate(places))
     elements = [
         f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#head)"/>'
@@ -52,7 +52,7 @@ def arrow(
 
 
 def architecture() -> str:
-    """Devices, server, keys, log and witnesses, and what each imports."""
+    """Draw devices, server, keys, log and witnesses, and the imports between packages."""
     boxes = [
         Box(20, 60, 220, 118, "Respondent's device", (
             "frankly_sdk or the browser SDK", "verifies, randomises, keeps one", "sealed report, sends it",
@@ -100,7 +100,7 @@ _STEPS = (
 
 
 def data_flow() -> str:
-    """The eight steps from a question to an estimate, and where the answer itself is known."""
+    """Draw the eight steps from a question to an estimate, and the ones that know the answer."""
     elements = [_HEAD, text(12, 28, "start", "What becomes of an answer", 16)]
     for i, (name, detail) in enumerate(_STEPS):
         y = 46 + 50 * i

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures with numbers: each is computed by the engine that designs and estimates, when it is drawn."""
+"""Plots, whose numbers the design engine computes when they are drawn."""
 
 import json
 import math
@@ -18,12 +18,12 @@ _NORMAL_95: Final = 1.959963984540054
 
 
 def design(request: dict[str, Any]) -> dict[str, Any]:
-    """Return what `frankly design --json` would, without its clock."""
+    """Return the output of `frankly design --json`, with a fixed clock."""
     return design_json(parse_json(json.dumps(request).encode(), decimals=True), lambda: 0.0)
 
 
 def one_answer() -> str:
-    """Distribution of the report for the answer “b” of four choices, at four levels."""
+    """Draw the distribution of the report for the answer “b” of four choices, at four levels."""
     levels, choices, truth = ("0.5", "1", "2", "4"), "abcd", 1
     elements = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
     description = []
@@ -69,7 +69,7 @@ def _bars(chances: Sequence[float], choices: str, truth: int, x_start: int) -> I
 
 
 def margin() -> str:
-    """95% margin of a share near 30% against the number of reports, at several levels."""
+    """Draw the 95% margin of a share near 30% against the number of reports, at several levels."""
     sizes = [round(100 * 10 ** (i / 4)) for i in range(13)]
     curves = []
     for level in ("0.5", "1", "2", "4"):
@@ -79,7 +79,7 @@ def margin() -> str:
             "mechanism": "warner",
             "epsilon": level,
         }
-        variance = design(request)["variance"] / 2  # of two shares that mirror each other
+        variance = design(request)["variance"] / 2  # the total of two equal variances
         curves.append(
             Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes])
         )
@@ -95,7 +95,7 @@ def margin() -> str:
 
 
 def frontier() -> str:
-    """The mechanisms between least variance and most information, for the affairs survey's marriage block."""
+    """Draw the frontier of variance and information for the affairs survey's marriage block."""
     block = next(b for b in SURVEYS["affairs"].definition.blocks if b.id == "marriage")
     joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
     curves = []
@@ -123,7 +123,7 @@ def frontier() -> str:
 
 
 def lift() -> str:
-    """How far reports move what is believed about the secret: answers as they are, and after randomisation."""
+    """Draw the distribution of the lift of the secret, for true answers and for reports."""
     block = next(b for b in SURVEYS["affairs"].definition.blocks if b.id == "marriage")
     joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
     lip_design = design({"prior": {"joint": joint}, "notion": "lip", "epsilon": "0.25"})
@@ -134,7 +134,7 @@ def lift() -> str:
     for name, Q in (("sent as they are", raw), ("randomised, ε = 0.25", weights)):
         shares = [0.0] * len(edges)
         for chance, value in _lifts(joint, Q):
-            # rounding: a level met exactly lies on the edge of its cell; it belongs inside
+            # rounding: a lift equal to the level lies on a bin's edge; it belongs to the inner bin
             shares[
                 min(len(edges) - 1, max(0, math.floor((value * (1 - 1e-9) - edges[0]) / width)))
             ] += 100 * chance

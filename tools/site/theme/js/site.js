@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search plugin's script needs to know, and a results region that is there only while something is searched.
+// base_url for the search plugin's script, and a region for results, shown only during a search.
 var base_url = document.currentScript.dataset.base;
 
 (function () {
@@ -12,7 +12,7 @@ var base_url = document.currentScript.dataset.base;
     show();
   });
   window.addEventListener("load", () => {
-    // whoever typed before the index was there gets the results when it is
+    // a query typed before the index was loaded gets its results afterwards
     window.searchWorker?.addEventListener("message", (event) => {
       if (event.data.allowSearch) { query.dispatchEvent(new Event("keyup")); }
     });
@@ -24,6 +24,6 @@ var base_url = document.currentScript.dataset.base;
   settle();
   document.querySelectorAll("pre, main table").forEach((part) => {
     const box = part.tagName === "TABLE" ? part.parentElement : part;
-    box.tabIndex = 0; // what scrolls can be scrolled with the keyboard
+    box.tabIndex = 0; // so that the keyboard can scroll it
   });
 })();
