@@ -92,7 +92,7 @@ def create_app(
 
 
 def wsgi() -> APIFlask:
-    """Return the application for a production WSGI server: ``gunicorn 'frankly_server.app:wsgi()'``."""
+    """Return the application for a WSGI server, as in ``gunicorn 'frankly_server.app:wsgi()'``."""
     logs.configure()
     settings = Settings.load()
     services = _open(settings, SystemClock())
@@ -121,7 +121,7 @@ def _open(settings: Settings, clock: Clock) -> Services:
 def _refuse_debug() -> None:
     if os.environ.get("FLASK_DEBUG", "0") not in ("", "0", "false"):
         raise InvalidInput(
-            Problem.UNSAFE_SETTING, "debug pages would show requests; unset it", "FLASK_DEBUG"
+            Problem.UNSAFE_SETTING, "unset it: debug pages would show requests", "FLASK_DEBUG"
         )
 
 

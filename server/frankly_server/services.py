@@ -49,7 +49,7 @@ class Services:
         self.invites = Invites(database)
         self.analysis = Analysis(database)
         self.accounts = Accounts(database, clock, passwords)
-        # With the host's name, because an authenticator app may list accounts of several servers.
+        # The issuer names the host, because an authenticator app may list several servers.
         issuer = f"Frankly {urlsplit(settings.public_url).hostname}"
         self.second_factors = SecondFactors(database, clock, self.accounts, issuer)
         self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
@@ -81,7 +81,7 @@ class Services:
 
         A full or read-only database does not stop the start: documents and estimates can be read,
         and `/health/ready` fails until it can be written. Raises UnsafeStore, StoreUnavailable or
-        InvalidInput(key_file): one line each.
+        InvalidInput(key_file), each with a message of one line.
         """
         self.database.check()
         with suppress(StoreUnavailable):

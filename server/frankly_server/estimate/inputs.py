@@ -18,7 +18,7 @@ Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
 
 
 def checked_counts(mechanism: Source, counts: Tally) -> Checked:
-    """Return counts per symbol (tables, products), SetCounts, or by tuple of symbols (joint).
+    """Return counts as a list (tables, products), SetCounts (sets) or dict (`Joint`).
 
     Raises InvalidInput: counts_invalid, or unsupported for a product with too many reports.
     """
@@ -32,7 +32,7 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
         if not isinstance(counts, SetCounts):
             message = (
-                "reports of this mechanism are sets: give how often each pair of answers was in one"
+                "reports of this mechanism are sets: give the number of sets with each answer pair"
             )
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return counts

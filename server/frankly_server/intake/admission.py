@@ -69,8 +69,8 @@ class Admission:
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
             door=TokenDoor.of(document.token),
-            # Encoded here, so that a report's stratum is only joined from these texts. Canonical
-            # JSON sorts its keys, so the questions are sorted by id.
+            # Encoded once, so that a report's stratum is a join of these texts. Canonical JSON
+            # sorts its keys, so the questions are sorted by id.
             strata={
                 question.id: {
                     choice.id: canonical.dumps({question.id: choice.id}).decode("ascii")[1:-1]
@@ -159,11 +159,9 @@ class Admissions:
             )
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
-                # If the survey is unknown, that is the better explanation.
+                # An unknown survey is reported as such.
                 self.require_survey(survey_id)
-                message = (
-                    "the report names a document that is not this survey's; fetch the survey again"
-                )
+                message = "the report names no document of this survey; fetch the survey again"
                 raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
             return Admitted(
                 admission.admit(parsed, now),

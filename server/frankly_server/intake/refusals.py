@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
-# Write transactions per second, and how many may come at once: reports need the database too.
+# Mean rate of write transactions per second and their burst, because reports need the database too.
 PER_S, BURST = 5.0, 100.0
 _EVERYONE = ""  # one bucket for all surveys
 

@@ -4,8 +4,8 @@
 An operator could link a person to a randomised report: the operator makes the invites, could keep a
 list of who got which, and could watch the requests. The stored data do not link them once a release
 has rewritten the rows of report and token; until then the order of the rows may (docs/privacy.md).
-Tokens of an external issuer (blind signatures) do not link a report to a person, unless issuer and
-operator are the same.
+Tokens of an external issuer are blind signatures, which do not link a report to a person, even if
+issuer and operator cooperate (docs/protocol.md, section 10).
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInpu
     if token_hash in spent:
         return InvalidInput(
             Problem.TOKEN_SPENT,
-            "this token has been used already; each is good for one report",
+            "this token has been used already; each is valid for one report",
             "token",
         )
     if token_hash in foreign:

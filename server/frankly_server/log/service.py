@@ -82,7 +82,7 @@ class LogService:
                     "digest",
                 )
             tree = self._grown(tx)
-            # Devices may refuse the newest head, which witnesses have perhaps not signed yet.
+            # Devices may refuse the newest head if witnesses have not signed it yet.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
         return LogProof(
             index,
@@ -100,7 +100,7 @@ class LogService:
         if not 0 <= old <= new <= tree.size:
             raise InvalidInput(
                 Problem.LOG_UNKNOWN,
-                f"the log has {tree.size} entries; ask for old ≤ new ≤ that",
+                f"the log has {tree.size} entries; old ≤ new ≤ {tree.size} is required",
                 "old",
             )
         return "".join(f"{to_base64(hash_)}\n" for hash_ in tree.consistency(old, new)).encode()

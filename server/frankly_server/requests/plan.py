@@ -48,15 +48,15 @@ def plan_json(
 ) -> dict[str, Any]:
     """Plan a survey from a JSON request.
 
-    In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and bits, or kind and
-    params; optional design_prior); solve_for "n", "epsilon" or "margin" and the other two of n, epsilon, margin (with a
-    mechanism, or a notion that has other levels, there is no epsilon, so n or margin is solved for); optional level
-    (0.95), method ("clt" or "chebyshev"), population, subgroup (share of respondents), response_rate, targets ("shares"
-    or rows), frontier (number of levels, 2 to 50, at which margin and information are computed; with
-    a design input).
-    Out: solve_for, n, epsilon (null if the request has none), margin, margins (per target), invited,
-    level, method, curve (margin at n/4 to 4n), regret (of the design, see `design_json`; null for a
-    mechanism) and, if requested, frontier.
+    In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and
+    bits, or kind and params; optional design_prior); solve_for "n", "epsilon" or "margin" and the
+    other two of n, epsilon, margin (with a mechanism, or a notion that has other levels, there is
+    no epsilon, so n or margin is solved for); optional level (0.95), method ("clt" or "chebyshev"),
+    population, subgroup (share of respondents), response_rate, targets ("shares" or rows), frontier
+    (number of levels, 2 to 50, at which margin and information are computed; for a design input).
+    Out: solve_for, n, epsilon (null if the request has none), margin, margins (per target),
+    invited, level, method, curve (margin at n/4 to 4n), regret (of the design, see `design_json`;
+    null for a mechanism) and, if requested, frontier.
     stopped : once it returns True, each search returns its best design so far.
 
     Raises InvalidInput, naming the field.
@@ -102,12 +102,12 @@ class _Source:
         """Return the mechanism at a level, its design prior and its information."""
         raise InvalidInput(Problem.UNSUPPORTED, "this needs a design input", level or "epsilon")
 
-    def regret(self, level: str | None) -> dict[str, str] | None:  # noqa: ARG002 - a design's is known
+    def regret(self, level: str | None) -> dict[str, str] | None:  # noqa: ARG002 - see _DesignSource
         """Return the regret of the design at a level, None for a fixed mechanism."""
         return None
 
     def frontier(self, points: int, n: int) -> list[dict[str, Any]]:
-        """Return margin and information at levels from 0.1 to 8 nats, evenly spaced in logarithm."""
+        """Return margin and information at levels from 0.1 to 8 nats, spaced logarithmically."""
         rows = []
         for i in range(points):
             level = nats(round(100 * 80 ** (i / (points - 1))))
@@ -157,8 +157,8 @@ class _DesignSource(_Source):
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
     level = request.epsilon
-    # `plan_json` has checked that n and margin are given unless they are solved for; then 0 is
-    # unused.
+    # `plan_json` has checked that n and margin are given unless they are solved for; in that case
+    # the value 0 is not used.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
         require_reports(n, source.setting)
