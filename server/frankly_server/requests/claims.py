@@ -51,9 +51,7 @@ class RequestedClaims:
         notions = self._notions(choices)
         names = {levels.notion for levels, _ in notions}
         if "rldp" in names and not names <= {"rldp", "ldp"}:
-            message = (
-                "rldp cannot be combined with other prior-based notions: its answers are pairs"
-            )
+            message = "rldp has pairs as answers and cannot be combined with prior-based notions"
             raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
         self._paired = choices.mechanism in PAIRS or "rldp" in names
         self.prior = promises.pairs(public) if self._paired else public

@@ -74,7 +74,7 @@ class PriorDefinition(ClosedModel):
         cells = [cell for table in self.tables for row in table for cell in row]
         if any("." in cell for cell in cells):
             message = (
-                "counts for each stratum are whole numbers: shares do not give the size of strata"
+                "counts by stratum are whole numbers: shares do not give the size of a stratum"
             )
             raise custom(Problem.PRIOR_VALUE, message)
         # `summed` adds the counts up, and canonical JSON allows no larger integer.
@@ -134,9 +134,8 @@ def in_strata_order(
         )
     combinations = list(product(*(choices for _, choices in questions)))
     if missing := [key for key in combinations if key not in by_key]:
-        message = (
-            f"every combination of public answers needs counts: add {_listed(missing, questions)}"
-        )
+        listed = _listed(missing, questions)
+        message = f"no counts for {listed}: every combination of public answers needs counts"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
     # The order is fixed, so that files that differ only in the order of their strata give the same
     # document.

@@ -187,7 +187,7 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
     "the secret together": (
         replace(PLAIN, secret=None, other="pay", together=("pay",)),
         "together",
-        "leave it out of them",
+        "leave it out",
     ),
     "itself": (replace(PLAIN, secret=None, other="ill"), "other", "a different question"),
 }
