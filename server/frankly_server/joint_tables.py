@@ -41,9 +41,7 @@ def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]
     """Return the sentence that names the joint tables of two questions that can be estimated."""
     every = len(names) * (len(names) - 1) // 2
     if not pairs:
-        return (
-            "No joint table of two questions can be estimated: list those you need in cross_tables."
-        )
+        return "No joint table of two questions can be estimated: name the pairs in cross_tables."
     if len(pairs) == every:
         return "The joint table of any two questions can be estimated."
     tables = [" × ".join(names[i] for i in pair) for pair in pairs[:_MOST_NAMED]]
