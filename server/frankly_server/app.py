@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _NoSession(SecureCookieSessionInterface):
-    """Flask's cookie session, switched off: the admin pages set cookies of their own."""
+    """Flask's cookie session, switched off: the admin pages set their own cookies."""
 
     def open_session(self, *_arguments: Any) -> NullSession:
         return NullSession()

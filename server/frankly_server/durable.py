@@ -29,7 +29,7 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
-            # Before the rename: after a power cut the new name could otherwise hold an empty file.
+            # Synced before the rename: otherwise `path` could be an empty file after a power cut.
             os.fsync(file.fileno())
         temporary.rename(path)
         sync_folder(path.parent)

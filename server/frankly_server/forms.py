@@ -103,7 +103,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
     columns = sum(prod(len(pool.cover.masks) for pool in pools) for _, _, pools in holders)
     if prod(sizes) > MAX_ANSWERS or columns > MAX_REPORTS:
         detail = (
-            "there are too many joint answers to estimate at once: ask for fewer questions together"
+            "there are too many joint answers to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
     shown = [component.chance * _drawn_chance(component, parts) for _, component, _ in holders]

@@ -73,7 +73,7 @@ class Services:
         try:
             database.check()
         finally:
-            database.close()  # processes forked from here open connections of their own
+            database.close()  # forked processes open their own connections
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
@@ -86,7 +86,7 @@ class Services:
         self.database.check()
         with suppress(StoreUnavailable):
             self.database.check_writable()
-        self.database.close()  # processes forked from here open connections of their own
+        self.database.close()  # forked processes open their own connections
         self.keys.check()
 
     def check_health(self) -> None:

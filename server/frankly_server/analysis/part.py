@@ -128,7 +128,7 @@ class Part:
             return SetCounts.of_symbols(
                 mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
             )
-        # The matrix of pair counts is symmetric, and the store holds only x ≤ z.
+        # The matrix of pair counts is symmetric, and only pairs x ≤ z are stored.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():
             pairs[x][z] = pairs[z][x] = n

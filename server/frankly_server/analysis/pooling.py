@@ -10,7 +10,7 @@ between the estimates (ADR 0010).
 - `inverse-variance`: weights by 1/variance at the published design priors, for the least variance
   if the truths are equal. Targets have different weights, so pooled shares need not add up to 1.
 
-Other combinations are refused (bad input 50).
+Versions that asked different questions are not pooled (bad input 50).
 """
 
 from collections.abc import Sequence
@@ -198,7 +198,7 @@ def _require_poolable(request: Request) -> None:
 def _covariance(
     weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]
 ) -> tuple[Values, ...] | None:
-    """Return the covariance of the weighted mean, None if that of a part is not known.
+    """Return the covariance of the weighted mean; None if a part's covariance is unknown.
 
     Covariances add up because the parts are reports of different people, and so independent.
     """

@@ -118,7 +118,7 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
             )  # fmt: skip
             found.append(Table((question,), targets, sources, shares=False, scale=scale))
     if not found:
-        detail = "no question of this survey has scores or ranges: ask for shares"
+        detail = "no question of this survey has scores or ranges: request shares"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
     return found
 
@@ -126,8 +126,8 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
     """Return the positions of counted blocks with these questions; None if one is missing.
 
-    This is the smallest block with all questions, if there is one; otherwise blocks are added from
-    the smallest to the largest. Choices must be equal too.
+    This is the smallest block with all questions, if there is one; otherwise blocks with missing
+    questions are added, the smallest first. The ids of the choices must be equal too.
     """
     missing, positions = {_key(question) for question in questions}, []
     blocks = _estimable(document)

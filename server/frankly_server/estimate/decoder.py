@@ -125,7 +125,7 @@ def factor_decoders(
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
         message = (
-            "there are too many joint answers to estimate at once: ask for fewer questions together"
+            "there are too many joint answers to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)

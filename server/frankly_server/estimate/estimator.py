@@ -46,8 +46,8 @@ class Estimate:
     mle : targets at the maximum-likelihood shares on the simplex, whose log-likelihood over all
         reports is at most `mle_gap` nats below the maximum. Like `projected` it is biased; `se` is
         the standard error of neither.
-    projected_interval, mle_interval : [low, high] at `level`: the score interval, moved with its
-        estimate to the nearest possible value, cut to the possible values and widened to contain
+    projected_interval, mle_interval : [low, high] at `level`: the score interval, shifted so that
+        the unbiased estimate becomes possible, cut to the possible values and widened to contain
         the biased estimate if necessary. They contain the true value whenever `margins.score` does.
 
     design_effect : variance divided by that of the same number of answers without noise, at the

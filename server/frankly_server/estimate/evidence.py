@@ -115,7 +115,7 @@ class Evidence(Protocol):
 
 
 def law_of(mechanism: Table) -> Law:
-    """Return Q: of a table as a matrix, of a product as its factors."""
+    """Return Q, as a matrix for a table and as its factors for a product."""
     if isinstance(mechanism, ProductMechanism):
         return Kronecker([_law(factor) for factor in mechanism.factors])
     return _law(mechanism)

@@ -377,7 +377,7 @@ class Figures:
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
     """Return the factors on the sampling variance: (on its unbiased estimate, on its true value).
 
-    They are 1 for independent draws, below 1 for a finite population and 0 for a census.
+    They are 1 for independent draws and 0 for a census.
     """
     if census:
         return 0.0, 0.0

@@ -108,7 +108,7 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
         message = f"the design prior has one entry for each of the {mechanism.answers} answers"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, "design_prior")
     if any(type(n) is not int or n < 0 for n in prior) or not any(prior):
-        message = "the design prior holds whole numbers, zero or more, not all zero"
+        message = "the design prior consists of whole numbers, zero or more, not all zero"
         raise InvalidInput(Problem.PRIOR_VALUE, message, "design_prior")
     return tuple(prior)
 
@@ -116,7 +116,7 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
         message = (
-            "there are too many joint reports to estimate at once: ask for fewer questions together"
+            "there are too many joint reports to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports

@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 Method = Literal["clt", "chebyshev"]
 
 MOST = 10**12
-"""Largest number of reports considered, more than there are people."""
+"""Largest number of reports considered, more than the population of the Earth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
 def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
     """Return an interval for the biased estimate `value` from that of the unbiased estimate.
 
-    The interval is moved with its estimate to the nearest possible value, cut to the possible
+    The interval is shifted so that the unbiased estimate becomes possible, cut to the possible
     values and widened to contain `value`. It still contains every possible value that it contained
     before, and it is never empty.
     """

@@ -19,7 +19,7 @@ from frankly_protocol.report import Report
 from frankly_server.intake.tokens import Spend, TokenDoor
 from frankly_server.store import Database, ReportRow, Transaction
 
-PAUSE_S: Final = 3600  # Retry-After of a paused survey, because the end of a pause is not known
+PAUSE_S: Final = 3600  # Retry-After of a paused survey; the end of a pause is not known
 
 
 class Paused(InvalidInput):
@@ -134,7 +134,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document admits, and the token that it spends; they are stored unlinked."""
+    """A report that its document admits, and the token that it spends, stored without a link."""
 
     row: ReportRow
     spend: Spend | None = None

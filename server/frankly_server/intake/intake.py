@@ -69,7 +69,7 @@ class Intake:
             return tx.days.of_survey(survey_id)
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of stored reports, pending or not; pages may show it only in bands."""
+        """Return the number of stored reports, pending or not; pages may only show its band."""
         with self._database.reading("accepted reports") as tx:
             return tx.reports.accepted(survey_id)
 

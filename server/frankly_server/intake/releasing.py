@@ -16,7 +16,7 @@ from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between two looks at the clock.
+"""Seconds between two readings of the clock.
 
 A single wait until the next release would miss it if the machine sleeps or its clock is set.
 """
@@ -69,7 +69,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon, so that the process can end without waiting for the next look at the clock.
+            # daemon, so that the process can end without waiting for the next reading of the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:

@@ -19,8 +19,8 @@ _UNSIGNED: Final = (
     "its origin, add --unsigned"
 )
 _OTHERS: Final = (
-    "neither these keys nor their earlier versions signed the backup. Try again with the right key "
-    "folder in FRANKLY_HOME; if you know the backup's origin, add --unsigned"
+    "these keys did not sign the backup, and neither did earlier versions of them. Try again with "
+    "the right key folder in FRANKLY_HOME; if you know the backup's origin, add --unsigned"
 )
 
 

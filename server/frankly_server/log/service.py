@@ -194,7 +194,7 @@ class LogService:
                     "time",
                 )
             if seen_at is not None:
-                # A note may hold several lines of one witness. value[:8] is the time (big-endian),
+                # A note may have several lines of one witness. value[:8] is the time (big-endian),
                 # so `max` chooses the newest.
                 newest = max(
                     (s for s in head.signatures if _is_of(s, key.name, key.hint)),

@@ -2,7 +2,7 @@
 """Field types of requests and survey files, each with its check, error message and JSON Schema.
 
 Values are texts in YAML, and texts, numbers and booleans in JSON; both are read by the same strict
-rules. Levels and shares are kept as texts, exactly as they were written.
+rules. Levels and shares are stored as texts, exactly as they were written.
 """
 
 import re

@@ -86,8 +86,8 @@ def _require_two(request: PlanRequest, form: PlannedForm) -> None:
     if field is not None:
         detail = "leave out the quantity to solve for"
         raise InvalidInput(Problem.UNSUPPORTED, detail, field)
-    # A missing level is reported by `FormFields.request`. `margin` is needed only for questions
-    # without a margin of their own.
+    # A missing level is reported by `FormFields.request`. `margin` is needed only if a question has
+    # no margin.
     if solve_for != "n":
         require_the_others(request, "n")
     if solve_for != "margin" and len(own) < len(form.questions):

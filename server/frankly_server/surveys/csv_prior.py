@@ -96,7 +96,7 @@ def _names(value: Mapping[str, Any], text_field: str) -> list[str]:
 def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTable:
     """Read a table of counts or shares as CSV, with any line endings, with or without a BOM.
 
-    public : the survey's public questions. A table with a leading column for each of them holds
+    public : the survey's public questions. A table with a leading column for each of them contains
     counts by stratum. Raises InvalidInput (prior_shape, prior_value); the message names the line if
     only one line is wrong.
     """
