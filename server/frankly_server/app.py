@@ -100,7 +100,7 @@ def wsgi() -> APIFlask:
     answer = app.wsgi_app
 
     def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        services.wake()  # here, because threads started before a fork do not exist in the worker
+        services.wake()  # on request, because a worker lacks threads started before the fork
         return answer(environ, start_response)
 
     app.wsgi_app = awake  # type: ignore[method-assign]

@@ -70,8 +70,8 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         return hoeffding
     tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
     aware = _aware_ends(score, score.law, w, limit, tilts)
-    # The aware bound is the narrower one. rounding: from about 10^12 reports on, its allowance for
-    # rounding may make it wider, so both are compared.
+    # The mechanism-aware interval is the narrower one. rounding: from about 10^12 reports on, its
+    # allowance for rounding may make it wider, so both are compared.
     both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
     return both if both[0] <= both[1] else hoeffding
 
@@ -204,7 +204,7 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> Ends | None:
     """Return the interval of values θ at which the log of the mixture is at most `excess`.
 
-    Returns None if it is larger even at the possible value nearest to the mean.
+    Returns None if the log is larger even at the possible value nearest to the mean.
     """
     knots = moments.knots
     inside = float(min(max(mean, knots[0]), knots[-1]))
@@ -268,7 +268,7 @@ def widened(ends: Ends, value: float) -> Ends:
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
-    """Return ends for the mean score from those for the probability of the upper group."""
+    """Return the ends for the mean score from the ends for the upper group's probability."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
 
 

@@ -40,8 +40,8 @@ class Refusals:
 
     def flush(self) -> None:
         """Write the sums; if the database fails, they stay in memory for the next time."""
-        # Swapped under the lock and written outside of it, so that other requests do not wait for
-        # the database here.
+        # The counts are swapped under the lock and written outside of it, so that other requests do
+        # not wait for the database here.
         with self._guard:
             pending, self._unwritten = self._unwritten, Counter()
         if not pending:

@@ -71,8 +71,12 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
         # The library refuses a passphrase for a key that is not encrypted.
         private = load_pem_private_key(data, password=passphrase if encrypted else None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        detail = "the passphrase is wrong" if encrypted else "this is no PEM private key"
-        raise key_file_problem(path, f"{detail}; restore it from a backup") from None
+        detail = (
+            "the passphrase is wrong or the file is damaged; if damaged, restore it from a backup"
+            if encrypted
+            else "this is no PEM private key; restore the file from a backup"
+        )
+        raise key_file_problem(path, detail) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise key_file_problem(
             path,
@@ -92,7 +96,7 @@ def read_private(path: Path) -> bytes:
                     path,
                     f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
                 )
-            # Bounded, in case the path names a large file by mistake.
+            # The read is bounded, in case the path names a large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(

@@ -106,7 +106,7 @@ def audit(
     DocumentRejected only if there are no usable keys or no readable head.
     """
     report = Audit()
-    # Checked first, because everything below needs keys that are in force.
+    # The keys are checked first, because all other checks need keys that are in force.
     newest = site.get("/v1/keys", _KEYS_BYTES)
     keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
@@ -119,7 +119,7 @@ def audit(
         )
         # Otherwise a server could give other keys to devices that use only one of the two routes.
         if proven.keys != keys:
-            raise Equivocation("/v1/keys has other keys than the end of the chain")
+            raise Equivocation("/v1/keys does not serve the last keys of the chain")
     if keys.log is None:
         report.findings.append(
             Finding(
@@ -161,7 +161,7 @@ def audit(
 
 def _entries(site: Site, size: int) -> list[Entry]:
     entries: list[Entry] = []
-    # The server claims the size; the second bound ends the loop even if the claim is false.
+    # The size is the server's claim; the second bound ends the loop even if the claim is false.
     while len(entries) < min(size, _MAX_ENTRIES):
         listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
         body = DOCUMENT.record(_parsed(listing), None, {"size", "entries"})

@@ -138,7 +138,7 @@ class LogService:
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
         size = head.checkpoint.size
-        # Compared with the tree, because a cosignature of a forked head must not be stored.
+        # The head is compared with the tree, because no cosignature of a fork may be stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
                 Problem.COSIGNATURE_INVALID,
