@@ -3,6 +3,6 @@
 
 import os
 
-# Matrices are small here, and processes share the cores: threads of linear algebra that wait for each other made a
-# design 50 times as slow on a busy machine. It works only if set before numpy is imported.
+# Matrices are small, and processes share the cores: on a busy machine, waiting BLAS threads made a
+# design 50 times slower. The variable has an effect only if it is set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

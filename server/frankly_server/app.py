@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _NoSession(SecureCookieSessionInterface):
-    """Flask's cookie session, switched off: the admin pages set cookies of their own."""
+    """Flask's cookie session, switched off: the admin pages set their own cookies."""
 
     def open_session(self, *_arguments: Any) -> NullSession:
         return NullSession()
@@ -92,7 +92,7 @@ def create_app(
 
 
 def wsgi() -> APIFlask:
-    """Return the application for a production WSGI server: ``gunicorn 'frankly_server.app:wsgi()'``."""
+    """Return the application for a WSGI server, as in ``gunicorn 'frankly_server.app:wsgi()'``."""
     logs.configure()
     settings = Settings.load()
     services = _open(settings, SystemClock())
@@ -100,7 +100,7 @@ def wsgi() -> APIFlask:
     answer = app.wsgi_app
 
     def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        services.wake()  # here, because threads started before a fork do not exist in the worker
+        services.wake()  # on request, because a worker lacks threads started before the fork
         return answer(environ, start_response)
 
     app.wsgi_app = awake  # type: ignore[method-assign]
@@ -121,7 +121,7 @@ def _open(settings: Settings, clock: Clock) -> Services:
 def _refuse_debug() -> None:
     if os.environ.get("FLASK_DEBUG", "0") not in ("", "0", "false"):
         raise InvalidInput(
-            Problem.UNSAFE_SETTING, "debug pages would show requests; unset it", "FLASK_DEBUG"
+            Problem.UNSAFE_SETTING, "unset it: debug pages would show requests", "FLASK_DEBUG"
         )
 
 

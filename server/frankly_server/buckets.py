@@ -30,13 +30,13 @@ class BucketLevel:
 class Buckets:
     """One bucket per name, of at most `burst` tokens, gaining `per_s` a second; thread-safe.
 
-    Clients may choose names, so only the MAX_NAMES names that took a token last are remembered. A
+    Clients may choose names, so only the MAX_NAMES names with the latest requests are remembered. A
     forgotten name starts again with a full bucket.
     """
 
     def __init__(self, per_s: float, burst: float) -> None:
         if per_s <= 0 or burst < 1:
-            raise ValueError("a bucket fills at a positive rate and holds at least 1")
+            raise ValueError("a bucket needs a positive rate and a burst of at least 1")
         self.per_s, self.burst = per_s, burst
         self._guard = threading.Lock()
         self._levels: OrderedDict[str, tuple[float, float]] = (
@@ -44,15 +44,14 @@ class Buckets:
         )  # name -> (level, time in s)
 
     def look(self, name: str, now: float) -> BucketLevel:
-        """Return the state of a name's bucket without taking anything."""
+        """Return the state of a name's bucket without taking a token."""
         with self._guard:
             return self._allowance(self._level(name, now))
 
     def take(self, name: str, now: float, cost: float = 1.0) -> BucketLevel:
         """Take `cost` tokens if there is at least one; return the bucket's state before that.
 
-        A cost above the level leaves a debt: wait_s is positive until the bucket holds a token
-        again.
+        A cost above the level leaves a debt: wait_s is positive until the bucket has a token again.
         """
         with self._guard:
             level = self._level(name, now)

@@ -29,17 +29,17 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
-            # Before the rename: after a power cut the new name could otherwise hold an empty file.
+            # Synced before the rename: otherwise `path` could be an empty file after a power cut.
             os.fsync(file.fileno())
         temporary.rename(path)
         sync_folder(path.parent)
     # BaseException: an interrupt must not leave the temporary file either.
     except BaseException as error:
-        # A file system that has become read-only refuses even that; the first error counts.
+        # Deletion fails too if the file system has become read-only; the first error is raised.
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        # Errors of write and fsync name no file, and the temporary name means nothing to the caller.
+        # Errors of write and fsync name no file, and the caller does not know the temporary name.
         if isinstance(error, OSError):
             error.filename = str(path)
         raise

@@ -53,7 +53,7 @@ def invalid(faults: list[Fault]) -> InvalidInput:
 
 @contextmanager
 def named(field: str) -> Iterator[None]:
-    """Prefix the field of an InvalidInput with the path of the object that it is in."""
+    """Prefix the field of an InvalidInput with the path of the object that contains it."""
     try:
         yield
     except InvalidInput as error:
@@ -76,7 +76,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
-        # Pydantic's codes for values of a wrong type end like this: int_type, int_parsing.
+        # Pydantic's codes for values of a wrong type have these suffixes: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
     message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
     return Fault(problem, field_path(detail["loc"]), message)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of agreement blocks as blocks of their own, for counting and estimating (docs/maths/forms.md).
+"""Parts of agreement blocks (forms) as separate blocks to count and estimate (docs/maths/forms.md).
 
-What a report shows about some parts of a form has a law that depends only on the answers to these
-parts (spec 1.10). The reports that show a part are therefore reports of an ordinary table.
+The law of the sets that a report shows for some parts of a form depends only on the answers to
+these parts (spec 1.10). The reports that show a part are therefore reports of an ordinary table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _counted: Final[dict[str, tuple[Block, ...]]] = {}  # by digest; documents never
 
 @dataclass(frozen=True, slots=True)
 class PartTable(DenseMechanism):
-    """Law of what a report shows about some parts of a form, given that it shows all of them.
+    """Law of the sets that a report shows for some parts of a form, given that it shows them all.
 
     Q(y|x) = weights[x][y] / total, for joint answers x of the parts, row-major in their order.
 
@@ -41,8 +41,8 @@ class PartTable(DenseMechanism):
     parts: tuple[int, ...] = ()
     starts: tuple[tuple[int, int], ...] = ()
 
-    # DenseMechanism requires rows that sum to 2^bits. Nothing is drawn from this table, so any sum
-    # will do.
+    # DenseMechanism requires rows that sum to 2^bits. Nothing is drawn from this table, so its rows
+    # may have any sum.
     def __post_init__(self) -> None:
         """Check nothing: the table follows from a checked mechanism."""
 
@@ -97,17 +97,17 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         if (pools := _pools_of(component, parts)) is not None
     ]
     if not are_shown_together(form, parts):
-        detail = "no report of this survey tells these questions together: ask for each alone"
+        detail = "no report of this survey contains these questions together: request each alone"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, "targets")
     sizes = [form.answers_of(part) for part in parts]
     columns = sum(prod(len(pool.cover.masks) for pool in pools) for _, _, pools in holders)
     if prod(sizes) > MAX_ANSWERS or columns > MAX_REPORTS:
         detail = (
-            "there are too many joint answers to estimate at once: ask for fewer questions together"
+            "there are too many joint answers to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
     shown = [component.chance * _drawn_chance(component, parts) for _, component, _ in holders]
-    # Every component has its own columns, because its sets come with other chances.
+    # Each component has separate columns, because the chances of its sets differ.
     starts, laws, start = [], [], 0
     for (number, component, pools), chance in zip(holders, shown, strict=True):
         starts.append((number, start))
@@ -155,7 +155,7 @@ def _with_parts(document: SurveyDocument) -> tuple[Block, ...]:
 
 
 def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
-    """Return the counted blocks that can be estimated, each with the share of reports that show it."""
+    """Return the counted blocks that can be estimated, with the share of reports that show each."""
     return [
         (part, chance_shown(mechanism.form, mechanism.parts))
         if isinstance(mechanism, PartTable) and mechanism.form is not None
@@ -178,7 +178,7 @@ def counted_symbols(
 ) -> list[Any]:
     """Return a report's symbol for every counted block; None for a part that it does not show.
 
-    mechanisms : of `counted_blocks`. symbols : one for each block of the document.
+    mechanisms : those of `counted_blocks`. symbols : one for each block of the document.
     """
     remaining = iter(symbols)
     form_symbol: Any = None

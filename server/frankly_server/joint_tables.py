@@ -18,7 +18,7 @@ _MOST_NAMED: Final = 8
 def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
     """Return the pairs of questions whose joint table can be estimated."""
     pairs = combinations(range(len(form.choices)), 2)
-    known: dict[tuple[object, ...], bool] = {}  # one result for all pairs that are drawn alike
+    known: dict[tuple[object, ...], bool] = {}  # shared by pairs that are drawn in the same way
     estimable = []
     for pair in pairs:
         parts = _parts_of(form, pair)
@@ -32,28 +32,29 @@ def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
 
 def excess_in_words(value: float, bound: float) -> str:
     """Return the sentence with an upper bound on a form's variance above the best possible."""
-    # rounding: up. Certificates inform about the design; no privacy decision reads them.
+    # rounding: up. Certificates describe the design; no privacy decision depends on them.
     percent = ceil((value / bound - 1) * 1000) / 10
-    return f"The variance of what is wanted is at most {percent:g} % above the best possible."
+    return f"The variance of the wanted estimates is at most {percent:g} % above the best possible."
 
 
 def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
-    """Return the sentence on which joint tables of two of these questions can be estimated."""
+    """Return the sentence that names the joint tables of two questions that can be estimated."""
     every = len(names) * (len(names) - 1) // 2
     if not pairs:
-        return "It tells no joint table of two questions: name those you want in cross_tables."
+        return "No joint table of two questions can be estimated: name the pairs in cross_tables."
     if len(pairs) == every:
-        return "It tells the joint table of any two questions."
+        return "The joint table of any two questions can be estimated."
     tables = [" × ".join(names[i] for i in pair) for pair in pairs[:_MOST_NAMED]]
     unnamed = len(pairs) - len(tables)
     listed = ", ".join(tables) + (f" and {unnamed} more" if unnamed else "")
-    return f"It tells the joint tables of {listed}, and of no other two questions."
+    return f"Of two questions, only these joint tables can be estimated: {listed}."
 
 
 def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
     """Return the groups of parts that show both questions.
 
-    Each part that holds both is a group; if there is none, the two parts with one of them each are.
+    Each part with both questions is a group. If there is none, the two parts with one question each
+    are the only group.
     """
     whole = [part for part, questions in enumerate(form.parts) if set(pair) <= set(questions)]
     if whole:
@@ -65,7 +66,7 @@ def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[in
 def _pools(
     form: AgreementMechanism, groups: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int | None, ...], ...]:
-    """Return, for every part of the groups, the index of the pool that draws it in each component."""
+    """Return, for each part of the groups, the index of its pool in each component."""
     return tuple(
         tuple(
             next((i for i, pool in enumerate(component.pools) if part in pool.parts), None)

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
-    """A module that is imported when an attribute is first read. Safe to share between threads, as `import` is."""
+    """A module that is imported when an attribute is first read. Thread-safe, as `import` is."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(import_module(self._name), attribute)
-        setattr(
-            self, attribute, value
-        )  # later reads do not come here: some functions run millions of times
+        # Later reads skip __getattr__, because some functions are called millions of times.
+        setattr(self, attribute, value)
         return value
 
 

@@ -36,7 +36,7 @@ def rank(rows: IntRows) -> int:
 
 
 def least_rank(rows: IntRows) -> int:
-    """Return the rank modulo a prime of 61 bits, in much less time than the exact one.
+    """Return the rank modulo a prime of 61 bits, which is much faster than the exact rank.
 
     Minors that are not 0 modulo a prime are not 0, so the exact rank is never smaller. It is larger
     only if the prime divides all the largest minors that are not 0.

@@ -49,7 +49,7 @@ class Services:
         self.invites = Invites(database)
         self.analysis = Analysis(database)
         self.accounts = Accounts(database, clock, passwords)
-        # With the host's name, because an authenticator app may list accounts of several servers.
+        # The issuer names the host, because an authenticator app may list several servers.
         issuer = f"Frankly {urlsplit(settings.public_url).hostname}"
         self.second_factors = SecondFactors(database, clock, self.accounts, issuer)
         self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
@@ -73,7 +73,7 @@ class Services:
         try:
             database.check()
         finally:
-            database.close()  # processes forked from here open connections of their own
+            database.close()  # forked processes open their own connections
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
@@ -81,12 +81,12 @@ class Services:
 
         A full or read-only database does not stop the start: documents and estimates can be read,
         and `/health/ready` fails until it can be written. Raises UnsafeStore, StoreUnavailable or
-        InvalidInput(key_file): one line each.
+        InvalidInput(key_file), each with a message of one line.
         """
         self.database.check()
         with suppress(StoreUnavailable):
             self.database.check_writable()
-        self.database.close()  # processes forked from here open connections of their own
+        self.database.close()  # forked processes open their own connections
         self.keys.check()
 
     def check_health(self) -> None:

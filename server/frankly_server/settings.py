@@ -24,7 +24,7 @@ def _bare_origin(url: str) -> str:
         or not address
         or set(address) & set("?#@ \t\r\n")
     ):
-        raise ValueError("write the address people see, as in https://surveys.example.org")
+        raise ValueError("give the server's public address, such as https://surveys.example.org")
     return f"{scheme}://{address}"
 
 
@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     def load(cls) -> Self:
         """Read the environment.
 
-        Raises InvalidInput(unsafe_setting) naming the variable at fault, never its value.
+        Raises InvalidInput(unsafe_setting) with the name of the variable, never its value.
         """
         known = {_PREFIX + name.upper() for name in cls.model_fields} | cls.client_variables
         # Checked here, because pydantic ignores unknown environment variables.

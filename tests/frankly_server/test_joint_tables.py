@@ -65,10 +65,10 @@ EVERY = list(combinations(range(6), 2))
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ([], "It tells no joint table of two questions: name those you want in cross_tables."),
-        (EVERY, "It tells the joint table of any two questions."),
-        ([(0, 1)], "It tells the joint tables of q0 × q1, and of no other two questions."),
-        (EVERY[:10], "and 2 more, and of no other two questions."),
+        ([], "No joint table of two questions can be estimated: name the pairs in cross_tables."),
+        (EVERY, "The joint table of any two questions can be estimated."),
+        ([(0, 1)], "Of two questions, only these joint tables can be estimated: q0 × q1."),
+        (EVERY[:10], "q1 × q4 and 2 more."),
     ],
 )
 def test_tables_are_told_in_words(told: list[tuple[int, int]], words: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of a survey with their uncertainty, computed from counts wherever counts suffice."""
+"""Estimates of a survey with their uncertainty, from stored counts wherever these suffice."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ class Analysis:
         self._database = database
 
     def estimates(self, survey_id: str, **fields: Any) -> dict[str, Any]:
-        """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
+        """Return unbiased estimates with standard errors and margins, as JSON values for `encode`.
 
-        fields : of `EstimatesRequest`; None for a field's default.
+        fields : fields of `EstimatesRequest`; None stands for a field's default.
 
-        Versions of the survey in which a question has the same ids of question and choices are
-        pooled, and flagged `versions_differ` if a test finds that their truths differ. Other
-        versions of the question have tables of their own. Below the documents' minimum of reports a
-        question has status ``insufficient``, n and the number needed, but no estimate.
+        Versions of the survey with the same question and choice ids are pooled, and flagged
+        `versions_differ` if a test finds that their truths differ. Other versions of a question
+        have separate tables. With fewer reports than the documents' minimum, a question has status
+        ``insufficient``, n and the number needed, but no estimate.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1,
         targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
@@ -58,7 +58,7 @@ class Analysis:
         return answer(survey_id, documents, request)
 
     def replay(self, result: Any) -> bytes:
-        """Compute a result again, byte for byte, from the reports of the batches that it names.
+        """Recompute a result, byte for byte, from the reports of the batches that it names.
 
         Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, if the
         database lacks a document that it names, or if another version of the code computed it.
@@ -67,7 +67,9 @@ class Analysis:
             inputs = result["inputs"]
             if inputs["code"] != __version__:
                 code = inputs["code"]
-                detail = f"version {code} computed this result, this is {__version__}: replay it with {code}"
+                detail = (
+                    f"version {code} computed this result: replay it with that, not {__version__}"
+                )
                 raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.code")
             request = Request.from_json(inputs["request"])
             releases = {
@@ -87,14 +89,14 @@ class Analysis:
             raise
         # `result` is a file from the user, so any other error means that it was changed.
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
-            detail = "this is not a result of `estimates`: give its JSON, whole and unchanged"
+            detail = "this is not a result of `estimates`: give its complete and unchanged JSON"
             raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None
 
 
 def _stored(tx: Transaction, digest: str) -> DocumentRow:
-    # Without one of its documents, a result could be computed again, but about fewer reports.
+    # Without one of its documents, the result would be recomputed from fewer reports.
     row = tx.documents.get(digest)
     if row is None:
-        detail = "this database does not hold a version that the result names: replay it where it was computed"
+        detail = "this database lacks a document of the result: replay it where it was computed"
         raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.documents")
     return row

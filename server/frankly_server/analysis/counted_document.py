@@ -18,7 +18,7 @@ Key = tuple[Blocks, str, str]
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """Reports of some blocks within a stratum and a period: their number, and counts of joint symbols."""
+    """Number of reports of some blocks in a stratum and a period, and counts of joint symbols."""
 
     n: int
     tally: Tally
@@ -26,7 +26,7 @@ class CellCounts:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A document with its cells by key.
+    """A document with its counts (cells) by key.
 
     release : number (1, 2, …) of the newest release in the cells; 0 if there is none.
     """
@@ -55,7 +55,7 @@ class Received:
         )
 
     def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
-        """Return the keys of blocks and period in the strata where question `by` has answer `choice`."""
+        """Return the keys of these blocks and period, in strata where `by` is answered `choice`."""
         return [
             (key_blocks, stratum, key_period)
             for key_blocks, stratum, key_period in sorted(self.cells)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One document's part in a table: its blocks, its counts, and the targets over its joint answers."""
+"""One document's part in a table: its blocks and counts, and the targets over its joint answers."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,12 +26,13 @@ from frankly_server.store import is_masked
 class Part:
     """Blocks, joint counts and targets of one document.
 
-    tally : number of the n reports by joint symbols; for a single block of large sets, by pairs of
+    tally : number of reports by joint symbols; for a single block of large sets, by pairs of
         positions x ≤ z.
     targets : weights over the joint answers of the blocks.
     received : reports on the document within the same cells, n of which show these blocks; None
         if all do.
-    strata : the document's public questions. Beside them, counts of everybody promise nothing.
+    strata : the document's public questions, which void a promise whose prior has no counts by
+        stratum (`is_unstated`).
     """
 
     blocks: tuple[Block, ...]
@@ -43,13 +44,13 @@ class Part:
 
     @property
     def respondents(self) -> int:
-        """Number of people who reported on the document, whether or not their reports show the blocks."""
+        """Number of reports on the document in these cells, including those without the blocks."""
         return self.n if self.received is None else self.received
 
     def frame(self, population: int | None, *, census: bool) -> tuple[int | None, bool]:
         """Return (population, census) of the reports that show the blocks.
 
-        Of a census they are a random sample of its respondents.
+        In a census these reports are a random sample of those of all respondents.
         """
         if census and self.respondents > self.n:
             return self.respondents, False
@@ -58,19 +59,19 @@ class Part:
     def fake_share(self, beta: Fraction) -> Fraction | None:
         """Return the largest share of fakes among these reports if a share `beta` of all is fake.
 
-        Every fake may show these blocks. None if all of them may be fake.
+        In the worst case every fake shows these blocks. Returns None if all may be fake.
         """
         share = beta * self.respondents / self.n if self.n else beta
         return share if share < 1 else None
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Mechanisms of the blocks, none of which is a form: the parts of a form are blocks."""
+        """Mechanisms of the blocks. None is a form's, because its parts are separate blocks."""
         return tuple(block.numbered_mechanism for block in self.blocks)
 
     @property
     def together(self) -> PartTable | None:
-        """Table of several parts of one form, which are not drawn independently; None for others.
+        """Table of several parts of one form, which are not independent; None for other blocks.
 
         Raises InvalidInput(unsupported) for parts of a form together with other blocks.
         """
@@ -85,7 +86,7 @@ class Part:
 
     @property
     def mechanism(self) -> Source:
-        """Mechanism of the block, or that of several together."""
+        """Mechanism of the block, or the joint mechanism of several blocks."""
         if self.together is not None:
             return self.together
         if len(self.blocks) == 1:
@@ -127,14 +128,14 @@ class Part:
             return SetCounts.of_symbols(
                 mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
             )
-        # The matrix of pair counts is symmetric, and the store holds only x ≤ z.
+        # The matrix of pair counts is symmetric, and only pairs x ≤ z are stored.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():
             pairs[x][z] = pairs[z][x] = n
         return SetCounts(self.n, tuple(map(tuple, pairs)))
 
     def _counts_together(self, table: PartTable) -> list[int]:
-        """Return the counts by column of the joint table, from pairs of the parts' own columns."""
+        """Return the counts by column of the joint table, from the columns of its parts."""
         counts = [0] * table.reports
         for columns, n in self.tally.items():
             parts = zip(self.mechanisms, columns, strict=True)
@@ -145,7 +146,7 @@ class Part:
 
     @property
     def question_keys(self) -> tuple[tuple[str, ...], ...]:
-        """Ids of question and choices for all questions of the blocks, in order."""
+        """Question id and choice ids of each question of the blocks, in order."""
         return tuple(
             (question.id, *(choice.id for choice in question.choices))
             for block in self.blocks

@@ -12,7 +12,7 @@ PERIODS: Final = ("day", "week", "month")
 DAYS: Final = "days"
 """Label of rows about a single span of days."""
 ALL_TIME: Final = ""
-"""The period that holds every report."""
+"""The period of all reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Span:
         return f"{self.since or '..'}/{self.until or '..'}"
 
     def period(self, day: str, by: str | None) -> str | None:
-        """Return the day, ISO week (``2026-W18``) or month (``2026-05``) of a day, as `by` says.
+        """Return the period of a day: by "day", "week" (``2026-W18``) or "month" (``2026-05``).
 
         Returns the span as text if `by` is None, and None if the day lies outside the span.
         """

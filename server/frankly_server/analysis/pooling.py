@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table from several documents: each estimated with its own mechanism, then pooled (spec 8.1; bad input 50).
+"""One table from several documents, each estimated with its mechanism, then pooled (spec 8.1).
 
 Raw counts of different documents are never added. The pooled estimate of a target is the weighted
 mean of its estimates. Each document has one weight per target, so that the mean always lies
@@ -7,8 +7,10 @@ between the estimates (ADR 0010).
 
 - `respondents`, the default: weights n_v/n, for the mean over all respondents. Pooled shares add
   up to 1.
-- `inverse-variance`: weights by 1/variance at the published design priors, for the least variance if the truths are
-  equal. They differ between targets, so pooled shares need not add up to 1.
+- `inverse-variance`: weights by 1/variance at the published design priors, for the least variance
+  if the truths are equal. Targets have different weights, so pooled shares need not add up to 1.
+
+Versions that asked different questions are not pooled (bad input 50).
 """
 
 from collections.abc import Sequence
@@ -52,7 +54,7 @@ class Pooled:
         margins are those of the first part; the pooled intervals are `ends`.
     ends : [low, high] by the requested method. uncut : by `score`, before they are cut at the
         possible values.
-    estimates, weights : of each part; its estimate, and the weights of its targets in the mean.
+    estimates, weights : each part's estimate, and the weights of its targets in the mean.
     versions_p : p-value of the test that all versions have equal truths, None for one version.
     """
 
@@ -71,7 +73,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     that has no pooled interval.
     """
     results = [_estimated(part, request) for part in parts]
-    # One version keeps all its figures; a weighted mean has fewer.
+    # A single version has all figures; a weighted mean has fewer.
     if len(results) == 1:
         (alone,) = results
         ends = alone.margins.ends(request.method, alone.unbiased)
@@ -83,8 +85,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     test = homogeneity_of(parts, evidence, results)
     values = [result.unbiased for result in results]
     uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
-    # Chernoff bounds of the weighted sum itself, because adding the ends of the parts would be
-    # wider.
+    # The Chernoff bound of the weighted sum itself is narrower than the sum of the parts' bounds.
     if request.method == "kl":
         ends = kl_ends(
             [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
@@ -171,7 +172,7 @@ def _estimated(part: Part, request: Request) -> Estimate:
         population=population,
         level=request.level,
         beta=fake_share or Fraction(0),
-        # Where these do not exist, kl is used.
+        # kl replaces these two where they do not exist.
         methods=(request.method, "kl")
         if request.method in ("exact", "sequence")
         else (request.method,),
@@ -184,23 +185,26 @@ def _estimated(part: Part, request: Request) -> Estimate:
 
 def _require_poolable(request: Request) -> None:
     if request.population is not None:
-        detail = "several versions are pooled, whose respondents are different parts of it: leave the population out"
+        detail = (
+            "several versions are pooled, each about an unknown part of the population: leave the "
+            "population out"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
     if request.method in ("exact", "sequence"):
-        detail = "several versions are pooled, for which this interval is not known: use kl, or by=version"
+        detail = "this method has no interval for pooled versions: use kl, or by=version"
         raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
 def _covariance(
     weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]
 ) -> tuple[Values, ...] | None:
-    """Return the covariance of the weighted mean, None if that of a part is not known.
+    """Return the covariance of the weighted mean; None if a part's covariance is unknown.
 
     Covariances add up because the parts are reports of different people, and so independent.
     """
     total = np.zeros((len(weights[0]),) * 2)
     for weight, covariance in zip(weights, covariances, strict=True):
-        # If one is unknown, so is that of the mean; 0 in its place would understate it.
+        # With 0 in place of an unknown covariance, that of the mean would be too small.
         if covariance is None:
             return None
         w = np.array(weight, dtype=np.float64)

@@ -104,7 +104,7 @@ def replayed(
 ) -> Received:
     """Return the document with the cells of releases up to `source.release`, for a replay.
 
-    They are computed from the reports, because stored counts hold later releases as well.
+    They are computed from the reports, because stored counts include later releases.
     """
     single = [(i,) for i in range(len(counted_blocks(source.document)))]
     cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
@@ -158,7 +158,7 @@ def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, CellCounts]:
 def _entries(mechanisms: Sequence[AnyMechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
     """Return the tally keys of one report: pairs of positions for a large set, else one joint key.
 
-    A form itself has none: only its reports are counted.
+    A form has no keys: only the number of its reports is counted.
     """
     if isinstance(mechanisms[0], AgreementMechanism):
         return []

@@ -46,8 +46,8 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 class Request(EstimatesRequest):
     """A checked estimates request; a result contains it as JSON, so that it can be replayed.
 
-    method : the one to use, after the default and the flag `simultaneous`. targets : as JSON,
-    decimals as texts. combinations : the targets as exact numbers, if they are combinations.
+    method : the method to use, after applying the default and the flag `simultaneous`. targets : as
+    JSON, decimals as texts. combinations : the targets as exact numbers, if they are combinations.
     span : days of release to include.
     """
 
@@ -62,7 +62,7 @@ class Request(EstimatesRequest):
 
     @property
     def group(self) -> str | None:
-        """Public question, or "version", that estimates are grouped by; None for neither."""
+        """Public question by which estimates are grouped, or "version"; None for neither."""
         return next((name for name in _names(self.by) if name not in PERIODS), None)
 
     @property
@@ -90,7 +90,8 @@ class Request(EstimatesRequest):
     def from_json(cls, value: Any) -> "Request":
         """Read a request; null stands for a field's default.
 
-        Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
+        Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown,
+        counts_invalid, unsupported.
         """
         # null counts as absent, so that clients may send all fields.
         given = REQUEST.record(value, None, frozenset(), frozenset(FIELDS))
@@ -136,7 +137,7 @@ def _method(fields: Mapping[str, Any]) -> str:
     if not fields.get("simultaneous"):
         return method or DEFAULT
     if method not in (None, "simultaneous", "simultaneous_plugin"):
-        detail = f"simultaneous is a method of its own and {method} is another: ask for one of them"
+        detail = f"simultaneous and {method} select different methods: give one of them"
         raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
     return method or "simultaneous"
 
@@ -153,7 +154,7 @@ def _names(by: str | None) -> list[str]:
 
 
 def _is_table(questions: Any) -> bool:
-    """Return True for a list of distinct texts, not more than a table can have."""
+    """Return True for a list of 1 to `_MAX_JOINT_QUESTIONS` distinct texts."""
     return (
         isinstance(questions, list)
         and 1 <= len(questions) <= _MAX_JOINT_QUESTIONS
@@ -185,19 +186,19 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         lambda r: not _is_grouping(r.by),
         Problem.FIELD_TYPE,
         "by",
-        f"name a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between",
+        f"name a public question or {VERSION}, one of {', '.join(PERIODS)}, or one of each: a,b",
     ),
     (
         lambda r: r.percent is not None and len(r.joint or ()) != 2,
         Problem.TARGETS_INVALID,
         "percent",
-        "percentages are of a table of two questions: name both in targets",
+        "percentages need a table of two questions: name both in targets",
     ),
     (
         lambda r: r.census and r.weights != RESPONDENTS,
         Problem.UNSUPPORTED,
         "weights",
-        "in a census every version stands for its own respondents: leave the weights out",
+        "in a census every version describes only its respondents: leave the weights out",
     ),
     (
         # Inverse-variance weights of numerator and denominator differ, so that their ratio would
@@ -217,16 +218,16 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         lambda r: r.population is not None and (r.by is not None or bool(r.span)),
         Problem.UNSUPPORTED,
         "population",
-        "how many people there are of a group or a period is not known: ask for all reports",
+        "the population of a group or a period is not known: request all reports together",
     ),
     (
         lambda r: r.population is not None and r.method == "sequence",
         Problem.UNSUPPORTED,
         "method",
-        "a sequence of looks is about an endless population: use kl, or leave the population out",
+        "confidence sequences assume an unlimited population: use kl, or leave the population out",
     ),
 )
-"""Requests that are refused: what is wrong, the problem, the field at fault, and the way out."""
+"""Refused requests: condition, problem, field and message."""
 
 
 def _combinations(value: Mapping[str, Any]) -> Combinations:
@@ -263,15 +264,15 @@ def _exact(value: Any, field: str) -> Fraction:
         read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
-    # A coefficient beyond 10^12 is a mistake, and exact arithmetic on such sizes takes long.
+    # A decimal exponent beyond ±12 is a mistake, and exact arithmetic on such sizes takes long.
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):
-        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
+        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers between 10^-12 and 10^13", field)
     return Fraction(read)
 
 
 def _written(combination: Combination) -> dict[str, Any]:
     def decimals(coefficients: Coefficients) -> dict[str, str]:
-        # Exact: coefficients were read from decimals, so the division ends; a replay needs all digits.
+        # Coefficients were read from decimals, so the division ends; a replay needs all digits.
         return {c: _decimal(v) for c, v in coefficients.items()}
 
     of = decimals(combination.of)

@@ -38,9 +38,9 @@ _MAX_TABLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The reports that one estimate of a table is about: some documents, one stratum, one period.
+    """Reports used for one estimate of a table: some documents, one stratum, one period.
 
-    by, choice : a public question and the choice that the reports give there; None for all.
+    by, choice : a public question and its answer in these reports; None for all reports.
     """
 
     label: dict[str, str] | None
@@ -119,7 +119,7 @@ def _groups(table: Table, request: Request) -> list[Group]:
         return [
             Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
         ]
-    # Of all versions, because a public question may have been added or dropped.
+    # The strata of all versions, because a public question may have been added or dropped.
     strata = {q.id: q for source in table.sources for q in source.document.strata}
     if by not in strata:
         groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
@@ -160,7 +160,7 @@ def _require_days(table: Table) -> None:
             len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
         ):
             detail = (
-                f"no joint counts by day are kept for {table.id}: ask for all days or other targets"
+                f"daily joint counts of {table.id} are not stored: use all days or other targets"
             )
             raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
 
@@ -171,7 +171,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
     received = sum(_received(source, keys) for source, keys in keys_by_source)
-    # The strictest of the versions: each was promised its own minimum.
+    # The largest minimum, because respondents of each version were promised theirs.
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
     head = {
@@ -184,7 +184,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "needed": least,
         "documents": digests,
     }
-    # No rows, because even their number would depend on reports below the minimum.
+    # The rows are left out, because even their number would depend on reports below the minimum.
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
@@ -213,8 +213,8 @@ def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
 
 
 def _received(source: Received, keys: Sequence[Key]) -> int:
-    """Return the number of all reports in the cells' strata and periods, whichever questions they show."""
-    # Every report counts in the document's first block.
+    """Return the number of all reports in these strata and periods, whichever blocks they show."""
+    # Every report is counted in the document's first block.
     return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 
 

@@ -45,8 +45,8 @@ def table_json(
 ) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    by : label of the group of the reports. Targets that are not identifiable have no row; in that
-    case the other rows have a flag.
+    by : label of the group of the reports. Targets that are not identifiable have no row; the other
+    rows are then flagged `not_identifiable`.
     """
     pooled = pool(parts, request)
     shared = {
@@ -61,8 +61,8 @@ def table_json(
         "versions_p": pooled.versions_p,
     }
     rows, places, spans_of = [], [], _places(table)
-    # All ratios at once, because the evidence of their numerators, denominators and sums is
-    # computed together.
+    # All ratios are computed at once, because they share the evidence of their numerators,
+    # denominators and sums.
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
         is_ratio = target.over is not None
@@ -96,7 +96,7 @@ def table_json(
 
 
 def _medians(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the row of a scale's median, made from the rows of its distribution; none for other tables."""
+    """Return [the row of a scale's median], from the rows of its distribution; else []."""
     if table.scale is None:
         return []
     cuts = [row for row in rows if row["choice"] != MEAN]
@@ -108,7 +108,7 @@ def _medians(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, 
 
 
 def part_targets(table: Table) -> list[tuple[Any, ...]]:
-    """Return the weights of all targets over the table's cells; a ratio has two consecutive entries."""
+    """Return the targets' weights over the table's cells; a ratio has two consecutive entries."""
     return [weights for target in table.targets for weights in _weights(target)]
 
 
@@ -136,7 +136,7 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     if value is None:
         return None  # not identifiable, which `accept_unidentifiable` allowed
     flags = [flag for flag in mean.row_flags[t] if flag == "few_informative"]
-    # Only with a single document is there a kl interval to fall back on.
+    # Only a single document has a kl interval to fall back on.
     if pair is None and len(pooled.estimates) == 1 and method in ("exact", "sequence"):
         method, pair = "kl", mean.margins.kl[t]
         flags.append("exact_not_available")
@@ -164,7 +164,8 @@ def _ratios(
 ) -> list[Ratio | None]:
     """Return ratios of pairs of targets by Fieller's method, with `score` unless the method is clt.
 
-    Other methods ignore the correlation of the two. None if covariance or ratio is unknown.
+    Other methods would ignore the correlation between numerator and denominator. An entry is None
+    if the covariance or the ratio is unknown.
     """
     if not spans or pooled.mean.covariance is None:
         return [None] * len(spans)
@@ -209,7 +210,7 @@ def _ratio_row(
         (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
     )
     low, high = ends or (None, None)
-    # A numerator or denominator that is equal for all answers needs no reports.
+    # A numerator or denominator with equal weights for all answers is known without reports.
     few_informative = [
         "few_informative" in pooled.mean.row_flags[t]
         for t, of in zip(spans, _weights(target), strict=True)
@@ -258,7 +259,7 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
 
 
 def _possible(target: Target) -> tuple[float, float]:
-    """Return the smallest and largest value of a target; ±∞ for a ratio of which they are not known."""
+    """Return the smallest and largest value of a target; ±∞ for a ratio that may be unbounded."""
     if target.over is None:
         values = rational.distinct(target.weights)
         return float(min(values)), float(max(values))
@@ -271,9 +272,9 @@ def _possible(target: Target) -> tuple[float, float]:
 
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
-    """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
-    # Ratios are not linear in the shares, so this covariance is not that of their estimates.
-    # Nor is it that of a median.
+    """Return the covariance of the rows' estimates; None if it is unknown or not defined here."""
+    # Ratios and medians are not linear in the shares, so the covariance of the targets is not the
+    # covariance of these estimates.
     if (
         pooled.mean.covariance is None
         or table.scale is not None
@@ -292,7 +293,7 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
     The column `se` does not apply to them.
     """
     mean = pooled.mean
-    # Projection and likelihood are of shares of one table, not of ratios.
+    # Projected and maximum-likelihood values are computed for shares, not for ratios.
     if any(target.over is not None for target in table.targets):
         return NO_PRODUCTS
     names = [target.id for target in table.targets]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scales: the numbers of a question's choices, with the mean, the distribution and the median.
 
-A choice has a score, or a range of which the smallest number is known. Choices of a role ("prefer not
-to say", "does not apply") have no number: all figures are then about the people who gave an answer.
+A choice has a score, or a range with a known smallest number. Choices with a role ("prefer not to
+say", "does not apply") have no number: figures are about the people whose answer has a number.
 
 The median is the smallest number v with F(v) ≥ 1/2, where F(v) is the share of answers up to v. Its
-interval follows from those of F: it begins with the first v whose upper end reaches 1/2, and ends with
-the number after the last v whose lower end is below 1/2. It misses the median on one side only if the
-interval of F at one fixed v does so on that side (docs/maths/margins.md, claim 14).
+interval follows from the intervals of F: it begins at the first v whose upper end reaches 1/2, and
+ends at the number after the last v whose lower end is below 1/2. It misses the median on one side
+only if the interval of F at one fixed v misses F(v) on that side (docs/maths/margins.md, claim 14).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ Weights = tuple[Fraction, ...]
 class Scale:
     """Numbers of a question's choices.
 
-    by_choice : the number of each choice, None for a choice of a role. are_ranges : True if they are
-    the smallest numbers of ranges, which have no mean.
+    by_choice : the number of each choice, None for a choice with a role. are_ranges : True if the
+    numbers are the smallest numbers of ranges, which have no mean.
     """
 
     by_choice: tuple[Fraction | None, ...]
@@ -63,7 +63,10 @@ class Scale:
         return tuple(Fraction(int(number is not None)) for number in self.by_choice)
 
     def named_weights(self) -> dict[str, Weights]:
-        """Return the weights of the mean, if there is one, and of the shares up to each number but the last."""
+        """Return the weights of the mean, if there is one, and of the share up to each number.
+
+        The last number is left out, because all answers lie up to it.
+        """
         numbers = self.numbers
         named = {}
         if not self.are_ranges:
@@ -79,12 +82,12 @@ class Scale:
     def median(self, cuts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         """Return the figures of the median from the rows of the distribution, in order.
 
-        Of ranges, the numbers are those at which they begin. None if a row has no estimate.
+        For ranges, the numbers are their smallest ones. Returns None if a row has no estimate.
         """
         numbers, last = [float(number) for number in self.numbers], len(cuts)
         if last + 1 < len(numbers) or any(cut["estimate"] is None for cut in cuts):
             return None
-        # Up to the last number lie all answers. A share without an interval may be anything.
+        # All answers lie up to the last number. A share without an interval may have any value.
         shares = [*(cut["estimate"] for cut in cuts), 1.0]
         lows = [-1.0 if cut["low"] is None else cut["low"] for cut in cuts]
         highs = [*(2.0 if cut["high"] is None else cut["high"] for cut in cuts), 1.0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of an estimates request: questions, targets, and their weights over a document's answers."""
+"""Tables of an estimates request: questions, targets and their weights over a document's answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,8 +36,8 @@ _MAX_CELLS, _MAX_PERCENT_CELLS = 1024, 100
 class Target:
     """One row: id, label by language, and weights over the cells of the table.
 
-    Cells are row-major, the last question fastest. over : weights of a ratio's denominator, else None.
-    unit : SHARE or NUMBER.
+    Cells are row-major, the last question fastest. over : weights of a ratio's denominator, else
+    None. unit : SHARE or NUMBER.
     """
 
     id: str
@@ -51,10 +51,11 @@ class Target:
 class Table:
     """A table of rows about one or several questions.
 
-    sources : documents with these ids of questions and choices, oldest first.
+    sources : documents with these question and choice ids, oldest first.
     shares : True if the rows are the shares of all cells, in order.
     percent : "row" or "column" if the rows are shares within these, else None.
-    scale : of a table of the mean and the distribution, to which the median is added, else None.
+    scale : the scale if the rows are its mean and distribution, to which the median is added; else
+        None.
     """
 
     questions: tuple[Question, ...]
@@ -118,19 +119,20 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
             )  # fmt: skip
             found.append(Table((question,), targets, sources, shares=False, scale=scale))
     if not found:
-        detail = "no question of this survey has scores or ranges: ask for shares"
+        detail = "no question of this survey has scores or ranges: request shares"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
     return found
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
-    """Return the positions of the counted blocks with these questions and choices; None if one is missing.
+    """Return the positions of counted blocks with these questions; None if one is missing.
 
-    One block with all of them is preferred, the smallest; then the smallest that has each.
+    This is the smallest block with all questions, if there is one; otherwise blocks with missing
+    questions are added, the smallest first. The ids of the choices must be equal too.
     """
     missing, positions = {_key(question) for question in questions}, []
     blocks = _estimable(document)
-    # Stable: among blocks of one size, the order of the document.
+    # The sort is stable: blocks of equal size stay in the document's order.
     for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
         if missing <= {_key(question) for question in block.questions}:
             return (position,)
@@ -143,7 +145,7 @@ def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks
 
 
 def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
-    """Return (position, block) of the counted blocks that can be estimated; of a form, its parts."""
+    """Return (position, block) of the counted blocks that can be estimated: parts, not forms."""
     return [
         (position, block)
         for position, block in enumerate(counted_blocks(document))
@@ -152,7 +154,7 @@ def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
 
 
 def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) -> bool:
-    """Return True if a form holds several of these questions and cannot estimate their joint table."""
+    """Return True if a form contains several of these questions but not their joint table."""
     if len(questions) == 1:
         return False
     blocks = counted_blocks(document)
@@ -169,7 +171,7 @@ def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) 
 
 
 def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
-    """Return, for each cell of the table, the weights over the blocks' joint answers that sum to it.
+    """Return, for each cell of the table, its weights over the blocks' joint answers (0 or 1).
 
     Joint answers are row-major over all questions of the blocks in order, the last one fastest.
     """
@@ -192,7 +194,7 @@ def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
 
 
 def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple[Received, ...]]]:
-    """Return questions with the documents (oldest first) that share their ids of question and choices.
+    """Return questions with the documents (oldest first) that have the same question and choice ids.
 
     The order is that of the newest document.
     """
@@ -222,7 +224,7 @@ def _joint_table(
     without_table = [source for source in sources if _lacks_joint_table(source.document, questions)]
     if sources and len(without_table) == len(sources):
         detail = (
-            "this form does not tell the joint table of these questions: "
+            "the joint table of these questions cannot be estimated from this form: "
             "cross_tables of the survey file must name them"
         )
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, field)
@@ -233,7 +235,7 @@ def _joint_table(
     # cells.
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
         detail = (
-            f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"
+            f"percentages need a table of at most {_MAX_PERCENT_CELLS} cells: request the cells"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "percent")
     return Table(questions, _shares(questions, percent), sources, shares=False, percent=percent)
@@ -262,7 +264,7 @@ def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[
 
 
 def _named(names: Sequence[str], percent: str | None) -> str:
-    """Return "A × B"; "B | A" for shares within a row, which is a choice of A, and "A | B" within a column."""
+    """Return "A × B"; "B | A" for shares within a row (a choice of A), "A | B" within a column."""
     if percent is None:
         return _BETWEEN.join(names)
     return _AMONG.join(reversed(names) if percent == "row" else names)

@@ -75,7 +75,7 @@ def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
         mean = evidence.W @ shares
         moments = evidence.moment_at(shares)
         covariance = (moments - np.outer(mean, mean)) / evidence.n
-    # The variance of a constant target is a rounding error, in which the test must see no
+    # The variance of a constant target is a rounding error, from which the test would compute a
     # difference.
     varies = np.diagonal(covariance) * evidence.n > _CONSTANT * np.diagonal(moments)
     return np.asarray(np.where(np.outer(varies, varies), covariance, 0.0), dtype=np.float64)
@@ -84,9 +84,9 @@ def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
 def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> FloatArray | None:
     """Return shares of the answers pooled from all versions; None if their questions differ.
 
-    With covariances at these shares the test keeps its size at a few hundred reports: estimated
-    covariances are too small where the estimates are extreme by chance. Versions are weighted by
-    precision, because a noisy one would otherwise dominate the error of the mean.
+    With covariances at these shares the test keeps its nominal size at a few hundred reports:
+    estimated covariances are too small where the estimates are extreme by chance. Versions are
+    weighted by precision, because a noisy one would otherwise dominate the error of the mean.
     """
     shares = [evidence.shares for evidence in evidences]
     if len({part.question_keys for part in parts}) > 1 or any(row is None for row in shares):
@@ -112,7 +112,7 @@ def _variance(evidence: Evidence) -> float:
 
 
 def _prior_variances(part: Part) -> list[float | None]:
-    """Return the variance of each target's estimate at the design prior, None if it is unknown or 0."""
+    """Return the variance of each target's estimate at the design prior; None if unknown or 0."""
     evidence = nothing_yet(part.mechanism, part.targets, part.design_prior)
     prior = np.array([float(n) for n in part.design_prior])
     p = prior / prior.sum()

@@ -2,8 +2,8 @@
 """Estimates of shares from noisy counts: unbiased, with variance and margins (spec 8.1).
 
 This package is mathematics only: no web, no database, no clock. The decoder (`decoder`) is a fixed
-matrix, computed exactly from the published integer weights. So estimates are unbiased at every
-number of reports, and the work grows at most with the number of distinct reports.
+matrix, computed exactly from the published integer weights, so estimates are unbiased for any
+number of reports. The work grows at most with the number of distinct reports.
 """
 
 from frankly_server.estimate.decoder import Decoder

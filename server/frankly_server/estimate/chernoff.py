@@ -46,15 +46,15 @@ _SECTIONS, _ROUNDS = 33, 6
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return ends that hold at every n and every truth.
+    """Return the ends of an interval that is valid for every n and every truth.
 
     w : the target's weights over the answers.
 
     For scores of two values this is the Chernoff bound of a binomial share. For other scores it is
-    Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores,
-    intersected with the mechanism-aware bound if the law of the scores is listed. The interval is
-    cut to the target's range. If no possible value is left in the intersection, Hoeffding's
-    interval is returned.
+    Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores. If
+    the law of the scores is listed, that interval is intersected with the mechanism-aware one from
+    G(λ, θ); if the intersection is empty, Hoeffding's interval is returned. The interval is cut to
+    the target's range.
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
@@ -70,16 +70,16 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         return hoeffding
     tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
     aware = _aware_ends(score, score.law, w, limit, tilts)
-    # The aware bound is the narrower one. rounding: from about 10^12 reports on, its allowance for
-    # rounding may make it wider, so both are compared.
+    # The mechanism-aware interval is the narrower one. rounding: from about 10^12 reports on, its
+    # allowance for rounding may make it wider, so both are compared.
     both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
     return both if both[0] <= both[1] else hoeffding
 
 
 def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> Ends:
-    """Return ends for the sum of the targets of independent parts.
+    """Return the ends of an interval for the sum of the targets of independent parts.
 
-    parts : (score, weights over the answers, number of reports) of each.
+    parts : (score, weights over the answers, number of reports) of each part.
 
     The bound of a sum is the product of the parts' bounds at λ·(all reports)/(the part's reports).
     The true values of the parts may differ: those that make the bound largest are used. By the
@@ -115,7 +115,7 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
 
 
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
-    """Return the law of a score or, if it is not listed, the law on its two ends with equal means.
+    """Return the law of a score or, if it is not listed, a two-point law with the same means.
 
     Of all laws on a range with given means, the one on the two ends of the range has the largest
     moments, so the bound stays valid.
@@ -132,7 +132,7 @@ def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
 
 
 def _mean_ends(score: Score, n: int) -> Ends:
-    """Return the least and the largest possible mean; they may differ for two groups of values."""
+    """Return the least and the largest possible mean; they differ only for two groups of values."""
     if score.two is None:
         return score.mean, score.mean
     share = score.two.count / n
@@ -204,7 +204,7 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> Ends | None:
     """Return the interval of values θ at which the log of the mixture is at most `excess`.
 
-    Returns None if it is larger even at the possible value nearest to the mean.
+    Returns None if the log is larger even at the possible value nearest to the mean.
     """
     knots = moments.knots
     inside = float(min(max(mean, knots[0]), knots[-1]))
@@ -229,8 +229,8 @@ def _last_below(
     """
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
-    # Section search with many points per round, because a vectorised call costs about as much as a
-    # single point. The outer end of the bracket is returned, so the interval is not too narrow.
+    # Section search with many points per round, because a vectorised call takes about as long for
+    # many points as for one. The bracket's outer end is returned: the interval is not too narrow.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)
         first = int(np.argmax(moments.mixture(points, n) > excess))
@@ -250,8 +250,8 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
     parts : (score, weights) of each target.
 
     It is not cut if no value in it is possible. An interval from single bits of unary reports
-    (`Score.of_bit`) belongs to another estimate than the displayed one, so it is widened to contain
-    the latter. A wider interval covers the truth at least as often.
+    (`Score.of_bit`) was computed for an estimate other than the displayed one, so it is widened to
+    contain the displayed one. A wider interval covers the truth at least as often.
     """
     hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
     low, high = within(ends, hull)
@@ -268,7 +268,7 @@ def widened(ends: Ends, value: float) -> Ends:
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
-    """Return ends for the mean score from those for the probability of the upper group."""
+    """Return the ends for the mean score from the ends for the upper group's probability."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
 
 
@@ -318,7 +318,7 @@ def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float)
     coarse = tilt * np.geomspace(1 / 4, 256, _COARSE)
     ends = _upper_ends(law, w, mean, limit, -coarse / reach)
     best, step = float(coarse[int(np.argmin(ends))]), float(coarse[1] / coarse[0])
-    # `tilt` itself is tried too, so that the end is not beyond that of Hoeffding's interval.
+    # `tilt` itself is tried too, so that the result is at most the end of Hoeffding's interval.
     fine = np.append(best * np.geomspace(1 / step, step, _FINE), tilt)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹ of reports, in exact fractions (spec 8.1).
 
-Here Q has one row per report. D₀ is the diagonal of the reports' probabilities under a prior p₀. Its
-inverse is rounded to 64 bits, which leaves V exactly unbiased.
+Here Q has one row per report. D₀ is the diagonal of the reports' probabilities under a prior p₀.
+Its inverse is rounded to 64 bits, which leaves V exactly unbiased.
 """
 
 from collections.abc import Sequence
@@ -38,8 +38,8 @@ class Decoder:
     rows : V, one row per target, one column per report; None for a target that is not identifiable.
     rank : rank of Q.
     design_prior : p₀ as published.
-    fallback : True if the design prior gives some possible report no mass. D₀ is then computed from
-        the uniform prior, which is unbiased too: D₀ only weights the reports.
+    fallback : True if some possible report has probability 0 under the design prior. D₀ is then
+        computed from the uniform prior. V stays unbiased, because D₀ only weights the reports.
     """
 
     mechanism: Table
@@ -78,7 +78,7 @@ class Decoder:
 @lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
     """Return the identity matrix as targets: the share of every answer."""
-    # Shared objects are compared by identity first, which makes comparing tables fast.
+    # Python compares shared objects by identity first, so comparing two such tables is fast.
     zero, one = Fraction(0), Fraction(1)
     return tuple(tuple(one if i == x else zero for i in range(answers)) for x in range(answers))
 
@@ -93,11 +93,11 @@ def weights_of(mechanism: Table) -> Rows:
 def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder:
     """Return the decoder for `targets`, with D₀ = diag(Q p₀) from the design prior (None: uniform).
 
-    A target is identifiable iff it lies in the row space of Q, which exact ranks decide. If Q has
-    full column rank, V is the formula of this module. Otherwise the formula is applied to a maximal
-    set of independent answers, which gives every identifiable target the row of the pseudo-inverse
-    (docs/maths/estimator.md). A product of full rank is decoded factor by factor: V₁ ⊗ V₂ ⊗ … is a
-    left inverse of Q₁ ⊗ Q₂ ⊗ … .
+    A target is identifiable iff it lies in the row space of Q, which is decided by exact ranks. If
+    Q has full column rank, V is the formula of this module. Otherwise the formula is applied to a
+    maximal set of independent answers; for identifiable targets the result equals the rows of the
+    pseudo-inverse (docs/maths/estimator.md). A product of full rank is decoded factor by factor:
+    V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -117,7 +117,7 @@ def factor_decoders(
     mechanism: ProductMechanism,
     design_prior: tuple[int, ...] | None,
 ) -> tuple[Decoder, ...] | None:
-    """Return the decoder of each factor's shares, with that factor's margin of the prior.
+    """Return the decoder of each factor's shares, with that factor's marginal of the prior.
 
     Returns None if the rank of some factor is deficient.
 
@@ -125,7 +125,7 @@ def factor_decoders(
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
         message = (
-            "there are too many joint answers to estimate at once: ask for fewer questions together"
+            "there are too many joint answers to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
@@ -196,7 +196,7 @@ def _solved(
 
 def estimable(mechanism: Table) -> rational.FractionRows:
     """Return the reduced echelon basis of the estimable targets, which are the row space of Q."""
-    # `weights_of` gives the transpose of Q, so its columns are the rows of Q.
+    # `weights_of` returns the transpose of Q, so its columns are the rows of Q.
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 

@@ -33,11 +33,11 @@ class Estimate:
     n : number of reports.
     unbiased : estimates that may leave [0, 1]; they are never clipped.
     covariance : unbiased estimate of the covariance of the unbiased estimates; needs two reports.
-    se : the roots of its diagonal.
-    se_privacy, se_sampling : the two parts of se; unless one was raised to its least value, se² is
-        the sum of their squares. For a census or a finite population, se and se_privacy use at
-        least the privacy variance at the projected shares: the unbiased value can be 0 or negative
-        by chance, and a margin of zero would present noise as certainty.
+    se : standard errors, the square roots of the covariance's diagonal.
+    se_privacy, se_sampling : the two parts of se; se² is the sum of their squares, unless a part
+        was raised. For a census or a finite population, se and se_privacy use at least the privacy
+        variance at the projected shares: the unbiased value can be 0 or negative by chance, and a
+        margin of zero would present noise as certainty.
     worst_case_se : the largest standard error over all possible true shares.
     margins : margins of error at `level`.
     poisoning : the largest effect that fake reports can have had on the estimates.
@@ -46,14 +46,14 @@ class Estimate:
     mle : targets at the maximum-likelihood shares on the simplex, whose log-likelihood over all
         reports is at most `mle_gap` nats below the maximum. Like `projected` it is biased; `se` is
         the standard error of neither.
-    projected_interval, mle_interval : [low, high] at `level`: the score interval, moved with its
-        estimate to the nearest possible value, cut to the possible values and widened to contain
+    projected_interval, mle_interval : [low, high] at `level`: the score interval, shifted so that
+        the unbiased estimate becomes possible, cut to the possible values and widened to contain
         the biased estimate if necessary. They contain the true value whenever `margins.score` does.
 
-    design_effect : variance divided by that of as many answers without noise, at the projected
-        shares; inf if the latter is 0.
-    privacy_cost : share of the respondents whose loss would cost as much precision,
-        1 − 1/design_effect.
+    design_effect : variance divided by that of the same number of answers without noise, at the
+        projected shares; inf if the divisor is 0.
+    privacy_cost : share of the respondents who could be left out of a survey without noise at the
+        same precision, 1 − 1/design_effect.
     efficiency : the Cramér-Rao bound divided by the variance of the fixed decoder, at the projected
         shares.
     fit_p : p-value of the test that such reports can come from the mechanism; None if nothing can
@@ -69,9 +69,9 @@ class Estimate:
         reports_do_not_fit (the estimate is more than 5 worst-case standard errors outside the
         possible values).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative,
-        sampling_part_negative (a part estimated below 0 is reported as 0 or as the least value
-        above), ill_conditioned, design_prior_replaced, reports_do_not_fit (fit_p < 0.001),
-        mle_not_converged.
+        sampling_part_negative (a part estimated below 0 is reported as 0, or as the privacy
+        variance used for se_privacy), ill_conditioned, design_prior_replaced, reports_do_not_fit
+        (fit_p < 0.001), mle_not_converged.
     """
 
     n: int
@@ -134,8 +134,8 @@ def estimate(
         [Thesis 6.5].
     level : confidence level of the margins, in (0, 1).
     beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
-    methods : of the slow margins kl, exact and sequence only those named here are computed; the
-        others are None. All other margins are always computed.
+    methods : names of the slow margins (kl, exact, sequence) to compute; a slow margin that is not
+        named is None. All other margins are always computed.
 
     Raises InvalidInput: field_type (beta), counts_invalid, targets_invalid, prior_shape,
     prior_value, confidence_range, and unsupported or not_identifiable for a product or `Joint` that

@@ -98,7 +98,7 @@ class Evidence(Protocol):
         """Return the scores (decoded values of single reports) of each known target; n ≥ 1."""
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
-        """Return (columns of Q up to a factor each, shape (answers, symbols); counts).
+        """Return (columns of Q, each up to a factor, shape (answers, symbols); counts).
 
         Returns None if symbols were not stored or there are too many. Symbols without reports may
         be left out, because the maximum of the likelihood does not depend on them.
@@ -115,7 +115,7 @@ class Evidence(Protocol):
 
 
 def law_of(mechanism: Table) -> Law:
-    """Return Q: of a table as a matrix, of a product as its factors."""
+    """Return Q, as a matrix for a table and as its factors for a product."""
     if isinstance(mechanism, ProductMechanism):
         return Kronecker([_law(factor) for factor in mechanism.factors])
     return _law(mechanism)
@@ -139,7 +139,7 @@ class Likely:
     _counts: tuple[int, ...]
 
     def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
-        """Return the scores that V decodes to, one row and one observed mean per known target."""
+        """Return the scores decoded by V, from one row and one observed mean per known target."""
         # Without a law the intervals use only the range of the scores: wider, but fast to compute.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
         return [
@@ -187,7 +187,7 @@ class TableEvidence(Likely):
             return None
         if self._decoder.targets is shares(self.answers):
             return self.exact
-        # The decoder is that of other targets; shares are still needed for projection and fit.
+        # The decoder is for other targets, but projection and fit need the shares.
         mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
         factors = (
             factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None

@@ -39,7 +39,7 @@ class Factor(Protocol):
 
     @property
     def decoder(self) -> list[list[Fraction]]:
-        """Return the exact decoder, shape (answers, width): one column per integer."""
+        """Return the exact decoder of the statistic, shape (answers, width)."""
 
     @property
     def ends(self) -> list[Ends]:
@@ -59,7 +59,7 @@ class Factor(Protocol):
         """Return the decoded values, shape (answers, symbols)."""
 
     def columns(self, symbols: Sequence[int]) -> FloatArray:
-        """Return Q(symbol|·) up to a factor each, shape (answers, symbols)."""
+        """Return Q(symbol|·), each column up to a factor, shape (answers, symbols)."""
 
     def moments(self) -> FloatArray:
         """Return E[d dᵀ|x] of the decoded values d, shape (answers, answers, answers), x first."""

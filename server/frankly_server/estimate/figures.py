@@ -171,8 +171,8 @@ class Figures:
         With the observed frequencies λ̂ of the reports, T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates
         the covariance of independent draws. Its privacy part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n,
         which is computed only if all shares are identifiable. The remainder is the sampling part,
-        which a finite population reduces by the factor 1 − n/N, and a census to 0. The total is the
-        sum of both parts.
+        multiplied by 1 − n/N for a finite population and by 0 for a census. The total is the sum of
+        both parts.
         """
         evidence = self.evidence
         if evidence.n < 2 or not evidence.known:
@@ -226,7 +226,7 @@ class Figures:
         if part is None:
             return self._spread(None)
         variances = np.diagonal(part)
-        # rounding: a part that is zero in exact arithmetic may come out a few units below it
+        # rounding: a part that is zero in exact arithmetic may be slightly negative in floats
         if np.any(variances < -1e-12 * np.abs(variances).max()):
             self.flags.append(flag)
         return self._spread([math.sqrt(v) for v in np.maximum(variances, floors)])
@@ -285,7 +285,7 @@ class Figures:
         means = W @ p
         total = self._truth_moments @ p - means**2
         of_open_answers = W**2 @ p - means**2
-        # rounding: shares of exactly 0 or 1 leave a few units of the last place
+        # rounding: for shares of exactly 0 or 1 the variance may be a few last-place units, not 0
         rounding = 1e-12 * np.max(W**2, axis=1)
         variances = zip(total, of_open_answers, rounding, strict=True)
         return self._spread([t / o if o > r else math.inf for t, o, r in variances])
@@ -298,7 +298,7 @@ class Figures:
         total = self._truth_moments @ self._nearest - (self.evidence.W @ self._nearest) ** 2
         if bound is None or np.any(total <= 0):
             return (None,) * self.targets
-        # rounding: an efficient decoder may come out a few units above 1
+        # rounding: the efficiency of an optimal decoder may be slightly above 1 in floats
         return self._spread(list(np.minimum(1.0, bound / total)))
 
     def _fit(self) -> float | None:
@@ -375,7 +375,10 @@ class Figures:
 
 
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
-    """Return the remaining shares of the sampling variance: (of its estimate, of the true one)."""
+    """Return the factors on the sampling variance: (on its unbiased estimate, on its true value).
+
+    They are 1 for independent draws and 0 for a census.
+    """
     if census:
         return 0.0, 0.0
     if population is None:

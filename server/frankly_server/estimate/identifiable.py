@@ -100,7 +100,7 @@ def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
 
 
 def _exchange(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return in words which shares can be exchanged without an effect on the reports."""
+    """Return in words a change of the shares that has no effect on the reports."""
     up = [label for v, label in zip(row, labels, strict=True) if v > 0]
     down = [label for v, label in zip(row, labels, strict=True) if v < 0]
     return f"{' and '.join(up)} against {' and '.join(down)}"

@@ -18,7 +18,7 @@ Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
 
 
 def checked_counts(mechanism: Source, counts: Tally) -> Checked:
-    """Return counts per symbol (tables, products), SetCounts, or by tuple of symbols (joint).
+    """Return counts as a list (tables, products), SetCounts (sets) or dict (`Joint`).
 
     Raises InvalidInput: counts_invalid, or unsupported for a product with too many reports.
     """
@@ -32,7 +32,7 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
         if not isinstance(counts, SetCounts):
             message = (
-                "reports of this mechanism are sets: give how often each pair of answers was in one"
+                "reports of this mechanism are sets: give the number of sets with each answer pair"
             )
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return counts
@@ -108,7 +108,7 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
         message = f"the design prior has one entry for each of the {mechanism.answers} answers"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, "design_prior")
     if any(type(n) is not int or n < 0 for n in prior) or not any(prior):
-        message = "the design prior holds whole numbers, zero or more, not all zero"
+        message = "the design prior consists of whole numbers, zero or more, not all zero"
         raise InvalidInput(Problem.PRIOR_VALUE, message, "design_prior")
     return tuple(prior)
 
@@ -116,7 +116,7 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
         message = (
-            "there are too many joint reports to estimate at once: ask for fewer questions together"
+            "there are too many joint reports to estimate at once: request fewer questions together"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports

@@ -28,8 +28,8 @@ def exact(two: TwoValues, n: int, level: float) -> Ends:
     """Return the Clopper-Pearson interval of a score of two groups, in the target's units.
 
     The mean score is low + (high − low)·q, where q is the probability of the upper group and low
-    and high are values of the two groups. It grows with q, so the ends for q, with the outer values
-    of the groups, give the ends for the target.
+    and high are values of the two groups. This mean grows with q, so the ends for q, with the outer
+    values of the groups, give the ends for the target.
     """
     return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
@@ -57,7 +57,7 @@ class Variance:
 def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
-    The constant is an estimate too, so the variance at `estimate` can be negative. It is then
+    `variance.constant` is estimated, so the variance at `estimate` can be negative. It is then
     replaced by 0, so that the set contains `estimate` and is not empty.
     """
     k, curve = z * z / n, variance.curve

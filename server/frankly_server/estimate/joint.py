@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint tables of independently randomised blocks, some of which report sets of answers.
 
-The decoded value of a report is the product of those of its blocks: E[d₁(y₁) d₂(y₂) | x₁, x₂] = 1
-at the cell (x₁, x₂) and 0 elsewhere, because the blocks' symbols are independent given the answers.
-Reports with equal symbols are one entry of the tally, so the work grows with the number of distinct
-reports only.
+For each cell, the decoded value of a report is the product of its blocks' decoded values. Its mean
+is 1 if the cell is the truth and 0 otherwise, because the blocks' symbols are independent given the
+answers. Reports with equal symbols are one entry of the tally, so the work grows only with the
+number of distinct reports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,10 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.answers > MOST_CELLS or max(block.answers for block in self.blocks) > MOST_ANSWERS:
-            message = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} per block: name fewer"
+            message = (
+                f"a joint table with sets has at most {MOST_CELLS} answers, and {MOST_ANSWERS} per "
+                "block: name fewer questions"
+            )
             raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
     @property
@@ -83,7 +86,7 @@ class JointEvidence:
             for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
-            message = "the answers of one block cannot all be distinguished: ask about the others, or each block alone"
+            message = "one block cannot distinguish all its answers: leave it out of the table"
             raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
         self._symbols = sorted(symbol for symbol, n in tally.items() if n)
         _check(self._factors, self._symbols)
@@ -101,8 +104,8 @@ class JointEvidence:
         """See Evidence."""
         if not self.n:
             return None
-        # dtype=object keeps exact fractions. They are applied to the sufficient statistic, because
-        # applying them to every report would be slow.
+        # dtype=object keeps exact fractions. The decoders are applied to the sufficient statistic,
+        # because applying them to every report would be slow.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
             # Each step decodes the first axis and moves it to the end, so all steps together
@@ -226,7 +229,7 @@ class JointEvidence:
         return counts.reshape(-1)
 
     def _informative_counts(self) -> list[int | None]:
-        """Return `Score.informative` of each target from the received reports; None if too many."""
+        """Return `Score.informative` of each target; None for too many distinct reports."""
         if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
             return [None] * len(self.W)
         values = [
@@ -295,7 +298,7 @@ def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> Non
         if len(symbol) != len(factors) or not all(
             f.knows(y) for f, y in zip(factors, symbol, strict=True)
         ):
-            message = "each tuple holds one symbol per block, one that the block can send"
+            message = "each tuple contains one symbol per block, which that block can send"
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
 
 

@@ -3,8 +3,8 @@
 
 The mean log-likelihood L(p) = Σ_y λ̂_y ln (Qp)_y is concave. Its gradient g_x = Σ_y λ̂_y
 Q(y|x)/(Qp)_y has the mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
-nats per report, is the stopping rule and the certificate. Squared expectation-maximisation (EM)
-steps come first, and then Newton steps, which converge fast where the likelihood is flat.
+nats per report, is the stopping rule and the certificate. Accelerated expectation-maximisation (EM)
+steps (SQUAREM) come first, then Newton steps, which converge fast where the likelihood is flat.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 GAP = 1e-3
 """Accepted gap in nats over all reports: a likelihood-ratio statistic is off by at most 2e-3."""
 _TARGET_GAP = 1e-9
-"""Gap in nats per report that is aimed at for small n, where it takes hardly longer."""
+"""Target gap in nats per report for small n, where reaching it takes hardly longer."""
 _ROUNDING = 1e-13
 """Gap in nats per report that floats cannot distinguish from 0."""
 # EM needs thousands of steps where the likelihood is flat, so Newton steps take over early.
@@ -35,8 +35,8 @@ _MAX_HESSIAN_OPERATIONS = 1 << 27
 class Likeliest:
     """Maximum-likelihood shares on the simplex, with their certificate.
 
-    gap : upper bound on how much larger the log-likelihood of other shares is, in nats over all
-        reports.
+    gap : upper bound on the increase of the log-likelihood that other shares can reach, in nats
+        over all reports.
     closed_form : True if no iteration was needed.
     converged : True if the gap is within 1e-3 or within rounding.
     """
@@ -55,15 +55,15 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
 
     Closed forms are tried first and accepted if their gap certifies them. For square mechanisms
     they are the unbiased shares, if these lie on the simplex [Thesis (6.5), (6.34) with its
-    condition N₁ ≤ N_j]; for two answers the unbiased shares clamped; for randomised response with
-    equal probabilities off the diagonal, shares of zero for the answers reported least often.
-    Otherwise the method is EM in squared steps from the projected shares [Varadhan and Roland
+    condition N₁ ≤ N_j]; for two answers the unbiased shares clamped to [0, 1]; for randomised
+    response with equal probabilities off the diagonal, shares of zero for the answers reported
+    least often. Otherwise the method is SQUAREM from the projected shares [Varadhan and Roland
     2008], and then Newton steps [Kim et al. 2020].
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
-    # Columns without reports only cost time, so they are dropped, except from a product, which
-    # would no longer have factors.
+    # Columns without reports only cost time, so they are dropped, except from a product, because
+    # the remaining columns are no Kronecker product.
     sent = rates > 0
     columns, column_rates = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, sent], rates[sent])
     for p in _closed_forms(Q, rates, unbiased):
@@ -81,11 +81,11 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
 def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
     """Return the p-value of Pearson's test of the counts at the likeliest shares.
 
-    The frequencies of b reports of a mechanism of rank r have b − r dimensions that no shares
-    reach. Every share of zero adds a dimension, because negative shares could have fitted better
-    along it. Given which shares are zero, the statistic is about χ² with that many degrees of
-    freedom (the χ̄² distribution of order-restricted inference, on one face). Reports that are
-    expected less than once are pooled, so that a single rare report does not decide the test.
+    With b symbols and a mechanism of rank r, b − r dimensions of the frequencies cannot be fitted
+    by any shares. Every share of zero adds a dimension, along which only a negative share would fit
+    better. Given the set of zero shares, the statistic is about χ² with that many degrees of
+    freedom (the χ̄² distribution of order-restricted inference, on one face). Symbols with an
+    expected count below 1 are pooled, so that a single rare report does not decide the test.
 
     Returns None if there are no degrees of freedom.
     """
@@ -98,7 +98,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     freedom = min(freedom, int(np.sum(mean > 0)) - 1)
     if freedom < 1:
         return None
-    # At these shares the mechanism cannot send some of the observed reports.
+    # The mechanism cannot send some of the observed reports at these shares.
     if np.any((mean <= 0) & (observed > 0)):
         return 0.0
     used = mean > 0
@@ -148,7 +148,7 @@ def _even_response(Q: FloatArray, rates: FloatArray) -> list[FloatArray]:
 
 
 def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray:
-    """Return the shares whose reports have the frequencies max(off, rates/ν), with a sum of one.
+    """Return the shares whose report frequencies are max(off, rates/ν), with ν such that Σ = 1.
 
     Answers with the frequency `off` have the share zero.
     """
@@ -197,7 +197,7 @@ def _iterated(
 def _expectation_maximisation(
     Q: Law, rates: FloatArray, p: FloatArray, tolerance: float, steps: int
 ) -> tuple[FloatArray, float]:
-    """Return (shares, gap) after EM steps p ← p·g, extrapolated unless that loses likelihood."""
+    """Return (shares, gap) after EM steps p ← p·g, extrapolated unless that lowers L."""
     for _ in range(steps):
         g = _gradient(Q, rates, p)
         gap = max(0.0, float(g.max()) - 1)
@@ -222,7 +222,7 @@ def _expectation_maximisation(
 
 
 def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | None:
-    """Return shares after a Newton step on L(p) − Σp over p ≥ 0, which is largest at Σp = 1.
+    """Return shares after a Newton step on L(p) − Σp over p ≥ 0, whose maximum has Σp = 1.
 
     With the gradient g and the negative Hessian H = RᵀR, the quadratic model at p is largest at the
     q ≥ 0 for which |Rq − R⁻ᵀ(Hp + g − 1)| is smallest: a non-negative least squares problem [Kim et
@@ -239,7 +239,7 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
     model = np.linalg.solve(root, curved @ p + slope)
     step = optimize.nnls(root.T, model)[0] - p
     current = _objective(Q, rates, p)
-    # Backtracking: far from the optimum the full step may lose likelihood.
+    # Backtracking: far from the optimum the full step may lower the likelihood.
     for halvings in range(30):
         nearer = p + step / 2**halvings
         nearer = np.maximum(nearer, 0.0) / nearer.sum()

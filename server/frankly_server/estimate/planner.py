@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 Method = Literal["clt", "chebyshev"]
 
 MOST = 10**12
-"""Largest number of reports considered, more than there are people."""
+"""Largest number of reports considered, more than the population of the Earth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class Plan:
     def reports(self, margin: float) -> int:
         """Return the least n with a margin of at most `margin`.
 
-        Raises InvalidInput(unsupported) if reports of the full population, or `MOST` reports if
-        there is none, do not reach it.
+        Raises InvalidInput(unsupported) if the margin is wider even with a report from everyone in
+        the population, or with `MOST` reports if no population is set.
         """
         largest = self.setting.population or MOST
         if self.margin(largest) > margin:
@@ -109,7 +109,7 @@ class Plan:
                 "use a larger epsilon or a wider margin"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
-        # Bisection works because the worst-case margin falls with n: 1/n and the sampling part do.
+        # Bisection works because the worst-case margin falls with n, as 1/n and `_sampling` do.
         return _least(lambda n: self.margin(n) <= margin, 1, largest)
 
     def with_setting(self, **changes: object) -> "Plan":

@@ -55,7 +55,7 @@ def poisoning(
 
 
 def checked_beta(value: object, field: str = "beta") -> Fraction:
-    """Return the share of fakes, in [0, 1), exactly. Raises InvalidInput(field_type)."""
+    """Return the share of fakes, in [0, 1), as a Fraction. Raises InvalidInput(field_type)."""
     # At β = 1 no honest report is left and the odds β/(1−β) are infinite.
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value < 1:
         raise InvalidInput(

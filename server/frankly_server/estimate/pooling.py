@@ -51,8 +51,8 @@ def homogeneity(
     values : one vector per version.
     covariances : one matrix per version, computed under equal truths.
     """
-    # In units of the standard errors, because otherwise the rank threshold would drop targets with
-    # small weights.
+    # Values are divided by their standard errors, because otherwise the rank threshold would drop
+    # targets with small weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
     values = [x / scale for x in values]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence about the shares of a product of tables, computed factor by factor wherever possible.
 
-The symbols of the factors are independent given the answer. So the means and second moments of the
-decoded values given an answer are products of those of the factors, and extremes follow from those
-of the factors. The observed covariance about the mean mixes all cells and is not a product.
+The symbols of the factors are independent given the answer, so the means and second moments of the
+decoded values given an answer are products of the factors' moments, and extremes follow from the
+factors' extremes. The observed covariance about the mean mixes all cells and is not a product.
 """
 
 from collections.abc import Sequence

@@ -59,8 +59,8 @@ class Pair:
     def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
         """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
 
-        They are those of the normal interval or, if `is_score`, at each end the larger one of the
-        normal and the score interval's.
+        These are the distances of the normal interval or, if `is_score`, at each end the larger of
+        the distances of the normal and the score interval.
         """
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
@@ -125,11 +125,11 @@ def pairs_of(
 def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     """Return a/b with the interval of all ρ for which the interval of a − ρb contains 0.
 
-    a and b are sums over the parts, which are reports of different people, so the squares of the
+    a and b are sums over the parts, whose reports come from different people, so the squares of the
     distances of the ends from the estimates add up [Zou and Donner 2008]. With normal intervals the
-    result is Fieller's. With score intervals no end is closer to the estimate; a ρ that no shares
-    can give is in the result only if it is in that of the normal intervals. The result is unbounded
-    if and only if the interval of b contains 0.
+    result is Fieller's. With score intervals no end is closer to the estimate than Fieller's; a ρ
+    that no shares can give is included only if Fieller's interval contains it. The result is
+    unbounded if and only if the interval of b contains 0.
 
     Raises ZeroDivisionError if the estimate of b is 0.
     """

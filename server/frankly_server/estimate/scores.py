@@ -15,7 +15,7 @@ SAME = 1e-9
 """Neighbouring values within this fraction of a row's range form one group.
 
 Weights are multiples of 2^-48, so a design that is symmetric in theory decodes to values that
-differ in the last bits. 1e-9 is far above such differences and far below any that matters.
+differ in the last bits. 1e-9 is far above such differences and far below relevant ones.
 """
 MOST_LAWS = 1 << 22
 """Limit of targets × answers × reports for listing the laws of scores; more would take seconds."""

@@ -23,7 +23,7 @@ from frankly_server.lazy import stats
 FloatArray = NDArray[np.float64]
 
 MOST_ANSWERS = 24
-"""Number of answers, the most frequent ones, whose pairs are tested; they have 276 pairs."""
+"""Only pairs of the most frequent answers are tested, at most this many: 276 pairs."""
 _LEAST_EXPECTED = 5.0
 """Smallest expected number of sets with, and without, a pair; below it residuals are not normal."""
 
@@ -71,7 +71,7 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     mixing = np.hstack([-slope * members, np.eye(len(left))])
     residual = rates[left, right] - without - slope * (members @ (np.diagonal(rates) - q0))
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
-    # rounding: a residual whose variance is within the rounding error of the rates is always 0.
+    # rounding: a variance within the rounding error of the rates is 0 in exact arithmetic.
     return _quadratic(
         residual,
         mixing @ spread @ mixing.T / n,
@@ -85,8 +85,8 @@ def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> F
     groups : 0 or 1, shape (groups, answers).
     p : shares of the answers, shape (answers,).
 
-    Two groups are in the set iff their union is. The truth is in the union with a probability of
-    the sum of its shares.
+    Two groups are in the set iff their union is. The probability that the truth is in a union is
+    the sum of the shares of its answers.
     """
     without, with_truth = np.array(
         [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],

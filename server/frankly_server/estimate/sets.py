@@ -38,7 +38,7 @@ from frankly_server.estimate.set_law import (
 
 FloatArray = NDArray[np.float64]
 MOST_SEEN = 1 << 18
-"""Limit of distinct sets × answers for maximum likelihood; beyond it, it would take seconds."""
+"""Limit of distinct sets × answers for maximum likelihood; more would take seconds."""
 MOST_LISTED = 1 << 10
 """Largest number of symbols of a mechanism whose law is listed."""
 _ROWS = 1 << 18  # rows per block; counts up to 2^24 are exact in float32
@@ -46,7 +46,7 @@ _ROWS = 1 << 18  # rows per block; counts up to 2^24 are exact in float32
 
 @dataclass(frozen=True, slots=True)
 class SetCounts:
-    """Counts of n reports that are sets; counts of several batches are added.
+    """Counts of n reports that are sets; the counts of several batches can be added.
 
     pairs : pairs[x][z] sets contain both x and z, and pairs[x][x] contain x.
     symbols : (mask, number of reports) of the sets, None if they are not stored. Only the
@@ -70,7 +70,7 @@ class SetCounts:
         size = len(self.pairs)
         for x, row in enumerate(self.pairs):
             if len(row) != size or any(type(c) is not int or not 0 <= c <= self.n for c in row):
-                message = f"each of the {size} rows holds {size} whole numbers from 0 to n"
+                message = f"each of the {size} rows has {size} whole numbers from 0 to n"
                 raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
             if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
                 message = "the table of pairs is symmetric, and no pair occurs more often than either answer"
@@ -89,7 +89,10 @@ class SetCounts:
 
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.uint8]) -> "SetCounts":
-        """Return the counts of reports as rows of 0 and 1, shape (n, answers); no `symbols`."""
+        """Return the counts of reports given as rows of 0 and 1, shape (n, answers).
+
+        `symbols` is None.
+        """
         pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(vectors), _ROWS):
             # Matrix products are fastest in float32, which is exact for this many ones.
@@ -126,7 +129,7 @@ class SetEvidence:
             self.answers,
         )
         self._k = float(self._q1 - self._q0) or 1.0
-        # A target is its mean over the answers plus a contrast, see the module.
+        # A target is its mean over the answers plus a contrast (see the module docstring).
         self._level = np.mean(self.W, axis=1, keepdims=True)
         self._contrast = self.W - self._level
 
@@ -245,7 +248,7 @@ class SetEvidence:
         )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
-        """Return the score of a target: of two values for one answer, else from listed sets."""
+        """Return the score of a target: two values if it uses one answer, else from listed sets."""
         mean, low, high = float(self.exact[t] or 0), *map(float, reach)
         used = [x for x, w in enumerate(self._targets[t]) if w]
         if len(used) == 1:

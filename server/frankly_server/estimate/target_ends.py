@@ -37,7 +37,7 @@ _ROUNDED = 1e-12
 
 
 class TargetEnds:
-    """Intervals per known target by each method; None where a method has none."""
+    """Intervals per known target by each method; None where a method has no interval."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Local:
     def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
         """Return the local shares and moments: `nearest` with z² people of equal shares added."""
         # The added people (Agresti and Coull's number) give weight to answers whose estimated share
-        # is 0, because some people may have them even so.
+        # is 0, because their true share may be positive.
         p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
         return cls(p, evidence.share_moments(p))
 
@@ -178,10 +178,10 @@ def reaches(
 def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
     """Return the slope of Σ_x p_x c_x in the true value of a target of weights w (control variate).
 
-    It is the regression slope of the estimates of both: their covariance divided by the variance of
-    the target's estimate, for one report. If c is a straight line in w, it is the slope of the
-    line. Without local shares it is the slope of the least squares line over the answers, or 0 if
-    all weights are equal.
+    This is the regression slope between the estimates of the two, for one report: their covariance
+    divided by the variance of the target's estimate. If c is a straight line in w, this is the
+    slope of that line. Without local shares the slope of the least squares line over the answers is
+    returned, or 0 if all weights are equal.
     """
     if local is not None:
         along = local.moments @ (w - w @ local.p)
@@ -210,7 +210,7 @@ def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
 def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
     """Return an interval for the biased estimate `value` from that of the unbiased estimate.
 
-    The interval is moved with its estimate to the nearest possible value, cut to the possible
+    The interval is shifted so that the unbiased estimate becomes possible, cut to the possible
     values and widened to contain `value`. It still contains every possible value that it contained
     before, and it is never empty.
     """
@@ -228,7 +228,7 @@ def row_flags(
     informative: int | None,
     worst: float | None,
 ) -> list[str]:
-    """Return the flags of one row, which `Estimate` describes.
+    """Return the flags of one row; `Estimate` describes them.
 
     possible : least and largest possible value of the target.
     worst : its worst-case standard error, None if there is none.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intake of reports: admission, storage as pending, tokens, refusals and releases.
 
-No sender data is kept.
+No data about the sender is stored.
 """
 
 from frankly_server.intake.intake import Intake, Outcome

@@ -19,7 +19,7 @@ from frankly_protocol.report import Report
 from frankly_server.intake.tokens import Spend, TokenDoor
 from frankly_server.store import Database, ReportRow, Transaction
 
-PAUSE_S: Final = 3600  # Retry-After of a paused survey, because the end of a pause is not known
+PAUSE_S: Final = 3600  # Retry-After of a paused survey; the end of a pause is not known
 
 
 class Paused(InvalidInput):
@@ -69,8 +69,8 @@ class Admission:
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
             door=TokenDoor.of(document.token),
-            # Encoded here, so that a report's stratum is only joined from these texts. Canonical
-            # JSON sorts its keys, so the questions are sorted by id.
+            # Encoded once, so that a report's stratum is a join of these texts. Canonical JSON
+            # sorts its keys, so the questions are sorted by id.
             strata={
                 question.id: {
                     choice.id: canonical.dumps({question.id: choice.id}).decode("ascii")[1:-1]
@@ -134,7 +134,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document admits, and the token that it spends; they are stored unlinked."""
+    """A report that its document admits, and the token that it spends, stored without a link."""
 
     row: ReportRow
     spend: Spend | None = None
@@ -159,11 +159,9 @@ class Admissions:
             )
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
-                # If the survey is unknown, that is the better explanation.
+                # An unknown survey is reported as such.
                 self.require_survey(survey_id)
-                message = (
-                    "the report names a document that is not this survey's; fetch the survey again"
-                )
+                message = "the report names no document of this survey; fetch the survey again"
                 raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
             return Admitted(
                 admission.admit(parsed, now),

@@ -69,7 +69,7 @@ class Intake:
             return tx.days.of_survey(survey_id)
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of stored reports, pending or not; pages may show it only in bands."""
+        """Return the number of stored reports, pending or not; pages may only show its band."""
         with self._database.reading("accepted reports") as tx:
             return tx.reports.accepted(survey_id)
 
@@ -142,12 +142,12 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
 
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:
-    # The last release removes the stratum of reports in small cells, so the stored report may
-    # differ from a copy in that.
+    # The last release removes the stratum of reports in small cells, so a copy may have a stratum
+    # that the stored report lacks.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
         return InvalidInput(
             Problem.ID_CONFLICT,
-            "another report with this id came first and is kept",
+            "another report with this id is already stored",
             "id",
         )
     return Outcome("duplicate", row.id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invites: random tokens that this server makes for a survey; each is good for one report."""
+"""Invites: random tokens that this server makes for a survey, each valid for one report."""
 
 import hashlib
 import secrets
@@ -20,7 +20,7 @@ class Invites:
         self._database = database
 
     def make(self, survey: str, count: int) -> list[str]:
-        """Return `count` new tokens for a survey, by its name or id.
+        """Return `count` new tokens for the survey with this name or id.
 
         Raises InvalidInput: survey_unknown, or field_type if count is not in 1 … MAX_INVITES.
         """

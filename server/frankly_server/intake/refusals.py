@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
-# Write transactions per second, and how many may come at once: reports need the database too.
+# Mean rate of write transactions per second and their burst, because reports need the database too.
 PER_S, BURST = 5.0, 100.0
 _EVERYONE = ""  # one bucket for all surveys
 
@@ -40,8 +40,8 @@ class Refusals:
 
     def flush(self) -> None:
         """Write the sums; if the database fails, they stay in memory for the next time."""
-        # Swapped under the lock and written outside of it, so that other requests do not wait for
-        # the database here.
+        # The counts are swapped under the lock and written outside of it, so that other requests do
+        # not wait for the database here.
         with self._guard:
             pending, self._unwritten = self._unwritten, Counter()
         if not pending:

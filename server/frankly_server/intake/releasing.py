@@ -16,7 +16,7 @@ from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between two looks at the clock.
+"""Seconds between two readings of the clock.
 
 A single wait until the next release would miss it if the machine sleeps or its clock is set.
 """
@@ -27,8 +27,8 @@ _log: Final = structlog.get_logger("frankly.releases")
 class _Rule:
     """Release rule of a document.
 
-    every : its period. step : the least number of reports in a batch. over : one day after its
-    last possible report; a release from then on is the last one.
+    every : its period. step : the least number of reports in a batch. over : one day after the
+    time of the last possible report; a release at or after `over` is the last one.
     """
 
     every: str
@@ -47,8 +47,8 @@ class Releasing:
     def release(self, every: str | None = None, survey: str | None = None) -> int:
         """Release the pending reports of all documents; return how many were released.
 
-        every : only documents of this period, unless they have been released since their last
-        published time. survey : only documents of this survey. Raises StoreUnavailable or
+        every : only documents with this period that have not been released since their latest
+        release time. survey : only documents of this survey. Raises StoreUnavailable or
         DocumentRejected for a document that cannot be released, after all others have been
         released.
         """
@@ -69,7 +69,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon, so that the process can end without waiting for the next look at the clock.
+            # daemon, so that the process can end without waiting for the next reading of the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
@@ -94,8 +94,9 @@ class Releasing:
 
     def _release(self, row: DocumentRow, every: str | None) -> int:
         rule, now = self._rule(row), self._clock.now()
-        # Every server releases at the published times. A second one, some seconds after the first,
-        # would show which reports came in those seconds. Later than now: clocks of servers differ.
+        # All servers release at the published times. A second release some seconds after the first
+        # would show which reports came in between, so none happens if there has been one in this
+        # interval. The interval ends after `now`, because the clocks of servers differ.
         unless_in = (
             (
                 format_time(next_release(every, now) - PERIOD[every]),
@@ -124,8 +125,8 @@ class Releasing:
         if row.digest not in self._rules:
             document = SurveyDocument.from_envelope(row.envelope)
             ends, every = min(document.closes, document.expires), document.release_every
-            # A day even if it is released every hour: the last release deletes what is too little
-            # to be released, and must not come while the survey is open, even if a clock is ahead.
+            # A day even for hourly releases: the last release deletes reports that are too few to
+            # be released, so it must not happen while the survey is open, even if a clock is ahead.
             self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD["day"])
         return self._rules[row.digest]
 

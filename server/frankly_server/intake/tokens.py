@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spending of tokens, in the transaction that stores the report.
 
-An operator could link a person to a randomised report: the operator makes the invites, could keep a
-list of who got which, and could watch the requests. The stored data do not link them once a release
-has rewritten the rows of report and token; until then the order of the rows may (docs/privacy.md).
-Tokens of an external issuer (blind signatures) do not link a report to a person, unless issuer and
-operator are the same.
+An operator could link a person to a randomised report: the operator makes the invites, could list
+who received which invite, and could watch the requests. The stored data do not link them once a
+release has rewritten the rows of report and token; until then the order of the rows may link them
+(docs/privacy.md).
+Tokens of an external issuer are blind signatures, which do not link a report to a person, even if
+issuer and operator cooperate (docs/protocol.md, section 10).
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ class TokenDoor:
 
     @classmethod
     def of(cls, rule: TokenRule | None) -> "TokenDoor":
-        """Return the door of a token rule; rule : None if reports carry no token.
+        """Return the TokenDoor of a token rule; rule : None if reports carry no token.
 
         Raises InvalidInput(token_invalid) if the issuer's key cannot be used.
         """
@@ -103,7 +104,7 @@ def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInpu
     if token_hash in spent:
         return InvalidInput(
             Problem.TOKEN_SPENT,
-            "this token has been used already; each is good for one report",
+            "this token has been used already; each is valid for one report",
             "token",
         )
     if token_hash in foreign:

@@ -31,7 +31,7 @@ _DECOY_HASH: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of an API key: its role, and the prefix that names it in lists and the audit trail.
+    """The holder of an API key: its role, and its prefix, which lists and the audit trail show.
 
     organisation : owner of the surveys that the key can use. surveys : ids of the surveys that it
     is limited to; empty if it can use all of them.
@@ -62,7 +62,7 @@ class Access:
         surveys: Sequence[str] = (),
         record: Record = unrecorded,
     ) -> str:
-        """Return a new key for all surveys of an organisation, or for some; it cannot be shown again.
+        """Return a new key for all or some surveys of an organisation; it cannot be shown again.
 
         Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to
         show.
@@ -71,11 +71,11 @@ class Access:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
-        # Labels are shown in lists and the audit trail, where control characters could fake entries.
+        # Lists and the audit trail show labels, where control characters could fake entries.
         if unsafe_character(label):
             raise InvalidInput(
                 Problem.TEXT_CHARACTERS,
-                "use letters, digits and ordinary signs",
+                "use letters, digits and ordinary punctuation",
                 "label",
             )
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
@@ -99,7 +99,7 @@ class Access:
         if _TOKEN.fullmatch(token):
             with self._database.reading("authenticate") as tx:
                 row = tx.api_keys.get(token[len(_START) :][:_PREFIX_LENGTH])
-        # Compared also without a row, so that the time does not show which prefixes exist.
+        # Hashes are compared even without a row, so that the time does not reveal known prefixes.
         matches = hmac.compare_digest(_hash(token), row.hash if row else _DECOY_HASH)
         if row is None or not matches or row.revoked is not None:
             raise InvalidInput(
@@ -113,14 +113,14 @@ class Access:
     ) -> None:
         """Revoke a key with immediate effect.
 
-        organisation : owner that the key must have; None accepts any. Raises InvalidInput(not_found)
-        if no working key of it has this prefix.
+        organisation : required owner of the key; None accepts any. Raises InvalidInput(not_found)
+        if there is no such key or it has been revoked already.
         """
         with self._database.administering("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
-            # The same error for a key of another organisation, so that its prefix stays unknown.
+            # A key of another organisation gets the same error, so that its prefix stays unknown.
             foreign = (
                 organisation is not None and row is not None and row.organisation != organisation
             )

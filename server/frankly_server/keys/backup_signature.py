@@ -15,12 +15,12 @@ from frankly_server.store import BackupBroken
 BACKUP_TYPE: Final = "application/vnd.frankly.backup+json"
 _FIELD: Final = "manifest.sig"
 _UNSIGNED: Final = (
-    "the backup is not signed: an earlier release made it, or somebody else. If you know where it "
-    "comes from, add --unsigned"
+    "the backup is not signed: it was made by an earlier release or by somebody else. If you know "
+    "its origin, add --unsigned"
 )
 _OTHERS: Final = (
-    "these keys did not sign the backup, nor did earlier versions of them. Try again with the right "
-    "key folder in FRANKLY_HOME; if you know where the backup comes from, add --unsigned"
+    "these keys did not sign the backup, and neither did earlier versions of them. Try again with "
+    "the right key folder in FRANKLY_HOME; if you know the backup's origin, add --unsigned"
 )
 
 
@@ -28,8 +28,8 @@ _OTHERS: Final = (
 class Signers:
     """Signers of a backup, by publisher key ids.
 
-    version : the keys document that names them. newest : version of the newest keys document. The
-    two differ for a backup from before a rotation.
+    version : version of the keys document that names them. newest : version of the newest keys
+    document. The two differ for a backup from before a rotation.
     """
 
     key_ids: tuple[str, ...]
@@ -40,7 +40,7 @@ class Signers:
 def signer(keys: Keyring) -> Callable[[bytes], bytes]:
     """Return a function that signs a manifest with the publisher keys in the key folder.
 
-    Raises InvalidInput(key_file) if these are too few.
+    Raises InvalidInput(key_file) if there are fewer keys than the threshold.
     """
     publishers = keys.publishers()
     return lambda manifest: Envelope.seal(BACKUP_TYPE, manifest, publishers).to_bytes()

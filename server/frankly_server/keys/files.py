@@ -43,7 +43,7 @@ def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
     if passphrase is None:
         return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     if not MIN_PASSPHRASE <= len(passphrase) <= _MAX_PASSPHRASE:
-        detail = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; several words are easiest to remember"
+        detail = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; use several words"
         raise InvalidInput(Problem.KEY_FILE, detail, "passphrase")
     return private.private_bytes(
         Encoding.PEM,
@@ -56,23 +56,27 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     """Return the Ed25519 key in a PEM file that only its owner may read.
 
     passphrase : used only if the file is encrypted. Raises InvalidInput(key_file) if the file is
-    missing or readable by others, if it does not hold an Ed25519 key, or if it is encrypted and
+    missing or readable by others, if it contains no Ed25519 key, or if it is encrypted and
     `passphrase` is None or wrong.
     """
     data = read_private(path)
     encrypted = b"ENCRYPTED PRIVATE KEY" in data
     if encrypted and passphrase is None:
         detail = (
-            "the key is encrypted: give its passphrase; keys that a server runs with must not be "
-            "encrypted, as their file mode protects them"
+            "the key is encrypted: give its passphrase; keys that a running server uses must not "
+            "be encrypted, because their file mode protects them"
         )
         raise key_file_problem(path, detail)
     try:
         # The library refuses a passphrase for a key that is not encrypted.
         private = load_pem_private_key(data, password=passphrase if encrypted else None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        detail = "this passphrase does not open it" if encrypted else "this is no PEM private key"
-        raise key_file_problem(path, f"{detail}; restore it from a backup") from None
+        detail = (
+            "the passphrase is wrong or the file is damaged; if damaged, restore it from a backup"
+            if encrypted
+            else "this is no PEM private key; restore the file from a backup"
+        )
+        raise key_file_problem(path, detail) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise key_file_problem(
             path,
@@ -85,14 +89,14 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a file that only its owner may read; raises InvalidInput(key_file)."""
     try:
         with path.open("rb") as file:
-            # The mode of the open file, because a path could be replaced between check and read.
+            # The mode is that of the open file, because the path could be replaced before reading.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _GROUP_AND_OTHERS:
                 raise key_file_problem(
                     path,
                     f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
                 )
-            # Bounded, in case the path names a large file by mistake.
+            # The read is bounded, in case the path names a large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(
@@ -110,10 +114,10 @@ def require_private_folder(folder: Path) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
-    """Write `files` to a new folder called `folder`; return the path of the old one, None without.
+    """Write `files` to a new folder called `folder`; return the new path of the old one, or None.
 
     Files get mode 0600, the folder 0700. The new folder is complete on disk before the old one is
-    moved aside and it gets its name (bad input 52).
+    moved aside and the new one is renamed (bad input 52).
     """
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
@@ -136,7 +140,7 @@ def _set_aside(folder: Path) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
-    # Created with its final mode, so that others can never open the file.
+    # The file is created with its final mode, so that others can never open it.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
         file.write(data)

@@ -59,7 +59,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """Number of keys that `init` makes for each role, and number of these that must sign."""
+    """Number of keys that `init` generates for each role, and number of these that must sign."""
 
     roots: int = 1
     root_threshold: int = 1
@@ -123,7 +123,7 @@ class Keyring:
         files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
         files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
         files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
-        # Written together: a crash must not leave keys without the document that names them.
+        # The files are written together: a crash must not leave keys without their document.
         set_aside = write_folder(self._folder, files)
         return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
 
@@ -158,10 +158,10 @@ class Keyring:
         return self._chain
 
     def chain_used(self) -> Fraction:
-        """Return the share that the chain uses of the longest one that devices accept.
+        """Return the length of the chain as a share of the longest that devices accept.
 
-        At 1 or more, no version can follow. The bytes of versions that are missing from this
-        folder, as on an offline machine, are not counted.
+        At 1 or more, no version can follow. Versions that are missing from this folder, as on an
+        offline machine, do not count towards the chain's bytes.
         """
         version = self.trusted_or_expired().version
         paths = [self._folder / version_name(number) for number in range(1, version + 1)]
@@ -286,7 +286,8 @@ def nearly_full(used: Fraction) -> str | None:
     if used < _NEARLY_FULL:
         return None
     message = f"the chain of keys has used {100 * used.numerator // used.denominator} % of its room"
-    return f"{message}: rotate rarely, and plan a new one (`frankly keys init --force`) to ship with the apps"
+    way_out = "plan a new one (`frankly keys init --force`) to ship with the apps"
+    return f"{message}: rotate rarely, and {way_out}"
 
 
 def numbered(name: str, index: int) -> str:
@@ -302,7 +303,7 @@ def version_name(version: int) -> str:
 
 def _generate(count: int, threshold: int, role: str) -> list[SigningKey]:
     if not 1 <= threshold <= count <= MAX_KEYS:
-        message = f"of 1 to {MAX_KEYS} {role} keys, at least 1 and at most all must sign"
+        message = f"give 1 to {MAX_KEYS} {role} keys, and a threshold from 1 to their number"
         raise InvalidInput(Problem.KEY_FILE, message, f"{role}_threshold")
     return [SigningKey.generate() for _ in range(count)]
 

@@ -65,7 +65,7 @@ class RotationChange:
 class Proposal:
     """The next version: in force, or waiting for signatures of root keys.
 
-    old_missing, new_missing : number of signatures that the present root role and the new one lack.
+    old_missing, new_missing : number of signatures that the present and the new root role lack.
     """
 
     document: KeysDocument

@@ -23,8 +23,7 @@ class KeyLine:
     """One key: its role, id and name.
 
     state : `in force`, `next` (in a waiting proposal) or `retired`. here : True if its private key
-    is in this folder and not encrypted; None for witnesses, because a server never holds their
-    keys.
+    is in this folder and not encrypted; None for witnesses, because a server never has their keys.
     """
 
     role: str
@@ -127,7 +126,7 @@ def _private(keyring: Keyring, name: str) -> list[str]:
     for path in keyring.key_files(name):
         try:
             key_ids.append(read_key(path).public.key_id)
-        # The id of an encrypted key is unknown without its passphrase: it is listed as elsewhere.
+        # An encrypted key's id is unknown without the passphrase: it counts as not in the folder.
         except InvalidInput:
             continue
     return key_ids
@@ -169,7 +168,7 @@ def _remarks(
         )
     if waits:
         remarks.append(
-            "a new version waits for root signatures: run `frankly keys sign` where the root keys are"
+            "a new version waits for root signatures: run `frankly keys sign` with the root keys"
         )
     if document.log is None or not document.log.witnesses:
         remarks.append("no witness watches the log: devices refuse links without a pin")

@@ -39,7 +39,7 @@ from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
 from frankly_server.log.site import TEXT, Site
 
-# Limits on what a hostile server can make the audit download and hold.
+# Limits on the data that a hostile server can make the audit download and keep in memory.
 _KEYS_BYTES = 256 * 2**10
 _LIST_BYTES = 4 * 2**20
 _MAX_ENTRIES = 131_072
@@ -106,7 +106,7 @@ def audit(
     DocumentRejected only if there are no usable keys or no readable head.
     """
     report = Audit()
-    # Checked first, because everything below needs keys that are in force.
+    # The keys are checked first, because all other checks need keys that are in force.
     newest = site.get("/v1/keys", _KEYS_BYTES)
     keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
@@ -119,7 +119,7 @@ def audit(
         )
         # Otherwise a server could give other keys to devices that use only one of the two routes.
         if proven.keys != keys:
-            raise Equivocation("/v1/keys has other keys than the end of the chain")
+            raise Equivocation("/v1/keys does not serve the last keys of the chain")
     if keys.log is None:
         report.findings.append(
             Finding(
@@ -161,7 +161,7 @@ def audit(
 
 def _entries(site: Site, size: int) -> list[Entry]:
     entries: list[Entry] = []
-    # The server claims the size; the second bound ends the loop even if the claim is false.
+    # The size is the server's claim; the second bound ends the loop even if the claim is false.
     while len(entries) < min(size, _MAX_ENTRIES):
         listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
         body = DOCUMENT.record(_parsed(listing), None, {"size", "entries"})
@@ -188,7 +188,7 @@ def _check_root(report: Audit, signed: SignedCheckpoint) -> None:
                 Finding(
                     "entry",
                     entry.digest,
-                    f"it is at position {i}, the server lists it at {entry.position}",
+                    f"it is at position {i}, but the server lists it at {entry.position}",
                 )
             )
     tree = Tree([document_leaf(entry.digest) for entry in report.entries])
@@ -222,14 +222,14 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
         if digest_of(envelope.payload) != entry.digest:
             raise DocumentRejected(
                 "pin",
-                "the server has another document than the one logged",
+                "the server's document is not the logged one",
                 "digest",
             )
         document = SurveyDocument.parse(envelope.payload)
         if (document.survey, document.version) != (entry.survey, entry.version):
             raise DocumentRejected(
                 "schema",
-                "it is of another survey or version than the log lists",
+                "its survey or version is not the one that the log lists",
                 "survey",
             )
         # Separate checks: both can fail, and the document is returned in either case.
@@ -272,13 +272,13 @@ def _check_versions(
     entries: list[Entry],
     documents: dict[str, SurveyDocument],
 ) -> None:
-    """Check that no version is missing, and that each is one document that names its predecessor."""
+    """Check that every version is in the log, as one document that names its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
     for entry in entries:
         versions[entry.version].append(entry.digest)
     for version, digests in sorted(versions.items()):
         if len(digests) > 1:
-            detail = f"version {version} is {len(digests)} documents: {', '.join(digests)}"
+            detail = f"version {version} has {len(digests)} documents: {', '.join(digests)}"
             report.findings.append(Finding("split", survey, detail))
         if version > 1 and version - 1 not in versions:
             report.findings.append(
@@ -286,7 +286,7 @@ def _check_versions(
             )
         for digest in digests:
             document = documents.get(digest)
-            # Any document of the previous version will do: several of them are a finding already.
+            # Any document of the previous version is accepted: several are a finding already.
             if (
                 document is not None
                 and version > 1

@@ -82,7 +82,7 @@ class LogService:
                     "digest",
                 )
             tree = self._grown(tx)
-            # Devices may refuse the newest head, which witnesses have perhaps not signed yet.
+            # Devices may refuse the newest head if witnesses have not signed it yet.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
         return LogProof(
             index,
@@ -100,7 +100,7 @@ class LogService:
         if not 0 <= old <= new <= tree.size:
             raise InvalidInput(
                 Problem.LOG_UNKNOWN,
-                f"the log has {tree.size} entries; ask for old ≤ new ≤ that",
+                f"the log has {tree.size} entries; old ≤ new ≤ {tree.size} is required",
                 "old",
             )
         return "".join(f"{to_base64(hash_)}\n" for hash_ in tree.consistency(old, new)).encode()
@@ -138,7 +138,7 @@ class LogService:
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
         size = head.checkpoint.size
-        # Compared with the tree, because a cosignature of a forked head must not be stored.
+        # The head is compared with the tree, because no cosignature of a fork may be stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
                 Problem.COSIGNATURE_INVALID,
@@ -194,7 +194,7 @@ class LogService:
                     "time",
                 )
             if seen_at is not None:
-                # A note may hold several lines of one witness. value[:8] is the time (big-endian),
+                # A note may have several lines of one witness. value[:8] is the time (big-endian),
                 # so `max` chooses the newest.
                 newest = max(
                     (s for s in head.signatures if _is_of(s, key.name, key.hint)),

@@ -86,7 +86,7 @@ class HttpSite:
                         path,
                     )
                 data = b""
-                # Counted while it arrives, because a Content-Length header may be false.
+                # Bytes are counted as they arrive, because a Content-Length header may be false.
                 for chunk in response.iter_content(_CHUNK):
                     data += chunk
                     if len(data) > limit:

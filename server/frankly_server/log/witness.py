@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Witness of logs: remembers one head per log and co-signs heads that extend it (protocol §9).
 
-It needs no permanent connection and no open port: a visit fetches a server's newest head and posts
-the signature back. The head is on disk before it is signed, so that after a crash a witness still
-remembers what it has signed. (W1) to (W5) are the steps of protocol §9.
+A witness needs no permanent connection and no open port: a visit fetches a server's newest head and
+posts the signature back. The head is on disk before it is signed, so that after a crash the witness
+still remembers every head that it has signed. (W1) to (W5) are the steps of protocol §9.
 """
 
 import base64
@@ -133,7 +133,7 @@ class Witness:
             return
         if head.size < before.size:
             raise RollbackDetected(
-                f"the log shows {head.size} entries, {before.size} have been seen before",
+                f"the log shows {head.size} entries, but {before.size} have been seen before",
                 "log",
             )
         # No proof is needed from an empty tree or for the same size, where the roots are compared.

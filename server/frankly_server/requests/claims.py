@@ -25,7 +25,7 @@ _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
 
 
 class RequestedClaims:
-    """The claims of a request, and its `prior`, over pairs (s, u) for rldp and its families.
+    """The claims of a request and its prior; both are over pairs (s, u) for rldp and its families.
 
     choices : the notions, the ceiling cap and the mechanism. public : the request's prior.
     others : further priors, under which every prior-based notion must also hold. secrets : names
@@ -51,12 +51,12 @@ class RequestedClaims:
         notions = self._notions(choices)
         names = {levels.notion for levels, _ in notions}
         if "rldp" in names and not names <= {"rldp", "ldp"}:
-            message = "the answers of rldp are pairs (s, u), those of the other prior-based notions are not"
+            message = "rldp has pairs as answers and cannot be combined with prior-based notions"
             raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
         self._paired = choices.mechanism in PAIRS or "rldp" in names
         self.prior = promises.pairs(public) if self._paired else public
         if choices.mechanism == "non-robust":
-            # No constraint covers an answer without mass, so the optimum could reveal it.
+            # An answer of probability 0 is in no constraint, so the optimum could reveal it.
             promises.protected(self.prior)
         claims = [claim for levels, field in notions for claim in self._claims(levels, field)]
         # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
@@ -72,8 +72,8 @@ class RequestedClaims:
 
     def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:
         """Return each notion with its levels, and the path of its fields."""
-        # A family with its own parameters keeps some level of LDP, so ldp is then the notion. The
-        # family without parameters keeps none.
+        # A family with explicit parameters satisfies LDP at some level, so ldp is then the notion.
+        # The family without parameters satisfies it at no level.
         if choices.notion is None and not choices.notions and self._levels_optional:
             notion = "dpv" if choices.mechanism == _WITHOUT_PARAMETERS else "ldp"
             return [(choices.model_copy(update={"notion": notion}), "")]
@@ -96,8 +96,8 @@ class RequestedClaims:
         if unused:
             message = f"{notion} has the fields {', '.join(sorted({*required, *optional}))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
-        # A settled alip has both sides, which is more than these names promise: they need a level.
-        # Of levels of pairs no single one could be settled.
+        # Without levels, the design settles them. pml and pmc need a level, because a settled alip
+        # promises both sides; metric-ldp needs its levels, because only a single one is settled.
         settled = self._levels_optional and notion not in (*ONE_SIDED, "metric-ldp")
         if settled and not levels.given & set(_PLACEHOLDERS):
             # Placeholder levels are read, so that the other fields are checked, and then dropped.
@@ -114,14 +114,13 @@ class RequestedClaims:
             return [_PRIOR_FREE[notion](levels)]
         if notion == "rldp":
             return self._robust(levels, field)
-        # Its conditions are on attributes, which pairs (s, x) do not have.
         if notion == "srlip" and self._paired:
-            message = "srlip is about the attributes of an answer, and here answers are pairs (s, x): use lip"
+            message = "srlip protects attributes, which answers (s, x) do not have: use lip"
             raise InvalidInput(Problem.UNSUPPORTED, message, field + "notion")
         claims = [self._under(prior, levels) for prior in self._priors]
         if not self._paired:
             return claims
-        # The same counts over pairs (s, x), which protect s in the same way.
+        # Claims with the same counts over pairs (s, x) protect s in the same way.
         joints = [promises.pairs(prior).joint for prior in self._priors]
         return [replace(claim, joint=joint) for claim, joint in zip(claims, joints, strict=True)]
 
@@ -143,7 +142,7 @@ class RequestedClaims:
                 return promises.promise(notion or "", prior, _epsilon(levels))
 
     def _row(self, levels: Levels) -> int:
-        """Return the row of dpv's secret; -1, which is refused, for a name that no row has."""
+        """Return the row of dpv's secret; -1, which is refused later, for an unknown name."""
         match levels.sensitive:
             case None:
                 return 1
@@ -153,7 +152,7 @@ class RequestedClaims:
                 return self._secrets.index(name) if name in self._secrets else -1
 
     def _robust(self, levels: Levels, field: str) -> list[Claim]:
-        # The ball around the counts takes the place of further priors.
+        # The ball around the counts replaces further priors.
         if len(self._priors) > 1:
             message = "the uncertainty of rldp comes from robust, not from a list of priors"
             raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
@@ -165,7 +164,7 @@ class RequestedClaims:
             return [promises.robust(bounds, epsilon, diagonal=levels.diagonal)]
         # Boxes compare different secrets only.
         if levels.diagonal:
-            message = "diagonal belongs to the polyhedra simplex"
+            message = "diagonal is allowed only with the polyhedra simplex"
             raise InvalidInput(Problem.UNSUPPORTED, message, field + "diagonal")
         return list(box_claims(confidence, epsilon))
 

@@ -65,12 +65,12 @@ def design_json(
     progress : see `limits.Progress`.
     stopped : once it returns True, the best result so far is returned, as at the time limit.
 
-    Keys of the request, but for a form (see `design_form_json`):
+    Keys of the request (for a form, see `design_form_json`):
 
     - prior: {"joint": counts or probabilities}. Required.
-    - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
-      epsilons (rows of nats of answer against answer, null for none);
-      robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
+    - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta;
+      attributes; epsilons (nats of each answer, a row, against each other; null for none);
+      robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv, sensitive.
       Or notions, a list of such objects, all of which must hold.
     - priors: further priors; every prior-based notion holds under each of them too.
     - ceiling_cap: nats; ε-LDP of the answer as a further claim.
@@ -83,12 +83,13 @@ def design_json(
     - frontier: 2 to 200 points between least variance and most information.
     - method: "auto", or "vertices" to list every ray exactly.
     - limits: {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}.
-    - accept_identity: false refuses a mechanism that sends answers unchanged. accept_unidentifiable:
-      false gives up at most 1% of the objective to make every share estimable. Both default to true,
-      because nothing is published here and the response reports both properties.
+    - accept_identity: false refuses a mechanism that sends answers unchanged.
+      accept_unidentifiable: false gives up at most 1% of the objective to make every share
+      estimable. Both default to true, because nothing is published here and the response reports
+      both properties.
 
-    Keys of the response: kind, bits, weights (params for other kinds than dense), matrix (null beyond
-    1024 reports of another kind, whose columns are listed in symbols), information,
+    Keys of the response: kind, bits, weights (params for kinds other than dense), matrix (null
+    beyond 1024 reports of another kind, whose columns are listed in symbols), information,
     information_bound (null unless it was the objective), normalised_information, variance, gap,
     certified, rank, identifiable, measures, parameters, warnings (sentences), and regret: the cost
     if all answers are equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some
@@ -105,7 +106,7 @@ def design_json(
     if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "a frontier is at the prior's shares: leave out truths",
+            "a frontier is computed at the prior's shares: leave out truths",
             "truths",
         )
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
@@ -152,7 +153,7 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
     try:
         frontier_points = frontier(request, points)
     except InvalidInput as error:
-        # Then there is no trade-off to show, which is no fault of the request.
+        # Then there is no trade-off to show, but the request is valid.
         if error.problem is not Problem.IDENTITY_MECHANISM:
             raise
         frontier_points = []
@@ -230,11 +231,14 @@ def _warnings(designed: Design) -> list[str]:
         claim.notion not in ("ldp", "dp") for claim in designed.claims
     )
     conditions = {
-        "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
-        "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
-        "price of LDP; use counts of more people, or a larger beta": unbounded,
-        "one side only: belief in a secret may fall to nothing (pml), or grow without limit (pmc), and a report may "
-        "rule answers out; add a ceiling_cap, which limits both under any prior": one_sided,
+        "answers are sent unchanged: the claims allow this only if the prior "
+        "is true": designed.identity,
+        "the counts are too few for this beta: every lower bound is 0, so the design protects "
+        "under any distribution and is as noisy as under LDP; use counts of more people, or a "
+        "larger beta": unbounded,
+        "one side only: belief in a secret may fall to nothing (pml), or grow without limit (pmc), "
+        "and a report may rule answers out; add a ceiling_cap, which limits both under any "
+        "prior": one_sided,
     }
     return [message for message, holds in conditions.items() if holds]
 

@@ -13,16 +13,16 @@ from frankly_server.requests.measure import finite
 
 
 def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
-    """Design a form from a JSON request: {"form": …}, and perhaps limits.
+    """Design a form from a JSON request: {"form": …}, and optionally limits.
 
     Keys of `form`: questions, each with choices (their number, or expected counts), wanted (shares,
     mean, distribution, contrast), scores or contrast, and importance; epsilon, nats for all answers
     together; cross_tables, pairs of positions.
     Keys of the response: kind, bits, params, level [p, q]; value and bound of the objective at
-    n = 1, and excess, an upper bound on how far the value is above the best possible, as a fraction;
-    questions and cross_tables, each with its variance at n = 1 and the share of reports that show
-    it; joint_tables, the pairs that can be estimated; separate_blocks and one_question, the value of
-    the same questions without a form; notes, sentences.
+    n = 1, and excess, an upper bound on value/optimum − 1; questions and cross_tables, each with
+    its variance at n = 1 and the share of reports that show it; joint_tables, the pairs that can
+    be estimated; separate_blocks and one_question, the value of the same questions without a form;
+    notes, sentences.
 
     Raises InvalidInput, naming the field.
     """
@@ -57,14 +57,14 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
 
 
 def shown_share(designed: FormDesign, questions: tuple[int, ...]) -> float:
-    """Return the share of reports from which estimates about these questions are made."""
+    """Return the share of reports that estimates about these questions use."""
     return float(chance_shown(designed.mechanism, parts_about(designed, questions)))
 
 
 def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, ...]:
     """Return the parts from which questions are estimated; `analysis` chooses the same ones.
 
-    That is the smallest part that holds all of them or, if there is none, the smallest part for each.
+    This is the smallest part with all of them or, if there is none, the smallest part for each.
     """
     parts = designed.mechanism.parts
     by_size = sorted(range(len(parts)), key=lambda part: len(parts[part]))
@@ -83,5 +83,5 @@ def _notes(designed: FormDesign, request: FormRequest, pairs: list[tuple[int, in
         notes.append(excess_in_words(designed.value, designed.bound))
     # The comparisons are computed last, so a time limit affects them first.
     if request.limits.out_of_time():
-        notes.append("The time ran out: a longer search may lower each value, also without a form.")
+        notes.append("The time ran out: a longer search may lower every one of these values.")
     return notes

@@ -2,7 +2,7 @@
 """Field types of requests and survey files, each with its check, error message and JSON Schema.
 
 Values are texts in YAML, and texts, numbers and booleans in JSON; both are read by the same strict
-rules. Levels and shares are kept as texts, exactly as they were written.
+rules. Levels and shares are stored as texts, exactly as they were written.
 """
 
 import re
@@ -62,7 +62,7 @@ class RequestModel(ClosedModel):
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """Read a value of `parse_json(..., decimals=True)`. Raises InvalidInput, naming the field."""
+        """Read a value of `parse_json(..., decimals=True)`; raises InvalidInput with the field."""
         # Checked first, because pydantic's error could not list the fields that exist.
         unknown = sorted(set(value) - set(cls.model_fields)) if isinstance(value, Mapping) else []
         if unknown:
@@ -75,7 +75,7 @@ class RequestModel(ClosedModel):
 
 
 def require_only(request: RequestModel, fields: Collection[str], kind: str) -> None:
-    """Raise InvalidInput(field_unknown) if the request has other fields than a request of this kind."""
+    """Raise InvalidInput(field_unknown) for a field that a request of this kind does not have."""
     foreign = sorted(request.model_fields_set - set(fields))
     if foreign:
         message = f"this field does not belong to a {kind}"
@@ -158,7 +158,7 @@ def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
 
 
 _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
-# Levels that grow with the distance of two answers are large for the farthest ones, as a ceiling may be.
+# Levels that grow with the distance between two answers may be as large as a ceiling.
 _pair_nats: Final = nats("epsilons", MIN_EPSILON, 2 * MAX_EPSILON)
 
 
@@ -188,7 +188,7 @@ def _decimal(value: Any) -> str:
         return value
     with errors_at_the_path():
         number = REQUEST.number(value, "")
-    # Checked first, because the text below has as many digits as the exponent says.
+    # Checked first: with an exponent of a billion, the text below would have a billion digits.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
         raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms in requests of `frankly design` and `frankly plan`: questions by position, one level for all."""
+"""Forms in requests of `frankly design` and `frankly plan`: questions with one level for all."""
 
 from fractions import Fraction
 from typing import Annotated, Any
@@ -38,7 +38,7 @@ def _choices(value: Any) -> int | tuple[int, ...]:
 def within_a_form(questions: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the questions; raises field_type if there are none, or too many for a form."""
     if not 1 <= len(questions) <= MAX_QUESTIONS:
-        message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
+        message = f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}"
         raise custom(Problem.FIELD_TYPE, message)
     return questions
 
@@ -65,7 +65,7 @@ class _Choices(ClosedModel):
 
 # The choices are the first field, because the others need their number.
 class FormQuestionFields(Wanted, _Choices):
-    """A question of a form: its choices, and what is wanted of it."""
+    """A question of a form: its choices and its wanted estimates."""
 
     @field_validator("scores", "contrast")
     @classmethod
@@ -74,7 +74,7 @@ class FormQuestionFields(Wanted, _Choices):
     ) -> tuple[str, ...] | None:
         needed_by = {"scores": "mean", "contrast": "contrast"}[str(info.field_name)]
         if numbers is not None and info.data.get("wanted", needed_by) != needed_by:
-            message = f"these belong to wanted: {needed_by}, which is not asked for"
+            message = f"these are used only with wanted: {needed_by}"
             raise custom(Problem.UNSUPPORTED, message)
         return numbers
 
@@ -85,7 +85,7 @@ class FormQuestionFields(Wanted, _Choices):
 
     @property
     def question(self) -> FormQuestion:
-        """The question as the designer takes it."""
+        """The question in the form that the designer expects."""
         numbers = self.scores or self.contrast
         return FormQuestion(
             prior=self.prior,
@@ -110,7 +110,7 @@ class FormFields(ClosedModel):
     cross_tables: Annotated[tuple[tuple[_Place, _Place], ...], Field(max_length=60)] = ()
 
     def request(self, epsilon: str | None, limits: Limits) -> FormRequest:
-        """Return the designer's request at a level in nats. Raises InvalidInput, naming the field."""
+        """Return the designer's request at a level in nats; raises InvalidInput with the field."""
         if epsilon is None:
             raise InvalidInput(
                 Problem.FIELD_MISSING, "give the level of the whole form, in nats", "form.epsilon"

@@ -21,8 +21,8 @@ from frankly_server.requests.fields import (
 )
 
 ONE_SIDED: Final = ("pml", "pmc")
-"""Names in requests for alip with one side: pointwise maximal leakage, its upper side, and the
-lower side. Documents and verifiers know alip only (ADR 0028)."""
+"""Names in requests for alip with one side: pml (pointwise maximal leakage) is the upper side, pmc
+the lower. Documents and verifiers use the name alip only (ADR 0028)."""
 NotionName = Annotated[str, OneOf("notions", (*NOTIONS, *ONE_SIDED))]
 
 
@@ -32,7 +32,7 @@ def _secret(value: Any) -> str | int:
 
 
 class RobustBall(ClosedModel):
-    """A Rényi ball of `order` around counts of n people, with confidence 1 − beta  [Robust Def 2].
+    """A Rényi ball of `order` around counts of n people, with confidence 1 − beta [Robust Def 2].
 
     `design.notions.balls.confidence_ball` checks the ranges.
     """
@@ -47,9 +47,9 @@ class Levels(ClosedModel):
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
     promised. pml and pmc, alip with one side, have an epsilon. epsilons : for metric-ldp, nats of
-    every answer (row) against every other (column); "inf" for a pair without a promise. delta, dpv : probabilities.
-    attributes : number of values of each attribute. robust, diagonal : for rldp. sensitive : name
-    or row of the secret's value that dpv protects.
+    every answer (row) against every other (column); "inf" for a pair without a promise. delta,
+    dpv : probabilities. attributes : number of values of each attribute. robust, diagonal : for
+    rldp. sensitive : name or row of the secret's value that dpv protects.
     """
 
     notion: NotionName | None = None

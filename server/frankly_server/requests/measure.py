@@ -80,10 +80,10 @@ def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
     prior = Prior.from_rows(rows)
     if prior.answers == answers:
         return prior, False
-    # `from_rows` has made a diagonal matrix of a prior of one row, whose answers are not pairs.
+    # For a prior of one row, `from_rows` returns a diagonal matrix, whose answers are not pairs.
     if prior.secrets * prior.answers == answers and len(rows) > 1:
         return pairs(prior), True
-    message = f"the prior has {prior.answers} answers, the mechanism {answers}"
+    message = f"the prior has {prior.answers} answers, but the mechanism has {answers}"
     raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
 
 

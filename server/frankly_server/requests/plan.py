@@ -107,12 +107,12 @@ class _Source:
         """Return the mechanism at a level, its design prior and its information."""
         raise InvalidInput(Problem.UNSUPPORTED, "this needs a design input", level or "epsilon")
 
-    def regret(self, level: str | None) -> dict[str, str] | None:  # noqa: ARG002 - a design's is known
+    def regret(self, level: str | None) -> dict[str, str] | None:  # noqa: ARG002 - see _DesignSource
         """Return the regret of the design at a level, None for a fixed mechanism."""
         return None
 
     def frontier(self, points: int, n: int) -> list[dict[str, Any]]:
-        """Return margin and information at levels from 0.1 to 8 nats, evenly spaced in logarithm."""
+        """Return margin and information at levels from 0.1 to 8 nats, spaced logarithmically."""
         rows = []
         for i in range(points):
             level = nats(round(100 * 80 ** (i / (points - 1))))
@@ -166,8 +166,8 @@ class _DesignSource(_Source):
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
     level = request.epsilon
-    # `plan_json` has checked that n and margin are given unless they are solved for; then 0 is
-    # unused.
+    # `plan_json` has checked that n and margin are given unless they are solved for; in that case
+    # the value 0 is not used.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
         require_reports(n, source.setting)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of forms: any two of ε, the number of reports and the margins of the questions give the third.
+"""Plans of forms: one of ε, the number of reports and the questions' margins, from the other two.
 
 A question is estimated from the reports that show it, which are a random sample of all reports. Its
 plan is therefore the plan of its part's table, at n times the share of reports that show it.
@@ -36,9 +36,9 @@ def plan_form(
 ) -> dict[str, Any]:
     """Plan a survey with a form.
 
-    In: form (see `design_form_json`), without epsilon if that is solved for, and each question
-    perhaps with a margin of its own instead of `margin`. A margin is that of what is wanted: the
-    widest of a question's shares, its mean, and so on. The other fields are those of any plan.
+    In: form (see `design_form_json`), without epsilon if that is solved for; a question may have
+    its own margin, which replaces `margin`. The margin applies to the question's wanted estimates:
+    the widest of its shares, its mean, and so on. The other fields are those of any plan.
     Out: as `plan_json`, with a margin for each question; shown, the share of reports that show each
     question; and cross_tables, each with the widest margin of its cells.
 
@@ -86,8 +86,8 @@ def _require_two(request: PlanRequest, form: PlannedForm) -> None:
     if field is not None:
         detail = "leave out the quantity to solve for"
         raise InvalidInput(Problem.UNSUPPORTED, detail, field)
-    # A missing level is reported by `FormFields.request`. `margin` is needed only for questions
-    # without a margin of their own.
+    # A missing level is reported by `FormFields.request`. `margin` is needed only if a question has
+    # no margin.
     if solve_for != "n":
         require_the_others(request, "n")
     if solve_for != "margin" and len(own) < len(form.questions):
@@ -130,13 +130,13 @@ class _FormPlan:
     def reports(self, goals: list[float]) -> int:
         """Return the least n at which every question has its margin.
 
-        Raises InvalidInput(unsupported) if not even the largest possible number gives these margins.
+        Raises InvalidInput(unsupported) if the largest possible number does not suffice.
         """
         most = self._setting.population or MOST
         # `least_level` searches whole numbers for any monotone property, not only levels.
         n = least_level(lambda reports: self.reaches(goals, reports), 1, most)
         if n is None:
-            detail = f"even {most} reports do not give these margins: use a larger epsilon or wider margins"
+            detail = f"{most} reports do not suffice: use a larger epsilon or wider margins"
             raise InvalidInput(Problem.UNSUPPORTED, detail, "margin")
         return n
 

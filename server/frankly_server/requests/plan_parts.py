@@ -12,14 +12,14 @@ from frankly_server.estimate.planner import Setting
 from frankly_server.requests.plan_request import PlanRequest
 
 LEVELS: Final = (10, 10_000)
-"""Legal range of ε, in thousandths of a nat."""
+"""Allowed range of ε, in thousandths of a nat."""
 _CURVE_FACTORS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 
 Timer = Callable[[], float]
 
 
 def never_stopped() -> bool:
-    """Return False: the search goes on to its own end."""
+    """Return False: the search is not stopped early."""
     return False
 
 
@@ -37,15 +37,15 @@ def require_the_others(request: PlanRequest, *needed: str) -> None:
 
 
 def require_reports(n: int, setting: Setting) -> None:
-    """Raise InvalidInput(counts_invalid) for no reports, or for more than there are people."""
+    """Raise InvalidInput(counts_invalid) for 0 reports, or for more reports than people."""
     if not 1 <= n <= (setting.population or 10**12):
         raise InvalidInput(
-            Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n"
+            Problem.COUNTS_INVALID, "give 1 report or more, at most one per person", "n"
         )
 
 
 def no_level(n: int) -> InvalidInput:
-    """Return the refusal of a margin that no level gives."""
+    """Return the error for a margin that no level reaches."""
     detail = f"no level up to {LEVELS[1] // 1000} gives this margin with {n} reports: collect more"
     return InvalidInput(Problem.UNSUPPORTED, detail, "margin")
 

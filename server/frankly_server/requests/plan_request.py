@@ -66,7 +66,7 @@ class PlanQuestion(RequestModel):
 
 
 class PlannedQuestion(FormQuestionFields):
-    """A question of a form to plan. margin : the half-width wanted of it, by default the plan's."""
+    """A question of a form to plan. margin : its wanted half-width, by default the plan's."""
 
     margin: Margin | None = None
 
@@ -82,10 +82,10 @@ class PlannedForm(FormFields):
 
 
 class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
-    """A design input, a mechanism or a form, with `solve_for` and the other two of n, epsilon and margin.
+    """A design input, a mechanism or a form, with `solve_for` and two of n, epsilon and margin.
 
-    A mechanism: kind, with weights and bits or with params, and design_prior. A form has its own
-    epsilon, and perhaps a margin for each question.
+    A mechanism: kind, with weights and bits or with params, and design_prior. A form contains its
+    epsilon, and optionally a margin for each question.
     """
 
     form: PlannedForm | None = None

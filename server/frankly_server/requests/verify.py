@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly verify --json`: exact verification of a mechanism and a claim, or of a survey document."""
+"""Requests of `frankly verify --json`: exact verification of a mechanism or a survey document."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -30,27 +30,28 @@ _MAX_ENTRIES = 150  # bounds the exact linear algebra of `is_extreme`
 def verify_json(obj: Any) -> dict[str, Any]:
     """Verify a JSON request in exact integer arithmetic.
 
-    In: a survey document, as its envelope or as its payload; or weights and bits (kind and params for the other kinds),
-    notion, and the fields of the notion: level [p, q], low_level (alip; null for a side that is not
-    promised), prior {"joint"} (one row: the answer itself), lower_bounds of ratios and diagonal
-    (rldp), attributes (srlip), delta [n, d] (dp), sensitive (dpv, whose level is the bound α), levels
-    (metric-ldp: rows of [p, q], null for a pair without one; level multiplies them, so level_needed is the
-    least such factor). pml and pmc are alip with one side: level is the bound of that side, and both
-    levels needed are stated.
+    In: a survey document, as its envelope or as its payload; or weights and bits (kind and params
+    for the other kinds), notion, and the fields of the notion: level [p, q], low_level (alip; null
+    for a side that is not promised), prior {"joint"} (one row: the answer itself), lower_bounds of
+    ratios and diagonal (rldp), attributes (srlip), delta [n, d] (dp), sensitive (dpv, whose level
+    is the bound α), levels (metric-ldp: rows of [p, q], null for a pair without one; level
+    multiplies them, so level_needed is the least such factor). pml and pmc are alip with one side:
+    level is the bound of that side, and the response contains the levels needed for both sides.
 
-    Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
-    likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
-    extreme (true for an extreme point of the ε-LDP polytope) and loose, its loose entries [row, column]
-    [Thesis Def 5.5]. For a document: holds, digest, and each block's claims; for a prior by stratum there is one claim
-    per `stratum` (its position), among the `secrets` that occur there. Also report, the level of the whole report in
-    nats, null unless every claim holds. Signatures are not checked.
+    Out: holds; `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) and ceiling,
+    each as [p, q] or "inf"; worst with report and pair, and for srlip the condition; for ldp of a
+    table of at most 150 entries also extreme (true for an extreme point of the ε-LDP polytope) and
+    loose, its loose entries [row, column] [Thesis Def 5.5]. For a document: holds, digest, and each
+    block's claims; for a prior by stratum there is one claim per `stratum` (its position), among
+    the `secrets` that occur there. Also report, the level of the whole report in nats, null unless
+    every claim holds. Signatures are not checked.
 
     Raises InvalidInput, naming the field; DocumentRejected for an invalid document.
     """
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
     request = VerifyRequest.from_json(obj)
-    # In this order, so that an error of the mechanism comes before one of the claim.
+    # The mechanism is read first, so that its errors are reported before those of the claim.
     mechanism, claim = request.source(), request.claim
     return (
         _judged(mechanism, claim)
@@ -60,7 +61,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
-    """Return `extreme` and `loose` of a small ε-LDP table; empty for other claims  [Thesis ch. 5]."""
+    """Return `extreme` and `loose` of a small ε-LDP table, else {} [Thesis ch. 5]."""
     # The thesis defines the polytope only for tables, and for LDP of the answer.
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
@@ -74,7 +75,7 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
-    # Serialised again, because the digest is that of the canonical form.
+    # The object is serialised again, because its digest is that of the canonical form.
     payload = canonical.dumps(dict(obj))
     if "payloadType" in obj:
         payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload

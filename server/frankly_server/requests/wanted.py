@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields for what is wanted of a question of a form, in survey files and requests."""
+"""Fields of a form's question for its wanted estimates, in survey files and requests."""
 
 from collections.abc import Sized
 from decimal import Decimal
@@ -14,7 +14,7 @@ _NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
 
 
 class Wanted(ClosedModel):
-    """What is wanted of a question; a subclass adds `choices`, a list of them or their number.
+    """Wanted estimates of a question; a subclass adds `choices`, a list of them or their number.
 
     wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
     `scores`. distribution : the share of every choice together with those before it, for choices in
@@ -36,7 +36,7 @@ class Wanted(ClosedModel):
     ) -> tuple[str, ...] | None:
         if numbers is None:
             if info.data.get("wanted") == _NEEDED_BY[str(info.field_name)]:
-                message = "this is needed for what is wanted: one number for each choice, in order"
+                message = "the field wanted needs this: one number for each choice, in order"
                 raise custom(Problem.FIELD_MISSING, message)
             return None
         require_one_each(numbers, info)
@@ -46,11 +46,11 @@ class Wanted(ClosedModel):
 
 
 def require_one_each(numbers: Sized, info: ValidationInfo) -> None:
-    """Raise ValueError unless there is one number for each choice; wrong choices have an error of their own."""
+    """Raise ValueError unless there is one number for each choice; skipped for invalid choices."""
     choices = info.data.get("choices")
     if choices is None:
         return
     wanted = choices if isinstance(choices, int) else len(choices)
     if len(numbers) != wanted:
-        message = f"give one number for each choice, {wanted} in all: these are {len(numbers)}"
+        message = f"give one number for each choice: {wanted} numbers, not {len(numbers)}"
         raise ValueError(message)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions of a survey file: choices, boxes, ranges, roles and skip rules (spec 3.5).
 
-A file may say how a question is asked (`type`, `ranges`, `no_answer`, `not_applicable`) instead of
-listing all choices; the choices are written out when the file is read. The short form is not
-stored.
+A file may use short forms (`type`, `ranges`, `no_answer`, `not_applicable`) instead of listing all
+choices. They are replaced by choices when the file is read, and not stored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,8 +54,8 @@ _IDS: Final = {role: role.replace("_", "-") for role in ROLES}
 class ChoiceDefinition(ClosedModel):
     """One choice of a question.
 
-    role : no_answer or not_applicable, for a choice that is no answer. from : smallest number of the
-    choice's range, in a question for a number. score : its value on a scale.
+    role : no_answer or not_applicable, for a choice that is no answer. from : smallest number of
+    the choice's range, in a question for a number. score : its value on a scale.
     """
 
     id: Slug
@@ -67,7 +66,7 @@ class ChoiceDefinition(ClosedModel):
 
 
 class BoxDefinition(ClosedModel):
-    """One box of a question of which any number can be ticked; one with a role excludes the others."""
+    """One box of a question with several boxes to tick; a box with a role excludes the others."""
 
     id: Slug
     label: LocalisedText
@@ -85,7 +84,7 @@ def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, .
     if not 2 <= len(choices) <= MAX_SET_ANSWERS:
         raise custom(
             Problem.CHOICES_COUNT,
-            f"a question has 2 to {MAX_SET_ANSWERS} choices, this one has {len(choices)}",
+            f"a question has 2 to {MAX_SET_ANSWERS} choices; this one has {len(choices)}",
         )
     require_different(choices)
     return choices
@@ -123,10 +122,10 @@ def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
 class QuestionDefinition(ClosedModel):
     """A question with 2 to 1000 choices; in a form, or if it is public, 2 to 64.
 
-    In a file, `type` says how it is asked. single (default) : `choices`. yes-no : `choices` may be
+    In a file, `type` determines its fields. single (default) : `choices`. yes-no : `choices` may be
     left out. scale : every choice has a `score`. number : `ranges` lists the smallest whole number
     of each range instead of `choices`. multi, in a form only : any number of `boxes` can be ticked.
-    no_answer, not_applicable : true, or a label, adds a choice of that role at the end.
+    no_answer, not_applicable : true, or a label, adds a choice with that role at the end.
     """
 
     model_config = ConfigDict(json_schema_extra=_short_form)
@@ -152,12 +151,11 @@ class QuestionDefinition(ClosedModel):
 
 
 class FormQuestionDefinition(Wanted, QuestionDefinition):
-    """A question of a form, and what is wanted of it.
+    """A question of a form with its wanted estimates.
 
-    boxes : of a question of type multi; each is randomised as a question of its own, with the
-    choices no and yes. expected : expected counts of the choices, in their order; the design is best
-    for these shares, and estimates are unbiased for any true shares. See `Wanted` for the other
-    fields.
+    boxes : for a question of type multi; each is randomised as a separate question with the choices
+    no and yes. expected : expected counts of the choices, in their order; the design is best for
+    these shares, and estimates are unbiased for any true shares. See `Wanted` for the other fields.
     """
 
     boxes: Annotated[tuple[BoxDefinition, ...], Field(max_length=MAX_QUESTIONS)] = ()
@@ -211,7 +209,7 @@ class FormItem:
 
     @property
     def choices(self) -> tuple[ChoiceDefinition, ...]:
-        """The choices; of a box no and yes."""
+        """The choices; no and yes for a box."""
         return self.question.choices
 
     @property
@@ -237,12 +235,12 @@ def _choice(choice: ChoiceDefinition) -> Choice:
 def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question of a file with all its choices, without `type` and the other short forms.
 
-    Raises a fault that says what is missing.
+    Raises PydanticCustomError if something is missing or does not fit the type.
     """
     question = dict(data)
     kind = question.pop("type", None)
     ranges = question.pop("ranges", None)
-    # A file may leave the type out where the other keys leave no doubt.
+    # A file may leave the type out if the other keys determine it.
     kind = kind or (
         "number" if ranges is not None else "multi" if "boxes" in question else "single"
     )
@@ -261,7 +259,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     listed = "boxes" if kind == "multi" else "choices"
     for role in ROLES:
         given = question.pop(role, None)
-        # Anything but a list is left alone, because its own fault is reported later.
+        # A value that is not a list is not changed here; it is refused later.
         if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
             label = given if isinstance(given, Mapping) else _label(role, languages)
             question[listed] = [
@@ -277,9 +275,9 @@ def _of_ranges(ranges: Any, languages: Iterable[str]) -> list[dict[str, Any]]:
     try:
         lows = [int(str(low)) for low in ranges]
     except ValueError:
-        raise custom(Problem.FIELD_TYPE, "ranges holds whole numbers") from None
+        raise custom(Problem.FIELD_TYPE, "ranges contains only whole numbers") from None
     if any(a >= b for a, b in pairwise(lows)):
-        raise custom(Problem.DEFINITION_INVALID, "ranges holds increasing numbers")
+        raise custom(Problem.DEFINITION_INVALID, "the numbers of ranges must increase")
     choices = []
     for low, following in zip(lows, [*lows[1:], None], strict=True):
         # The last range has no upper end.
@@ -314,7 +312,7 @@ def _require_scores(choices: Any) -> None:
 
 
 def _fill_scores(question: dict[str, Any]) -> None:
-    """Set the `scores` of a wanted mean from those of the choices; a choice with a role adds nothing."""
+    """Set the `scores` of a wanted mean from the choices' scores; a choice with a role has 0."""
     choices = question.get("choices")
     if (
         question.get("wanted") != "mean"
@@ -350,7 +348,7 @@ def require_asked(
         asked = item.for_devices()
         with _named({}):
             questions.append(Question.from_json(asked.to_json(), path, languages))
-        # The document holds scores as decimals of 6 digits; finer ones would be rounded silently.
+        # The document stores scores as decimals of 6 digits; finer ones would be rounded silently.
         if questions[-1] != asked:
             message = "a score has at most 6 digits after the point"
             raise InvalidInput(Problem.DEFINITION_INVALID, message, path)
@@ -363,7 +361,7 @@ def require_asked(
 
 @contextmanager
 def _named(paths: Mapping[str | None, str]) -> Iterator[None]:
-    """Turn the refusal of a device into a fault of the file, at the path of the question it names."""
+    """Turn a device's refusal into an error of the file, at the path of the question it names."""
     try:
         yield
     except DocumentRejected as refused:

@@ -56,7 +56,7 @@ class CountTable:
 
     @property
     def small_cells(self) -> int:
-        """The number of cells with a count from 1 to 4, which could point at single people."""
+        """The number of cells with a count from 1 to 4, which could reveal individual people."""
         tables = [self.joint, *(rows for _, rows in self.strata)]
         cells = (cell for rows in tables for row in rows for cell in row)
         return sum(1 for cell in cells if cell.isdigit() and 0 < int(cell) < _SMALL_COUNT)
@@ -96,9 +96,9 @@ def _names(value: Mapping[str, Any], text_field: str) -> list[str]:
 def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTable:
     """Read a table of counts or shares as CSV, with any line endings, with or without a BOM.
 
-    public : the survey's public questions. A table with a leading column for each of them holds
+    public : the survey's public questions. A table with a leading column for each of them contains
     counts by stratum. Raises InvalidInput (prior_shape, prior_value); the message names the line if
-    a single one is at fault.
+    only one line is wrong.
     """
     lines = _lines(data)
     header = _cells(lines[0], 1)
@@ -135,8 +135,8 @@ def _table(
         if set(rows) != set(secrets):
             stratum = ", ".join(key)
             message = (
-                f"every stratum needs a line for each of {', '.join(secrets)}, with zeros if it has no such "
-                f"people: {stratum} does not match"
+                f"every stratum needs a line for each of {', '.join(secrets)}, with zeros if it "
+                f"has no such people: {stratum} does not match"
             )
             raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     joints = {key: tuple(rows[secret] for secret in secrets) for key, rows in strata_rows.items()}
@@ -160,7 +160,8 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
         leading.append(matching[0])
     # With a missing column the counts could not be assigned to strata.
     if leading and (len(leading) < len(public) or len(header) < len(leading) + 2):
-        message = f"counts for each stratum begin with the columns {', '.join(q.id for q in public)}, then the secret's"
+        columns = ", ".join(question.id for question in public)
+        message = f"counts for each stratum begin with the columns {columns}, then the secret's"
         raise _line_error(Problem.PRIOR_SHAPE, 1, message)
     return leading
 
@@ -171,7 +172,8 @@ def _stratum(row: Sequence[str], leading: Sequence[PublicQuestion], number: int)
     for cell, question in zip(row, leading, strict=False):
         choice = question.choices.get(folded(cell))
         if choice is None:
-            message = f"{question.id} has the choices {', '.join(dict.fromkeys(question.choices.values()))}"
+            choices = ", ".join(dict.fromkeys(question.choices.values()))
+            message = f"{question.id} has the choices {choices}"
             raise _line_error(Problem.PRIOR_SHAPE, number, message)
         choice_ids.append(choice)
     return tuple(choice_ids)
@@ -209,7 +211,8 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
     cells = _cells(line, number)
     name_columns = secret_column + 1
     if len(cells) != columns:
-        message = f"{len(cells) - name_columns} numbers, the first line names {columns - name_columns} answers"
+        answers = columns - name_columns
+        message = f"{len(cells) - name_columns} numbers, but the first line names {answers} answers"
         # A decimal comma splits each number in two, which gives exactly twice as many cells.
         if len(cells) - name_columns == 2 * (columns - name_columns):
             message += "; write decimals with a point"
@@ -228,7 +231,7 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
 def _cells(line: str, number: int) -> list[str]:
     if not line.strip():
         raise _line_error(Problem.PRIOR_SHAPE, number, "the line is empty")
-    # Parsed line by line, so that errors have line numbers: quoted line breaks cannot be read.
+    # Lines are parsed one by one, so that errors have line numbers: quoted line breaks are refused.
     if line.count('"') % 2:
         raise _line_error(Problem.PRIOR_VALUE, number, "a quoted text runs over several lines")
     try:

@@ -111,7 +111,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
         # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
-        # One prior-based notion among several is enough to need the prior.
+        # A single prior-based notion among several already needs the prior.
         prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
             if prior_based is not None:
@@ -126,7 +126,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
 
     @property
     def in_pairs(self) -> bool:
-        """True if answers are pairs (s, u), so that the prior has a row per s and a column per u."""
+        """True if answers are pairs (s, u): the prior has a row for each s, a column for each u."""
         return self.mechanism in PAIRS or any(
             levels.notion == "rldp" for levels in self.protections
         )
@@ -139,7 +139,9 @@ class BlockDefinition(StatedLevels, DesignChoices):
             for s, row in enumerate(table):
                 if len(row) != columns:
                     place_text = f", {place}," if place else ""
-                    message = f"row {s} of the prior{place_text} has {len(row)} columns, the questions need {columns}"
+                    message = (
+                        f"row {s} of the prior{place_text} has {len(row)} columns, not {columns}"
+                    )
                     raise custom(Problem.PRIOR_SHAPE, message)
         if named and prior.secrets is None and (rows > 1 or self.in_pairs):
             raise custom(
@@ -163,19 +165,19 @@ def _form_questions(
     questions: tuple[FormQuestionDefinition, ...],
 ) -> tuple[FormQuestionDefinition, ...]:
     if not 1 <= len(questions) <= MAX_QUESTIONS:
-        message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
+        message = f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}"
         raise custom(Problem.DEFINITION_INVALID, message)
     items = [item for question in questions for item in question.items]
     if len(items) > MAX_QUESTIONS:
         message = (
-            f"a form has at most {MAX_QUESTIONS} questions and boxes, this one has {len(items)}"
+            f"a form has at most {MAX_QUESTIONS} questions and boxes; this one has {len(items)}"
         )
         raise custom(Problem.DEFINITION_INVALID, message)
     _require_few_choices(questions, "form")
     total = sum(len(item.choices) for item in items)
     if total > MAX_CHOICES:
         message = (
-            f"a form has at most {MAX_CHOICES} choices in all, this one has {total}: "
+            f"a form has at most {MAX_CHOICES} choices in all; this one has {total}: "
             "ask fewer questions, or merge choices"
         )
         raise custom(Problem.CHOICES_COUNT, message)
@@ -183,11 +185,11 @@ def _form_questions(
 
 
 class FormDefinition(ClosedModel):
-    """Questions that share one level; the design is chosen for what is wanted of them.
+    """Questions that share one level; the design is optimised for their wanted estimates.
 
     epsilon : the level of all answers together, in nats; by default the survey's budget, in a
-    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; another
-    can be estimated only if some reports happen to show both questions.
+    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; other
+    joint tables can be estimated only if some reports happen to show both questions.
     """
 
     epsilon: Epsilon | None = None
@@ -200,7 +202,7 @@ class FormDefinition(ClosedModel):
 
     @property
     def items(self) -> tuple[FormItem, ...]:
-        """What is randomised: every question, or each of its boxes."""
+        """The randomised items: every question, or each of its boxes."""
         return tuple(item for question in self.questions for item in question.items)
 
     @field_validator("cross_tables")
@@ -208,7 +210,7 @@ class FormDefinition(ClosedModel):
     def _of_two_questions(
         cls, pairs: tuple[tuple[str, str], ...], info: ValidationInfo
     ) -> tuple[tuple[str, str], ...]:
-        if "questions" not in info.data:  # wrong questions have errors of their own
+        if "questions" not in info.data:  # invalid questions are reported at their own path
             return pairs
         items = (item for question in info.data["questions"] for item in question.items)
         sizes = {item.id: len(item.choices) for item in items}
@@ -219,12 +221,12 @@ class FormDefinition(ClosedModel):
             cells = prod(sizes[name] for name in pair)
             if cells > MAX_JOINT:
                 message = (
-                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have {cells}; "
-                    "leave out the pair, or merge choices"
+                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have "
+                    f"{cells}; leave out the pair, or merge choices"
                 )
                 raise custom(Problem.CHOICES_COUNT, message)
         if len({frozenset(pair) for pair in pairs}) < len(pairs):
-            raise custom(Problem.DEFINITION_INVALID, "a pair is named once, in either order")
+            raise custom(Problem.DEFINITION_INVALID, "name each pair only once, in either order")
         return pairs
 
 
@@ -247,7 +249,10 @@ class TokensDefinition(ClosedModel):
             # The same parser as on devices, so that a key they cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
-            message = "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without padding"
+            message = (
+                "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without "
+                "padding"
+            )
             raise custom(Problem.DEFINITION_INVALID, message) from None
         return self
 
@@ -317,8 +322,9 @@ class SurveyDefinition(ClosedModel):
             message = (
                 f"the public questions have {cells} combinations, so that "
                 f"{fields['expected_reports']} expected_reports leave fewer than "
-                f"{_MIN_STEPS_PER_CELL * step} for each: many reports would wait for long, or lose their "
-                "public answers at the end. Ask fewer of them, or set accept_small_cells: true"
+                f"{_MIN_STEPS_PER_CELL * step} for each: many reports would stay pending for long, "
+                "or lose their public answers at the end. Ask fewer public questions, or set "
+                "accept_small_cells: true"
             )
             raise custom(Problem.DEFINITION_INVALID, message)
         return strata
@@ -337,7 +343,7 @@ class SurveyDefinition(ClosedModel):
             message = f"the block of a form is called {FORM_ID}: give the other block another id"
             raise custom(Problem.DEFINITION_INVALID, message)
         if form.epsilon is None and blocks:
-            message = "beside blocks, a form needs an epsilon of its own"
+            message = "in a survey with blocks, the form needs an epsilon"
             raise custom(Problem.FIELD_MISSING, message)
         if form.epsilon is None and budget is not None and Decimal(budget) > MAX_EPSILON:
             message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
@@ -355,19 +361,20 @@ class SurveyDefinition(ClosedModel):
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
             if set(texts) != set(self.languages):
-                message = f"{text_name} needs a text in each of {', '.join(self.languages)}, and in no other language"
+                listed = ", ".join(self.languages)
+                message = f"{text_name} needs a text in each of {listed}, and in no other language"
                 raise custom(Problem.DEFINITION_INVALID, message)
         return self
 
     @property
     def form_epsilon(self) -> str:
-        """The level of the form in nats; without one of its own, the survey's budget."""
+        """The level of the form in nats; the survey's budget if the form states none."""
         stated = None if self.form is None else self.form.epsilon
         return self.budget if stated is None else stated
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Ids of what is designed one by one: the blocks, then the form."""
+        """Ids of the parts that are designed separately: the blocks, then the form."""
         return (*(block.id for block in self.blocks), *([FORM_ID] if self.form else []))
 
     @property
@@ -389,7 +396,7 @@ class SurveyDefinition(ClosedModel):
 
     @property
     def places(self) -> Iterable[tuple[str, QuestionDefinition | FormItem]]:
-        """The path in a file and the question, of all that is randomised."""
+        """The path in the file, and the question or box, of everything that is randomised."""
         for i, block in enumerate(self.blocks):
             for k, question in enumerate(block.questions):
                 yield f"blocks[{i}].questions[{k}]", question
@@ -408,16 +415,15 @@ class SurveyDefinition(ClosedModel):
 
     def to_json(self) -> str:
         """Return the definition as canonical JSON, without fields that have their defaults."""
-        # So that adding an optional field to the format does not change old digests.
+        # Defaults are left out, so that a new optional field does not change old digests.
         return canonical.dumps(
             self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
         ).decode("utf-8")
 
     def to_yaml(self) -> bytes:
         """Return the definition as a survey file, which `parse_definition` reads back."""
-        # Through JSON, which leaves out the defaults.
         value = canonical.loads(self.to_json().encode("utf-8"))
-        # In the order of the model, because canonical JSON sorts its keys.
+        # Fields are in the order of the model, because canonical JSON sorts its keys.
         return write_yaml({name: value[name] for name in type(self).model_fields if name in value})
 
     @property
@@ -432,7 +438,7 @@ class SurveyDefinition(ClosedModel):
 
 
 def file_schema() -> dict[str, Any]:
-    """Return the JSON Schema of survey files; `apply` checks further rules, such as sums of levels."""
+    """Return the JSON Schema of survey files; `apply` checks more, such as sums of levels."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),

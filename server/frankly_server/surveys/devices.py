@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Level of a whole report before its design, and warnings for admins before they send a link.
 
-Devices with the default cap would refuse the survey, or respondents could confuse two choices.
-These are not errors, because an app may allow a higher cap, a survey may be the only one that its
-respondents ever answer, and labels may be meant as they are. A promise that public answers void is
-an error, unless a ceiling within the cap remains, and so are labels that no reader could distinguish.
+Warnings are given if devices with the default cap would refuse the survey, or if respondents could
+confuse two choices. They are not errors, because an app may allow a higher cap, a survey may be the
+only one that its respondents ever answer, and similar labels may be intended. A promise that public
+answers void is an error unless a ceiling within the cap remains; so are labels that no reader could
+distinguish.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedBlock:
-    """A block before its design; ceiling : odds bound of its ldp promises, None without."""
+    """A block before its design; ceiling : odds bound of its ldp promises, None without any."""
 
     id: str
     promises: Sequence[Promise]
@@ -63,7 +64,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
 
     Raises InvalidInput as `block_request`, `require_stated` and `require_distinct` do.
     """
-    # Here and not in the definition, so that drafts of before can still be opened and changed.
+    # Checked here and not in the definition, so that older drafts can still be opened and edited.
     require_distinct(definition)
     form = ExpectedForm(
         [*(_expected(definition, i) for i in range(len(definition.blocks))), *_forms(definition)],
@@ -94,8 +95,9 @@ def require_stated(form: LevelDocument) -> None:
         # With a ceiling within the cap, the void promise only causes a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
-                f"with public questions, counts of all people give no protection, and the ceiling of {block.id} is "
-                f"not within {DEVICE_CAP} nats. {_way_out(block)}set ceiling_cap to {DEVICE_CAP} or less"
+                "with public questions, counts of all people give no protection, and the ceiling "
+                f"of {block.id} is not within {DEVICE_CAP} nats. {_way_out(block)}set ceiling_cap "
+                f"to {DEVICE_CAP} or less"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, f"blocks[{i}].prior")
 
@@ -112,8 +114,8 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
     level, warnings = form.report_level, []
     limit = f"{DEVICE_CAP} nats, the limit of devices whose app sets no other"
     final_text = (
-        "Such an app refuses the survey unless it lists it in final_surveys, and people who answer it can never "
-        "answer another."
+        "Such an app refuses the survey unless the app lists it in final_surveys; people who "
+        "answer it can never answer another survey."
     )
     # At most one of the next three warnings, the most serious first.
     if level.odds is not None and level.odds > _CAP:
@@ -123,7 +125,10 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         )
         warnings.append(message)
     elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
-        message = f"No backstop: {', '.join(endless)}. Answering costs more than {limit}. {final_text} Set ceiling_cap."
+        message = (
+            f"No backstop: {', '.join(endless)}. Answering costs more than {limit}. {final_text} "
+            "Set ceiling_cap."
+        )
         warnings.append(message)
     elif level.cost.odds is None or level.cost.odds > _CAP:
         message = (
@@ -132,8 +137,9 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         )
         warnings.append(message)
     warnings += [
-        f"With public questions, counts of all people promise nothing: for {block.id}, only the ceiling of "
-        f"{ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer itself (ldp)."
+        f"With public questions, counts of all people protect nothing: for {block.id}, only the "
+        f"ceiling of {ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer "
+        "itself (ldp)."
         for block in form.blocks
         if is_unstated(block, form)
     ]

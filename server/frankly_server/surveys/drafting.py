@@ -31,7 +31,7 @@ from frankly_server.surveys.definition import (
 from frankly_server.surveys.devices import expected_form, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request
 
-# Defaults of a survey file without times: it closes 90 days after it opens and expires 30 days later.
+# Default times: a survey closes 90 days after it opens, and expires 30 days later.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
 _MAX_LISTED = 4
@@ -42,7 +42,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class DraftedBlock:
-    """A block of the document, and the design that it was made from."""
+    """A block of the document, and its design."""
 
     block: Block
     design: Design
@@ -50,7 +50,7 @@ class DraftedBlock:
 
 @dataclass(frozen=True, slots=True)
 class DraftedForm:
-    """The block of a form, and the design it came from."""
+    """The block of a form, and its design."""
 
     block: Block
     design: FormDesign
@@ -79,7 +79,7 @@ def draft_blocks(
     progress: Progress | None = None,
     timer: Callable[[], float] = time.monotonic,
 ) -> list[Drafted]:
-    """Design every block with at most a minute of search each; certificates bound the optimum.
+    """Design every block with a bound on its gap to the optimum; a search takes at most a minute.
 
     Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
     """
@@ -95,7 +95,7 @@ def draft_blocks(
 
 
 def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
-    """Design what stands at `definition.parts[i]`: a block, or the form.
+    """Design `definition.parts[i]`: a block, or the form.
 
     Raises InvalidInput with its path.
     """
@@ -106,7 +106,7 @@ def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
 
 
 def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedForm:
-    """Design a form for what is wanted of its questions.
+    """Design a form for the wanted estimates of its questions.
 
     Raises InvalidInput as `design_form` does, with the path of the form.
     """
@@ -218,8 +218,8 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
     # Blocks are shown with their prior-free bounds, which hold for any prior.
     blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
     message = (
-        f"the whole report reveals more than the budget of {budget} nats of log-odds: up to {secrets_text}; "
-        f"the bounds of its blocks under any prior knowledge: {blocks_text}"
+        f"the whole report reveals more than the budget of {budget} nats of log-odds: up to "
+        f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}"
     )
     raise InvalidInput(Problem.BUDGET_EXCEEDED, message, "budget")
 
@@ -299,7 +299,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
-    # The refusal for families; for other mechanisms `design` has refused already.
+    # Families are refused here; `design` has refused other mechanisms already.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, designed)
@@ -308,8 +308,8 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
 def _unidentifiable(block: Block) -> str:
     estimability = in_words(block.numbered_mechanism, answers_of(block))
     return (
-        f"with {block.mechanism_name}, these cannot be distinguished, however many reports come in: "
-        f"{_some(estimability.cannot)}. What can be estimated: {_some(estimability.can)}. "
+        f"with {block.mechanism_name}, these cannot be distinguished from any number of reports: "
+        f"{_some(estimability.cannot)}. These can be estimated: {_some(estimability.can)}. "
         "Use another mechanism, or set accept_unidentifiable: true"
     )
 

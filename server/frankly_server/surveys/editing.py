@@ -50,7 +50,7 @@ def add_question(
 ) -> Draft:
     """Return the draft with one more question: in a new block, in its form, or public.
 
-    wanted : of a question of a form; a mean is of the numbers 0, 1, 2, … in the order of the choices.
+    wanted : for a question of a form; a mean uses the scores 0, 1, 2, … in order of the choices.
     """
     edited = copy.deepcopy(draft)
     question = _question(edited, text, choices)
@@ -61,7 +61,7 @@ def add_question(
     if public:
         edited.setdefault("strata", []).append(question)
         return edited
-    # The questions of a form share its level, so a survey without blocks stays without.
+    # A survey without blocks gets none, because the questions of its form share one level.
     if "form" in edited and not edited.get("blocks"):
         edited["form"]["questions"].append(question)
         return edited
@@ -85,7 +85,7 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
     if not blocks and not in_form:
         raise InvalidInput(
             Problem.DEFINITION_INVALID,
-            "a survey keeps at least one protected question",
+            "a survey needs at least one protected question",
             "question",
         )
     edited["blocks"], edited["strata"] = copy.deepcopy(blocks), strata
@@ -111,7 +111,7 @@ def _asked(name: str, questions: set[str]) -> bool:
 
 
 def with_form_level(draft: Draft, epsilon: str) -> Draft:
-    """Return the draft with this level of its form, in nats; without blocks it is the budget."""
+    """Return the draft with this level of its form, in nats; without blocks, the budget is set."""
     edited = copy.deepcopy(draft)
     if edited.get("blocks"):
         edited["form"]["epsilon"] = epsilon
@@ -184,7 +184,7 @@ def slug(text: str, used: Sequence[str] = ()) -> str:
 
 def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     languages = draft["languages"]
-    # The form has one field per text.
+    # The wizard's page has one field per text.
     if len(languages) > 1:
         message = (
             "this survey has several languages: edit it as a file, with every text in each language"

@@ -46,14 +46,14 @@ def _language(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise custom(Problem.FIELD_TYPE, "write some text")
+        raise custom(Problem.FIELD_TYPE, "give a text that is not empty")
     if len(value) > 4000:
         raise custom(Problem.DEFINITION_INVALID, "a text has at most 4000 characters")
     unsafe = unsafe_character(value)
     if unsafe:
         raise custom(
             Problem.TEXT_CHARACTERS,
-            f"the text holds {unsafe}, which cannot be shown safely; remove it",
+            f"the text contains {unsafe}, which cannot be shown safely; remove it",
         )
     return value
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Background jobs that publish surveys, because a design can take a minute per block.
 
-A job runs in a thread of the process that started it. Its row in the database shows every process
-its progress, and holds the request to stop. A job whose row has not changed for 15 minutes counts
-as lost, and publishing can be started again. Nothing is half published, because a version is stored
-in one transaction at the end.
+A job runs in a thread of the process that started it. Its row in the database shows its progress to
+every process, and contains the request to stop. A job whose row has not changed for 15 minutes
+counts as lost, and publishing can be started again. Nothing is half published, because a version is
+stored in one transaction at the end.
 """
 
 import secrets
@@ -23,8 +23,8 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.published import require_taking
 from frankly_server.surveys.surveys import Surveys
 
-# The row changes with every block, and a search takes at most a minute: by then the process is
-# dead.
+# The row changes with every block, and a search takes at most a minute, so the process of a row
+# that is older has ended.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
@@ -48,7 +48,7 @@ class Jobs:
         self._database, self._surveys, self._clock = database, surveys, clock
 
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
-        """Begin publishing a draft and return the job's id; `recorder` is passed on to `Surveys.publish`.
+        """Start publishing a draft and return the job's id; `recorder` is for `Surveys.publish`.
 
         Raises InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable
         while another job publishes it.
@@ -86,12 +86,9 @@ class Jobs:
         return row
 
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
-        """Ask a job to stop, which it does when its search next reads the clock.
+        """Ask a running job to stop; return False if it has ended, is lost or was cancelled before.
 
-        Returns True if it was running.
-
-        Jobs that have ended, are lost or have already been cancelled do not change. Raises
-        InvalidInput(not_found).
+        It stops when its search next reads the clock. Raises InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
         with self._database.administering("cancel job") as tx:

@@ -60,7 +60,7 @@ class PriorDefinition(ClosedModel):
         if len(rows) > 1:
             raise custom(Problem.PRIOR_SHAPE, "every stratum needs the same number of rows")
         if self.secrets is not None and rows != {len(self.secrets)}:
-            message = f"{len(self.secrets)} secrets need as many rows, but there are {rows.pop()}"
+            message = f"{len(self.secrets)} secrets need one row each, but there are {rows.pop()}"
             raise custom(Problem.PRIOR_SHAPE, message)
         for i, secret in enumerate(self.secrets or ()):
             if secret in (self.secrets or ())[:i]:
@@ -73,9 +73,11 @@ class PriorDefinition(ClosedModel):
     def _check_counts(self) -> None:
         cells = [cell for table in self.tables for row in table for cell in row]
         if any("." in cell for cell in cells):
-            message = "counts for each stratum are whole numbers: shares do not show how many people are in a stratum"
+            message = (
+                "counts by stratum are whole numbers: shares do not give the size of a stratum"
+            )
             raise custom(Problem.PRIOR_VALUE, message)
-        # `summed` adds the counts up, and canonical JSON cannot hold a larger integer.
+        # `summed` adds the counts up, and canonical JSON allows no larger integer.
         if sum(map(int, cells)) > MAX_INT:
             raise custom(Problem.PRIOR_VALUE, "the counts of all strata must sum to less than 2^53")
 
@@ -132,9 +134,10 @@ def in_strata_order(
         )
     combinations = list(product(*(choices for _, choices in questions)))
     if missing := [key for key in combinations if key not in by_key]:
-        message = f"no counts for {_listed(missing, questions)}: every combination of public answers needs its own"
+        listed = _listed(missing, questions)
+        message = f"no counts for {listed}: every combination of public answers needs counts"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
-    # In a fixed order, so that files that differ only in the order of their strata give the same
+    # The order is fixed, so that files that differ only in the order of their strata give the same
     # document.
     return prior.model_copy(update={"strata": tuple(by_key[key] for key in combinations)})
 
@@ -145,7 +148,8 @@ def _key(
     field: str,
 ) -> Stratum:
     if set(when) != {question for question, _ in questions}:
-        message = f"name an answer to each public question, and to no other: {', '.join(q for q, _ in questions)}"
+        names = ", ".join(question for question, _ in questions)
+        message = f"give an answer to each public question, and to no other: {names}"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
     for question, choices in questions:
         if when[question] not in choices:
@@ -169,7 +173,7 @@ def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[
 def summed(tables: Iterable[Table]) -> Table:
     """Return the sum of the counts of all strata; a single table is returned as it is."""
     first, *further = tables
-    # Unchanged texts, so that an exported file shows them as they were written.
+    # The texts are not changed, so that an exported file shows them as they were written.
     if not further:
         return first
     return tuple(tuple(_sums(columns)) for columns in zip(first, *further, strict=True))

@@ -114,9 +114,9 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return how many reports give every share a half-width of at most `margin` at 95%.
+    """Return the number of reports at which every half-width at 95% is at most `margin`.
 
-    None if some share cannot be estimated.
+    Returns None if some share cannot be estimated.
     """
     report_counts = []
     for block, share_of_reports in estimated_blocks(document):

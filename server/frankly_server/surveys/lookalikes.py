@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Confusable choices of one question: labels with equal skeletons [UTS 39, section 4] (ADR 0025).
 
-A pair is **refused** if no reader could distinguish the two: the labels differ in invisible characters
-or repeated marks only, or in characters of different scripts (Latin Y, Cyrillic У). It is
+A pair is **refused** if no reader could distinguish the two: the labels differ only in invisible
+characters or repeated marks, or in characters of different scripts (Latin Y, Cyrillic У). It is
 **doubtful**, which is a warning, if the characters belong to one writing system ("O" and "0",
-"modern" and "modem"): such labels may be meant, and often a font or the other words separate them.
+"modern" and "modem"): such labels may be intended, and a font or other words may separate them.
 """
 
 import re
@@ -25,8 +25,8 @@ _INVISIBLE: Final = re.compile(
 _BLANK_BRAILLE: Final = "\u2800"  # a symbol by its category, but as blank as a space
 _REPEATED: Final = re.compile(r"(.)\1+", re.DOTALL)
 _UNSCRIPTED: Final = frozenset({"COMMON", "INHERITED", "Unknown"})
-# Scripts that one text mixes [UTS 39, section 5.1]. Not Bopomofo, which has no letter that looks
-# like Han, and not Latin, whose letters beside those of another script are what UTS 39 warns of.
+# Scripts that one text may mix [UTS 39, section 5.1]. Bopomofo is not needed, because it has no
+# letter that looks like Han; UTS 39 warns of Latin letters beside those of another script.
 _SYSTEMS: Final = (
     frozenset({"HAN", "HIRAGANA", "KATAKANA"}),
     frozenset({"HAN", "HANGUL"}),
@@ -102,7 +102,7 @@ def skeleton(text: str) -> str:
 def code_points(first: str, second: str) -> str:
     """Return the characters that only one of two labels has, by code point and name.
 
-    If both have the same characters, the beginnings of both in full.
+    If both have the same characters, the first characters of both are returned.
     """
     texts = []
     for label, other in ((first, second), (second, first)):
@@ -117,9 +117,9 @@ def code_points(first: str, second: str) -> str:
 def _forms(label: str) -> tuple[str, str, str]:
     """Return three forms of a label, of which confusable labels share at least one.
 
-    The first covers what the table leaves to compatibility forms, such as full-width digits. The
-    last compares labels of different case: capitals and small letters must both look alike, because
-    Γ looks like no Y although γ looks like y.
+    The first covers characters that need compatibility normalisation, such as full-width digits.
+    The last compares labels of different case: they must look alike in capitals and in small
+    letters, because γ looks like y, but Γ does not look like Y.
     """
     text = _visible(label)
     both_cases = f"{skeleton(text.lower())}\n{skeleton(text.upper())}"
@@ -130,14 +130,14 @@ def _is_hopeless(first: str, second: str) -> bool:
     visible_first, visible_second = _visible(first), _visible(second)
     if folded(visible_first) == folded(visible_second):
         return True
-    # Characters of one label only; both may have the same characters at other places.
+    # Characters of only one label. If there are none, the labels differ in the order of characters.
     differing = set(visible_first) ^ set(visible_second)
     scripts = _scripts(differing or set(visible_first))
     return len(scripts) > 1 and not any(scripts <= system for system in _SYSTEMS)
 
 
 def _visible(label: str) -> str:
-    """Return the decomposed label without invisible characters, repeated marks and extra spacing."""
+    """Return the decomposed label without invisible characters, repeated marks and extra spaces."""
     text = _nfd(_INVISIBLE.sub("", label.replace(_BLANK_BRAILLE, " ")))
     # A mark drawn twice at one place looks like one; other characters may repeat.
     text = _REPEATED.sub(lambda m: m[1] if unicodedata.category(m[1]) == "Mn" else m[0], text)
@@ -151,8 +151,8 @@ def _prototypes() -> Mapping[str, str]:
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
 
     # The library lists pairs under both of their members; a prototype may have several characters.
-    # Only a prototype has more than one partner. Of two that have each other alone, the first one
-    # in the data is the one that the standard maps. Marks of direction surround Arabic and Hebrew.
+    # Only a prototype has more than one partner. If two characters have only each other, the
+    # standard maps the first one in the data. Direction marks surround Arabic and Hebrew letters.
     prototypes: dict[str, str] = {}
     for entry, partners in confusables_data.items():
         char = entry.replace("\u200e", "")

@@ -43,7 +43,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
     """
     if not hosts:
         message = (
-            "this server has no webhooks: its operator allows hosts with FRANKLY_WEBHOOK_HOSTS"
+            "webhooks are off: the server's operator must allow hosts with FRANKLY_WEBHOOK_HOSTS"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
@@ -78,7 +78,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
 class Post:
     """Callable that posts a body to an allowed address.
 
-    hosts : those that the operator allows. resolve, dial, context : network functions and TLS
+    hosts : the hosts that the operator allows. resolve, dial, context : network functions and TLS
     settings; the defaults use the machine's network and verify certificates.
     """
 

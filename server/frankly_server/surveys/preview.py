@@ -136,7 +136,7 @@ def by_level(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[LevelRow]:
-    """Return rows for the block's level and others, as many as a few seconds allow.
+    """Return rows for the block's level, then for others until a few seconds have passed.
 
     Empty for a block without a single level (several notions, alip, dpv). Levels without a
     mechanism are left out, as are those at which some shares cannot be estimated.
@@ -206,7 +206,7 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
 
 
 def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
-    # Accepted here for comparison; publishing decides whether the block allows them.
+    # Both are accepted here for comparison; publishing checks whether the block allows them.
     update = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         designed = draft_block(block.model_copy(update=update), block.id, limits).design

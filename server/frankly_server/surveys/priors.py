@@ -33,9 +33,9 @@ class BlockRequest:
     """The design request of a block.
 
     prior : integer counts of all people; equally likely answers if the block has no prior.
-    promises : the requested ones, in order; a level is None if `explicit` determines it.
-    explicit : a family's own parameters. truths : the truths over which the largest variance is
-    minimised; None for the prior's shares alone.
+    promises : the requested promises, in order; a level is None if `explicit` determines it.
+    explicit : explicit parameters of a family. truths : the truths over which the largest variance
+    is minimised; None for the prior's shares alone.
     """
 
     prior: Prior
@@ -49,7 +49,7 @@ class BlockRequest:
         return tuple(claim for promise in self.promises for claim in promise.claims)
 
     def settled_promises(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-        """Return the promises with a mechanism's levels, which `claims` adds to `self.claims`."""
+        """Return the promises with the levels of `claims`: `self.claims` as settled by a design."""
         remaining = iter(claims)
         slices = [tuple(islice(remaining, len(promise.claims))) for promise in self.promises]
         return tuple(map(_settled, self.promises, slices))
@@ -87,7 +87,7 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        # The objective is taken at the sum over all strata; each stratum has claims of its own.
+        # The objective is computed for the sum of all strata; each stratum has separate claims.
         rows = _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]
         others = [
             Prior.from_rows(_rows(summed(prior.tables)), f"priors[{i}].joint")
@@ -97,7 +97,9 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         requested = RequestedClaims(block, Prior.from_rows(rows), others, secrets)
         for x, n in enumerate(requested.prior.shares):
             if n == 0:  # the published decoder needs every answer to be possible
-                message = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
+                message = (
+                    f"answer {x} has probability 0 under the prior: smooth it, or leave it out"
+                )
                 raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")
         plausible = None if block.truths is None else truths.request_value(block.truths)
         return BlockRequest(
@@ -138,9 +140,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
             promises.append(Promise.under(claim, prior))
         elif claim.notion == "rldp" and block.prior is not None:
             if block.prior.strata:
-                message = (
-                    "rldp is promised under counts of all people: give joint, and a ceiling_cap"
-                )
+                message = "rldp needs counts of all people: give joint, and a ceiling_cap"
                 raise InvalidInput(Problem.UNSUPPORTED, message, "prior.strata")
             promises.append(
                 Promise(claim, None, block.prior.secret or block.id, block.prior.source),
@@ -185,10 +185,10 @@ def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
                 raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, path)
         # No mechanism can lower a posterior below the share that is known before any report.
         if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
-            # Exact, because it is compared with a promised bound.
+            # The share is exact, because it is compared with a promised bound.
             share = Fraction(sum(table[claim.sensitive]), sum(map(sum, table)))
             if share >= Fraction(*claim.level):
-                message = f"in this stratum the sensitive share, {float(share):.6g}, is not below the bound: raise dpv"
+                message = f"the stratum's sensitive share, {float(share):.6g}, reaches the bound: raise dpv"
                 raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, path)
 
 
@@ -216,14 +216,13 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
         *([choice.id for choice in question.choices] for question in block.questions[1:]),
     )
     names = tuple("-".join(ids) for ids in further_answers)
-    width = len(
-        block.prior.tables[0][0]
-    )  # the questions of a file may be divided into s and u in another way
+    # The questions of a file may be divided into s and u in another way.
+    width = len(block.prior.tables[0][0])
     return names if len(names) == width else tuple(str(x) for x in range(width))
 
 
 def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
-    """Return (secret, answer, count) of counts of 1 to 4, which could point at single people."""
+    """Return (secret, answer, count) of counts of 1 to 4, which could reveal individual people."""
     if block.prior is None or _in_shares(block.prior):
         return []
     secrets = block.prior.secrets or ("answer",) * len(block.prior.tables[0])
@@ -246,7 +245,7 @@ def _require_public(prior: PriorDefinition, table: Table, field: str) -> None:
         for x, cell in enumerate(row):
             if cell in _SMALL:
                 message = (
-                    "counts of 1 to 4 could point at single people, and the prior will be published; "
-                    "smooth it, or write public: true if the data are public already"
+                    "counts of 1 to 4 could reveal individual people, and the prior will be "
+                    "published; smooth it, or write public: true if the data are public already"
                 )
                 raise InvalidInput(Problem.PRIOR_SMALL_CELLS, message, f"{field}[{s}][{x}]")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection step of the wizard: the secret, its notion and level, and the questions of the block.
 
-A form describes its block completely: a question that it no longer names gets a block of its own.
-Several notions at once, further priors, (ε, δ) and the parameters of a family need a survey file.
+The page describes its block completely: a question that is no longer selected gets a separate
+block. Several notions at once, further priors, (ε, δ) and the parameters of a family need a survey
+file.
 """
 
 import copy
@@ -72,7 +73,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     every_question = [question for entry in edited["blocks"] for question in entry["questions"]]
     questions = {question["id"]: question for question in every_question}
     _gather(edited, block, protection)
-    # A form is complete, so fields that it does not set must not remain from the previous one.
+    # The page is complete, so fields that it does not set must not remain from the last time.
     for name in [name for name in block if name not in ("id", "questions")]:
         del block[name]
     block |= {"mechanism": protection.mechanism, "objective": protection.objective}
@@ -89,7 +90,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
 
 
 def main_question(block: BlockDefinition) -> QuestionDefinition:
-    """Return the question that a block's form is about: the first that is not the secret."""
+    """Return the question that a block's page is about: the first that is not the secret."""
     first = block.questions[0]
     secret = block.prior.secret if block.prior else None
     return block.questions[1] if first.id == secret and len(block.questions) > 1 else first
@@ -120,7 +121,7 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
 
 
 def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
-    """Move the form's questions into the block, the secret first for rldp; split off the others."""
+    """Move the selected questions into the block, the secret first for rldp; split off others."""
     before = {question["id"]: question for question in block["questions"]}
     names = list(before)
     secret_id = (block.get("prior") or {}).get("secret")
@@ -128,7 +129,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
     # For rldp the device randomises the pair (secret, answer), so it needs the secret.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
-        message = "for this promise the device must know the secret: ask it as a question, or choose another promise"
+        message = "this promise needs the secret as a question: add it, or choose another promise"
         raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
     if protection.other == main:
         raise InvalidInput(
@@ -141,11 +142,11 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     )
     ids = list(dict.fromkeys([*leading, main, *protection.together]))
     if protection.other in ids and not leading:
-        message = "the secret cannot be among the questions that are randomised together: leave it out of them"
+        message = "the secret cannot be randomised together with these questions: leave it out"
         raise InvalidInput(Problem.UNSUPPORTED, message, "together")
     # srlip protects against people who know some of the answers, so it needs several questions.
     if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
-        message = "this promise is about several questions together: tick at least one more"
+        message = "this promise is about several questions together: select at least one more"
         raise InvalidInput(Problem.FIELD_MISSING, message, "together")
     gathered = [before.get(name) or _take_question(draft, block, name) for name in ids]
     released = [question for name, question in before.items() if name not in ids]
@@ -155,7 +156,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
         {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"}
         for q in released
     ]
-    # Right after this block, so that respondents still see the questions in their order.
+    # New blocks follow this one, so that respondents still see the questions in their order.
     draft["blocks"][place + 1 : place + 1] = new_blocks
 
 
@@ -200,7 +201,7 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
     if counts is None:
         raise InvalidInput(
             Problem.FIELD_MISSING,
-            "a secret other than the answer needs counts of both together",
+            "a secret other than the answer needs joint counts of secret and answer",
             "counts",
         )
     # For rldp the first question is the secret: its choices are the rows.
@@ -258,8 +259,8 @@ def _order(
     order = [next((places[n] for n in accepted if n in places), None) for accepted in folded_names]
     if None in order or len(labels) != len(names):
         message = (
-            f"the {where} names the {kind} {', '.join(accepted[0] for accepted in names)}, each "
-            "once, in any order"
+            f"the {where} must name the {kind} {', '.join(accepted[0] for accepted in names)}, "
+            "each once, in any order"
         )
         raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     return [place for place in order if place is not None]

@@ -32,8 +32,8 @@ _RETIRED: Final = (
     "keys resign` on the server."
 )
 _AHEAD: Final = (
-    "This version is dated {}, after this server's clock: devices refuse it until then. Set the clock "
-    "right; if it is right, publish again, which makes a new version."
+    "This version is dated {}, after this server's clock: devices refuse it until then. Set the "
+    "clock right; if it is right, publish again, which makes a new version."
 )
 _ENDED: Final = (
     "This version closed at {}: devices refuse it. Give the draft times in the future, and "
@@ -43,8 +43,11 @@ KEYS_UNUSABLE: Final = (
     "The keys of this server cannot be used: devices may refuse the survey. The server's operator "
     "can run `frankly doctor`."
 )
-_CLOSED: Final = "closed and archived surveys take no reports: make a new survey"
-_TARGET_MET: Final = "the survey has the {} reports at which it closes itself: raise that number, or make a new survey"
+_CLOSED: Final = "closed and archived surveys accept no reports: create a new survey"
+_TARGET_MET: Final = (
+    "the survey has reached the {} reports at which it closes: raise this number, or create a new "
+    "survey"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,9 @@ class PublishedBlock:
     epsilon : of the first promise; also ``inf`` if public answers void it, so that only the ceiling
     is stated. rules_out : True if some reports practically exclude some answers, because the
     ceiling is infinite or very large (`is_endless`). estimable, untold : descriptions of shares
-    that can be estimated, and of those that no number of reports separates. regret : the loss of
-    the mechanism if all choices are equally common; None if there is none. notes : sentences about
-    a form: what a report shows, which joint tables can be estimated, how good the design is.
+    that can be estimated, and of those that cannot be distinguished. regret : the loss of the
+    mechanism if all choices are equally common; None if there is none. notes : sentences about a
+    form: the content of a report, the joint tables that can be estimated, the design's quality.
     """
 
     id: str
@@ -128,7 +131,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
 def _estimability(block: Block) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the combinations of shares that can be estimated, and the changes that cannot be seen.
 
-    Of a form, those of its parts.
+    For a form, these are the combinations and changes of its parts.
     """
     parts = part_blocks(block) or (block,)
     each = [in_words(part.numbered_mechanism, answers_of(part)) for part in parts]
@@ -140,7 +143,7 @@ def _estimability(block: Block) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def regret_of(block: Block) -> Regret | None:
     """Return the loss of a block's mechanism for equally common choices; None if there is none.
 
-    None for a form: its designer states the figures.
+    Returns None for a form, whose notes compare it with the best possible design.
     """
     if isinstance(block.mechanism, AgreementMechanism):
         return None
@@ -171,7 +174,7 @@ def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
     state_row = tx.survey_states.get(survey)
     if state_row.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
-    # Released reports only: with pending ones, the moment of closing would show who has just
+    # Only released reports count: with pending ones, the moment of closing would show who has just
     # answered.
     if state_row.stop_reports is not None and tx.batches.number(survey) >= state_row.stop_reports:
         raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(state_row.stop_reports), "survey")
@@ -187,7 +190,7 @@ def hindrances(
 ) -> tuple[str, ...]:
     """Return a sentence for each obstacle that keeps devices from answering a stored version.
 
-    document : the one in the row's envelope.
+    document : the document in the row's envelope.
     """
     # Devices refuse a version after the earlier of these times.
     ends = min(document.closes, document.expires)

@@ -23,7 +23,7 @@ MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "close": (("open", "paused"), "closed"),
     "archive": (("closed",), "archived"),
 }
-"""Moves by name: states that allow the move, and the new state. No move reopens a closed survey."""
+"""Moves by name: states that allow the move, and the new state. Closed surveys stay closed."""
 
 
 class Lifecycle:
@@ -38,7 +38,7 @@ class Lifecycle:
             return tx.survey_states.get(survey_id)
 
     def every(self) -> Mapping[str, SurveyStateRow]:
-        """Return states by id of the surveys that have a row; the others are open."""
+        """Return the states stored in survey_states, by survey id; all other surveys are open."""
         with self._database.reading("survey state") as tx:
             return tx.survey_states.every()
 
@@ -74,7 +74,7 @@ class Lifecycle:
         it.
         """
         if move not in MOVES:
-            raise InvalidInput(Problem.NOT_FOUND, f"one of {', '.join(MOVES)}", "move")
+            raise InvalidInput(Problem.NOT_FOUND, f"the moves are {', '.join(MOVES)}", "move")
         allowed_states, new_state = MOVES[move]
         with self._database.administering("move survey") as tx:
             state_row = tx.survey_states.get(survey_id)

@@ -109,7 +109,7 @@ class Surveys:
                 definition = definition.model_copy(update={"name": name})
             name = full_name(definition.name, organisation)
             tx.surveys.add(SurveyRow(survey_id, name, definition.to_json()))
-            # A survey without a row belongs to the main organisation.
+            # A survey without a row in survey_states belongs to the main organisation.
             if organisation != MAIN:
                 tx.survey_states.put(survey_id, SurveyStateRow(organisation))
             recorder(definition.name)(tx)
@@ -131,7 +131,10 @@ class Surveys:
             if row is None:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
             if SurveyDefinition.from_json(row.definition).digest != seen:
-                message = "this draft has changed meanwhile: look at it in another tab before you save yours"
+                message = (
+                    "this draft has changed meanwhile: look at it in another tab before you save "
+                    "yours"
+                )
                 raise InvalidInput(Problem.IMMUTABLE, message)
             # Saving an unchanged draft is not recorded.
             if row.definition != new:
@@ -234,7 +237,7 @@ class Surveys:
             envelope.to_bytes(),
         )
         with self._database.administering("publish survey") as tx:
-            # Again, because the state may have changed during the search.
+            # Checked again, because the state may have changed during the search.
             require_taking(tx, row.id)
             newest = tx.documents.latest(row.id)
             if (newest.digest if newest else None) != place.prev or not tx.documents.add(new_row):
@@ -243,8 +246,8 @@ class Surveys:
                     "another version was published meanwhile; publish again",
                     "version",
                 )
-            # In the same transaction, because devices that check the log refuse documents that it
-            # lacks.
+            # Logged in the same transaction, because devices that check the log refuse documents
+            # that it lacks.
             tx.log.append(new_row.digest)
             recorder(new_row.version, "published")(tx)
         return self._published("published", row, new_row, document, definition.budget)
@@ -307,8 +310,8 @@ class Surveys:
         row, _ = self._find(name_or_id)
         with self._database.administering("erase survey") as tx:
             tx.partitions.hold(row.id)
-            # Reports before counts, in the order of releases: the opposite order could deadlock
-            # with one.
+            # Reports are deleted before counts, in the order that releases use: the opposite order
+            # could deadlock with a release.
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)

@@ -12,7 +12,10 @@ from frankly_server.requests.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")
 _BALL: Final = frozenset({"around", "radius"})
-_FORMAT: Final = "write a list of truths, each prior, even or a row of counts or shares, or a map of around and radius"
+_FORMAT: Final = (
+    "give a list of truths (prior, even, or a row of counts or shares), or a map of around and "
+    "radius"
+)
 
 
 def _truths(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words for choices that every survey may need, in the languages that the server knows."""
+"""Words for choices that every survey may need, in twelve languages."""
 
 from typing import Final
 
@@ -22,6 +22,6 @@ _PLACES: Final = {"no": 0, "yes": 1, "no_answer": 2, "not_applicable": 3}
 
 
 def known_words(name: str, language: str) -> str | None:
-    """Return the words for no, yes, no_answer or not_applicable; None if the language is not known."""
+    """Return the words for no, yes, no_answer or not_applicable; None for other languages."""
     words = _WORDS.get(language.partition("-")[0].lower())
     return None if words is None else words[_PLACES[name]]

@@ -139,8 +139,8 @@ class Webhooks:
             )
         )
         with self._database.transaction("claim webhook") as tx:
-            # Committed before the request, so that no other process sends it and a crash only
-            # delays it.
+            # Committed before the request, so that no other process sends this delivery and a crash
+            # only delays it.
             if not tx.webhooks.claim(row, due):
                 return 0  # another process was first
         body = row.body.encode()

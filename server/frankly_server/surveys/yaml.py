@@ -66,8 +66,8 @@ class _Loader(yaml.BaseLoader):
 def read_yaml(data: bytes) -> Any:
     """Return the texts, lists and maps of a UTF-8 YAML document; a byte order mark is allowed.
 
-    Raises InvalidInput (definition_invalid, text_characters), with the line where one is at fault;
-    the content is not quoted.
+    Raises InvalidInput (definition_invalid, text_characters), with the number of the wrong line if
+    there is one; the content is not quoted.
     """
     if len(data) > MAX_BYTES:
         raise _invalid(f"a survey file has at most {MAX_BYTES} bytes")

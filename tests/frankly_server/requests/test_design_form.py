@@ -69,7 +69,7 @@ def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
     assert answer["joint_tables"] == []
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
     first, second = answer["notes"]
-    assert "name those you want in cross_tables" in first
+    assert "name the pairs in cross_tables" in first
     assert second == excess_in_words(answer["value"], answer["bound"])
 
 

@@ -114,7 +114,7 @@ BAD: list[tuple[int, dict[str, Any], str, str, str]] = [
     (1, {"ranges": None}, "definition_invalid", "form.questions[1]", "ranges"),
     (1, {"ranges": ["18"]}, "choices_count", "form.questions[1]", "2 to 64"),
     (1, {"ranges": ["18", "x"]}, "field_type", "form.questions[1]", "whole numbers"),
-    (1, {"ranges": ["18", "18"]}, "definition_invalid", "form.questions[1]", "increasing"),
+    (1, {"ranges": ["18", "18"]}, "definition_invalid", "form.questions[1]", "increase"),
     (2, {"type": "number"}, "definition_invalid", "form.questions[2]", "ranges"),
     (2, {"not_applicable": None}, "definition_invalid", "form.questions[2]", "not_applicable"),
     (2, {"ask_if": {"question": "drugs-beer", "choices": ["yes"]}}, "definition_invalid",

@@ -30,7 +30,7 @@ BAD = {
     "decimal comma": (
         b",no,yes\nlow,0,5,0,5\n",
         "prior_shape",
-        "line 2: 4 numbers, the first line names 2 answers; write",
+        "line 2: 4 numbers, but the first line names 2 answers; write",
     ),
     "quoted decimal comma": (
         b',no,yes\nlow,"0,5",1\n',
@@ -142,7 +142,7 @@ BAD_STRATA = {
     ),
     "a number is missing": (
         [HEADER, "n,y,low,5"],
-        "line 2: 1 numbers, the first line names 2 answers",
+        "line 2: 1 numbers, but the first line names 2 answers",
     ),
     "a word for a number": ([HEADER, "n,y,low,5,many"], "line 2: a cell is a count or a share"),
     "too many lines": (

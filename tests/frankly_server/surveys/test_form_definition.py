@@ -79,7 +79,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     "an empty list": ({QUESTIONS: []}, "definition_invalid", "form.questions", "1 to 100 questions"),
     "101 questions": (
         {QUESTIONS: [question(f"q{i}", 2) for i in range(101)]},
-        "definition_invalid", "form.questions", "1 to 100 questions, this one has 101",
+        "definition_invalid", "form.questions", "1 to 100 questions; this one has 101",
     ),
     "2,048 choices": (
         {QUESTIONS: [question(f"q{i}", 64) for i in range(32)]},
@@ -96,10 +96,10 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
         {(*GAP, "contrast"): None}, "field_missing", "form.questions[4].contrast", "one number for each choice",
     ),
     "too few scores": (
-        {(*MOOD, "scores"): ["1", "2"]}, "definition_invalid", "form.questions[2].scores", "3 in all: these are 2",
+        {(*MOOD, "scores"): ["1", "2"]}, "definition_invalid", "form.questions[2].scores", "3 numbers, not 2",
     ),
     "too many expected counts": (
-        {(*DRINK, "expected"): ["1"] * 4}, "definition_invalid", "form.questions[1].expected", "3 in all: these are 4",
+        {(*DRINK, "expected"): ["1"] * 4}, "definition_invalid", "form.questions[1].expected", "3 numbers, not 4",
     ),
     "an expected count of 0": (
         {(*DRINK, "expected"): ["1", "0", "2"]}, "field_type", "form.questions[1].expected[1]", "whole number from 1",
@@ -131,7 +131,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
         "choices_count", "form.cross_tables", "leave out the pair, or merge choices",
     ),
     "a level of 0": ({("form", "epsilon"): "0"}, "eps_out_of_range", "form.epsilon", "0.01"),
-    "beside blocks without a level": ({("blocks",): [BLOCK]}, "field_missing", "form", "an epsilon of its own"),
+    "beside blocks without a level": ({("blocks",): [BLOCK]}, "field_missing", "form", "the form needs an epsilon"),
     "a block called form": (
         {("blocks",): [{**BLOCK, "id": "form"}], ("form", "epsilon"): "1"},
         "definition_invalid", "form", "another id",

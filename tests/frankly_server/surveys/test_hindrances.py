@@ -40,7 +40,7 @@ def test_a_closed_survey_is_not_published_again(
         with pytest.raises(InvalidInput) as refused:
             publish(site.survey)
         assert (refused.value.code, refused.value.field) == ("closed", "survey")
-        assert "make a new survey" in refused.value.detail
+        assert "create a new survey" in refused.value.detail
     assert len(site.services.surveys.versions(site.survey)) == 1
 
 

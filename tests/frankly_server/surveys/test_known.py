@@ -99,7 +99,7 @@ BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
         by(*[(w, [["9" * 15] * 2] * 2) for w in (NORTH, SOUTH, NORTH)]), [REGION], "blocks[0].prior", "2^53",
     ),
     "small": (
-        by((NORTH, SAME), (SOUTH, [["4", "40"], ["40", "10"]])), [REGION], STRATA + "[1].joint[0][0]", "single",
+        by((NORTH, SAME), (SOUTH, [["4", "40"], ["40", "10"]])), [REGION], STRATA + "[1].joint[0][0]", "individual",
     ),
     "nobody": (by((NORTH, SAME), (SOUTH, [["0", "0"], ["0", "0"]])), [REGION], STRATA + "[1].joint", "sums to 0"),
     "an answer nobody gives there": (

@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
         "counts",
         "low, high",
     ),
-    "no counts": (replace(PLAIN, counts=None), "counts", "counts of both"),
+    "no counts": (replace(PLAIN, counts=None), "counts", "joint counts of"),
     "a notion for files": (
         replace(PLAIN, levels={"notion": "dpv", "epsilon": "0.4"}),
         "notion",
@@ -176,18 +176,18 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
     "srlip of one": (
         replace(PLAIN, levels={"notion": "srlip", "epsilon": "0.4"}),
         "together",
-        "tick at least one",
+        "select at least one",
     ),
     "rldp of what is not asked": (
         replace(PLAIN, levels={"notion": "rldp", "epsilon": "0.4"}),
         "notion",
-        "ask it as a question",
+        "the secret as a question",
     ),
     "no such question": (replace(PLAIN, together=("nothing",)), "together", "no such"),
     "the secret together": (
         replace(PLAIN, secret=None, other="pay", together=("pay",)),
         "together",
-        "leave it out of them",
+        "leave it out",
     ),
     "itself": (replace(PLAIN, secret=None, other="ill"), "other", "a different question"),
 }

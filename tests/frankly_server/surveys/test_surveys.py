@@ -288,7 +288,7 @@ def test_a_long_list_of_unidentifiable_contrasts_is_cut() -> None:
         ("blocks", 1, "prior"): prior,
         ("blocks", 1, "mechanism"): "watchdog",
     }
-    with pytest.raises(InvalidInput, match=r"and \d+ more\. What") as refused:
+    with pytest.raises(InvalidInput, match=r"and \d+ more\. These") as refused:
         drafting.draft_blocks(parse_value(value(changes)))
     assert refused.value.code == "not_identifiable"
 

@@ -72,7 +72,7 @@ def test_pages_of_a_form_say_what_it_is(office: Office) -> None:
     protection = owner.get(f"{path}/protection").text
     assert "One level for all answers together" in protection
     assert (
-        "It tells the joint tables of smoke × drink, and of no other two questions." in protection
+        "Of two questions, only these joint tables can be estimated: smoke × drink." in protection
     )
     margins = owner.get(f"{path}/margins").text
     assert re.search(r"mood</th>\s*<td[^>]*>±", margins)

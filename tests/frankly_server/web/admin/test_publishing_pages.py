@@ -56,7 +56,7 @@ def test_a_closed_survey_offers_no_publishing_and_refuses_it(
     assert f'action="{path}"' not in page(office)
     answer = send(office.client("admin"), path)
     assert answer.status_code == 410
-    assert "closed and archived surveys take no reports: make a new survey" in answer.text
+    assert "closed and archived surveys accept no reports: create a new survey" in answer.text
 
 
 def test_a_job_tells_a_new_version_from_one_that_was_out_already(office: Office) -> None:

@@ -68,7 +68,7 @@ def test_small_cells_need_a_word(desk: tuple[FlaskClient, str]) -> None:
             "counts": ",no,yes\nlow,120,3\nhigh,40,60", "source": "a pilot", "backstop": "yes"}  # fmt: skip
     answer = send(client, f"{survey}/protection", **form)
     assert answer.status_code == 409
-    assert "point at single people" in answer.text
+    assert "reveal individual people" in answer.text
     assert "low,120,3" in answer.text  # what was typed is still there
     assert send(client, f"{survey}/protection", **(form | {"public": "yes"})).status_code == 303
 
