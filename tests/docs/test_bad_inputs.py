@@ -34,7 +34,7 @@ HERE = "docs/test_bad_inputs.py"
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "1": ("a level of NaN, anywhere in JSON", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
-        "frankly_protocol/test_canonical.py::test_what_is_not_finite_is_refused_by_its_field")),
+        "frankly_protocol/test_canonical.py::test_numbers_that_are_not_finite_are_refused_by_field")),
     "2": ("a level of 0, below 0, tiny, huge", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
         f"{DEFINITION}::test_faults_name_their_field")),
@@ -80,7 +80,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_dense.py::test_tables_that_are_no_mechanism_are_refused",
         "frankly_protocol/test_documents.py::test_faults_are_named_by_reason_and_field")),
     "19": ("a level below what the weights need", (
-        "frankly_protocol/test_every_kind.py::test_the_least_step_below_the_line_is_refused_by_name",)),
+        "frankly_protocol/test_every_kind.py::test_a_level_slightly_below_the_needed_one_is_refused_by_name",)),
     "19b": ("a document that takes too long to verify", (
         "frankly_protocol/audit/test_work.py"
         "::test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified",)),

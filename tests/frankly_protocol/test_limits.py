@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a survey document: what is exactly at a limit is read, one more is refused by its field."""
+"""Limits of a survey document: a value at its limit is read; one more is refused by field."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Edit = Callable[[dict[str, Any], int], None]
 
 
 def languages(body: dict[str, Any], n: int) -> None:
-    """As many languages, all texts in all of them; the one block left has short ones."""
+    """n languages, with short texts in all of them; only the first block is left."""
     tags = ["en", *(f"aa-{chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(n - 1))]
     body["languages"], body["title"] = tags, dict.fromkeys(tags, "t")
     body["blocks"] = body["blocks"][:1]
@@ -112,7 +112,7 @@ def test_counts_of_all_strata_together_stay_exact_numbers() -> None:
     assert "2^53" in caught.value.detail
 
 
-def test_a_block_made_here_has_one_to_sixteen_claims_too() -> None:
+def test_a_block_built_in_python_has_one_to_sixteen_claims_too() -> None:
     block = ldp_block()
     replace(block, promises=block.promises * 16)
     for n in (0, 17):
@@ -129,7 +129,7 @@ def test_a_block_rests_on_a_prior_if_one_of_its_promises_does() -> None:
 
 
 def test_too_many_questions_of_a_block_are_refused_by_their_number_first() -> None:
-    """16 questions have too many joint answers for any mechanism; only from 17 on their number is at fault."""
+    """16 questions already have too many joint answers; from 17 on the error names the questions."""
     for n, field in ((16, "blocks[0].affair"), (17, "blocks[0].questions")):
         body = json.loads(PAYLOAD)
         questions(body, n)

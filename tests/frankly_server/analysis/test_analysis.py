@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number leaves with its uncertainty, from counts alone (bad inputs 46, 47, 49, 50)."""
+"""Estimates from counts alone, each with its uncertainty (bad inputs 46, 47, 49, 50)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -302,8 +302,8 @@ def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
         assert (pooled_row["low"], pooled_row["high"]) == pytest.approx(ends)
 
 
-def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Database) -> None:
-    """Distances before they are cut; what is made of them is."""
+def test_ends_of_a_pooled_row_add_its_parts_distances_in_squares(sqlite: Database) -> None:
+    """The parts' distances are not cut at 0 and 1; only the pooled ends are."""
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     apart = [
@@ -329,7 +329,7 @@ def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Databas
         assert estimate_row["high"] == pytest.approx(min(1.0, estimate_row["estimate"] + above))
 
 
-def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
+def test_the_parts_of_a_census_are_weighted_by_their_size(sqlite: Database) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     estimates = [
