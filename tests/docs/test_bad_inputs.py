@@ -52,7 +52,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{DEFINITION}::test_small_cells_of_public_data_are_accepted")),
     "9": ("an optimum that is the identity", (
         f"{SURVEYS}::test_unchanged_answers_need_an_explicit_yes",
-        f"{ENGINE}::test_the_identity_needs_a_yes_and_says_so")),
+        f"{ENGINE}::test_the_identity_must_be_accepted_explicitly")),
     "10": ("0, 1 or 65 choices", (f"{DEFINITION}::test_faults_name_their_field",)),
     "11": ("choices that look alike", (
         f"{DEFINITION}::test_colliding_choices_are_both_named",
@@ -69,7 +69,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{SURVEYS}::test_a_mechanism_that_breaks_its_promise_is_never_signed")),
     "15": ("a mechanism that cannot tell choices apart", (
         f"{SURVEYS}::test_what_cannot_be_promised_is_not_published",
-        f"{ENGINE}::test_what_cannot_be_estimated_is_listed")),
+        f"{ENGINE}::test_groups_of_answers_that_can_be_estimated_are_listed")),
     "16": ("delta, alpha or a radius out of range", (
         f"{ASKED}::test_bad_requests_are_refused_by_field",
         f"{ASKED}::test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets")),

@@ -65,7 +65,7 @@ def test_one_row_means_the_answer_is_the_secret() -> None:
     ("rows", "joint"),
     [
         ([[Decimal("0.25"), Decimal("0.75")], [0, Decimal(0)]], ((1, 3), (0, 0))),
-        ([[0.1, 0.2], [0.3, 0.4]], ((1, 2), (3, 4))),  # a float is the decimal it was written as
+        ([[0.1, 0.2], [0.3, 0.4]], ((1, 2), (3, 4))),  # a float is read as its shortest decimal
         ([[Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 2), 0]], ((2, 1), (3, 0))),
         (
             [[Decimal("0.3333333333"), Decimal("0.6666666667")], [0, 0]],

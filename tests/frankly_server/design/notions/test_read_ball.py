@@ -62,6 +62,6 @@ def test_a_decimal_is_read_as_it_is_written() -> None:
 
 
 def test_a_vacuous_radius_is_recognised() -> None:
-    # One answer does not constrain the others: the Hellinger ball of order 1/2 is the whole simplex.
+    # With one respondent the Hellinger ball (order 1/2) is the whole simplex.
     assert is_vacuous(lower_bounds(**{**GOOD, "order": 0.5, "n": 1}))
     assert not is_vacuous(lower_bounds(**GOOD))

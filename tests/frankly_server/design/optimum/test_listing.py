@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions of the secret beside a ceiling: all vertices are listed, so that optima are proved."""
+"""Notions of the secret with a ceiling: all vertices are listed, which proves the optima."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_variance_under_a_ceiling_is_certified(answers: int) -> None:
 
 @pytest.mark.parametrize("answers", [9, pytest.param(16, marks=pytest.mark.full_only)])
 def test_information_is_proved_by_the_list(answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As branch and bound proves it, where that takes seconds."""
+    """The value is that of branch and bound, which is run for few answers only."""
     request = {"prior": {"joint": joint(answers)}, **LIP, "objective": "information"}
     listed = []
     monkeypatch.setattr(pricing, "_STAGES", ((10, MOST_WORK),))
