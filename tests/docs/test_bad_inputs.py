@@ -62,10 +62,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_schema.py::test_invisible_and_control_characters_are_named",
         f"{DEFINITION}::test_every_script_and_emoji_are_accepted")),
     "13": ("a programme that cannot be solved", (
-        "frankly_server/design/tables/test_linear.py::test_what_cannot_be_solved_names_another_mechanism",
+        "frankly_server/design/tables/test_linear.py::test_an_unsolvable_programme_names_another_mechanism",
         f"{ASKED}::test_bad_requests_are_refused_by_field")),
     "14": ("rounding that cannot keep the promise", (
-        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused_and_nothing_is_made",
+        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused_without_a_mechanism",
         f"{SURVEYS}::test_a_mechanism_that_breaks_its_promise_is_never_signed")),
     "15": ("a mechanism that cannot tell choices apart", (
         f"{SURVEYS}::test_what_cannot_be_promised_is_not_published",

@@ -61,7 +61,7 @@ def test_many_answers(answers: int, epsilon: str) -> None:
 
 @pytest.mark.parametrize("W", [3 * np.eye(5) - 1, np.eye(5) + 0.2, np.array([[1.0, -1, 0, 0, 0]])])
 def test_other_targets(W: Floats) -> None:
-    # The first two are the same for all answers, the third is not and takes the general route.
+    # The first two treat all answers alike; the third does not and takes the general route.
     E, p = level("1"), np.full(5, 0.2)
     optimum = least_variance(AnswerLdp(E, p), W)
     general = least_variance(Listed(patterns(E, p), p), W)
