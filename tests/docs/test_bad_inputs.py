@@ -51,7 +51,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{DEFINITION}::test_priors_that_cannot_be_used",
         f"{DEFINITION}::test_small_cells_of_public_data_are_accepted")),
     "9": ("an optimum that is the identity", (
-        f"{SURVEYS}::test_unchanged_answers_need_an_explicit_yes",
+        f"{SURVEYS}::test_unchanged_answers_must_be_accepted_explicitly",
         f"{ENGINE}::test_the_identity_must_be_accepted_explicitly")),
     "10": ("0, 1 or 65 choices", (f"{DEFINITION}::test_faults_name_their_field",)),
     "11": ("choices that look alike", (
@@ -196,8 +196,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "53": ("files of other editors", (
         "frankly_server/cli/test_survey_counts.py::test_tables_of_any_editor_become_the_prior",
         "frankly_server/cli/test_survey_counts.py::test_a_bad_table_ends_with_code_3_and_its_line",
-        "frankly_server/surveys/test_csv_prior.py::test_it_is_refused_with_its_line",
-        f"{DEFINITION}::test_marks_and_line_ends_of_other_editors_are_fine",
+        "frankly_server/surveys/test_csv_prior.py::test_a_bad_table_is_refused_with_its_line",
+        f"{DEFINITION}::test_byte_order_marks_and_line_ends_of_other_editors_are_accepted",
         f"{DEFINITION}::test_a_bad_line_is_named_and_not_repeated")),
     "54": ("a start that could break a promise", (
         f"{DATABASE}::test_start_is_refused_when_postgresql_commits_before_the_disk",
@@ -206,7 +206,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_server/cli/test_serve.py::test_it_refuses_debug",
         f"{SURVEYS}::test_nothing_is_published_without_a_trusted_key")),
     "55": ("a form that does not fit together", (
-        "frankly_server/surveys/test_form_definition.py::test_faults_name_their_field_and_the_way_out",
+        "frankly_server/surveys/test_form_definition.py::test_errors_name_their_field_and_the_fix",
         "frankly_server/requests/test_design_form.py::test_faults_name_their_field",
         "frankly_server/requests/test_plan_form.py::test_faults_name_their_field")),
 }  # fmt: skip

@@ -67,7 +67,7 @@ def store(database: Database, found: Sequence[ReportRow]) -> None:
 def counted(
     database: Database, document: SurveyDocument
 ) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
-    """All that the database counts of a document."""
+    """All counts of a document in the database."""
     with database.reading("check") as tx:
         return kept(tx, document.digest, len(document.blocks))
 
@@ -84,7 +84,7 @@ def ids_in(folder: Path) -> list[str]:
 
 
 def with_duplicates(folder: Path, target: Path, every: int = 100) -> int:
-    """Write another export that holds each so-manieth report of `folder` again; return how many."""
+    """Write another export with one in `every` reports of `folder`; return their number."""
     manifest = Manifest.read(folder)
     assert manifest is not None
     target.mkdir()
@@ -117,6 +117,6 @@ def edited(folder: Path, **changes: object) -> None:
 
 
 def from_export(body: dict[str, Any]) -> bytes:
-    """An answer as exports give it: they name no release."""
+    """A response as computed from an export, which names no release."""
     documents = [each | {"release": 0} for each in body["inputs"]["documents"]]
     return encode(body | {"inputs": body["inputs"] | {"documents": documents}})
