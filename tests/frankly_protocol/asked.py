@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form with every kind of question of spec 3.5, and invalid edits of it; both SDKs are tested on them."""
+"""A form with every kind of question of spec 3.5, and invalid edits of it, for both SDKs."""
 
 from collections.abc import Callable
 from fractions import Fraction

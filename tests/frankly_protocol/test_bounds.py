@@ -81,7 +81,7 @@ def rationals(rng: Random, count: int) -> Iterator[Fraction]:
 
 
 def check_exp(count: int) -> None:
-    """Check with 100 digits that the bounds enclose e^r and differ by less than 2^-126, relatively."""
+    """Check with 100 digits that the bounds enclose e^r and differ by less than 2^-126 of it."""
     checked = 0
     with mpmath.workdps(100):
         for r in rationals(Random(16), count):

@@ -286,7 +286,7 @@ def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stra
     assert parsed == original
     assert parsed.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
     parsed.require_private()
-    # Two priors with the same sums over strata; in `broken` the answer determines the secret in the south.
+    # Two priors with equal sums over strata; in `broken` the southern answers determine the secret.
     separated = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
     separated.require_private()
     determined = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))

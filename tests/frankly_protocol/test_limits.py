@@ -129,7 +129,7 @@ def test_a_block_rests_on_a_prior_if_one_of_its_promises_does() -> None:
 
 
 def test_too_many_questions_of_a_block_are_refused_by_their_number_first() -> None:
-    """16 questions already have too many joint answers; from 17 on the error names the questions."""
+    """16 questions have too many joint answers; from 17 on the error names the questions."""
     for n, field in ((16, "blocks[0].affair"), (17, "blocks[0].questions")):
         body = json.loads(PAYLOAD)
         questions(body, n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact verifier against an oracle written from the definitions, at and just below its levels."""
+"""The exact verifier against an oracle from the definitions, at and just below its levels."""
 
 from fractions import Fraction
 from itertools import product

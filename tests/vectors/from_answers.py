@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of kinds of questions (docs/spec/3-documents.md, section 3.5): a document with every kind,
+"""Vectors of kinds of questions (docs/spec/3-documents.md, 3.5): a document with every kind,
 invalid edits of it, and the choices that result from answers."""
 
 import json
@@ -18,7 +18,7 @@ Case = dict[str, Any]
 
 
 def answers() -> Case:
-    """The document, edits that are refused at step 4, and answers with their choices or refusals."""
+    """The document, edits refused at step 4, and answers with their choices or refusals."""
     document = asked()
     given = [*(given for given, _ in SETTLED), *(given for given, _ in UNSETTLED)]
     return {

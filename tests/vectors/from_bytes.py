@@ -105,7 +105,7 @@ def _refusal(data: bytes) -> str:
 
 
 def envelopes() -> Case:
-    """Envelopes with trusted keys and threshold: the payload that may be parsed, or the error code."""
+    """Envelopes with trusted keys and threshold: the payload to parse, or the error code."""
     payload = b'{"hello":"w\xc3\xb6rld"}'
     envelope = Envelope.seal(SURVEY_TYPE, payload, [KEYS["one"], KEYS["two"]])
     body = json.loads(envelope.to_bytes())

@@ -123,7 +123,7 @@ def _turns(form: AgreementMechanism) -> Iterator[Case]:
 
 
 def in_pieces(randbits: Callable[[int], int]) -> Callable[[int], int]:
-    """Return a source of numbers of any size that draws at most 48 bits at a time, highest first."""
+    """Return a source of numbers of any size from draws of at most 48 bits, highest first."""
 
     def number(bits: int) -> int:
         value = 0

@@ -45,7 +45,7 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """Known keys, chain and time: the accepted version and the digest of version 1, or the refusal."""
+    """Known keys, chain, time: the accepted version and the digest of version 1, or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
     forged = _sealed(_keys(2, (R2,)), ROOT, R2)
@@ -112,7 +112,7 @@ def key_chains() -> Case:
 
 
 def _lasting(days: int, seconds: int) -> bytes:
-    """Keys with `expires` this long after `issued`; edited as bytes, since `KeysDocument` may refuse."""
+    """Keys with `expires` this long after `issued`, edited as bytes: `KeysDocument` may refuse."""
     template = _keys(1)
     until = format_time(template.issued + timedelta(days=days, seconds=seconds))
     return _sealed_bytes(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the test vectors: python -m tests.vectors.make (see docs/conformance.md).
 
-They are computed by this implementation; test_vectors.py compares them with one that shares no code.
+This implementation computes them; test_vectors.py compares them with one that shares no code.
 """
 
 import json

@@ -78,7 +78,7 @@ def _is_rule(rule: dict[str, Any], question: Question, earlier: list[Question]) 
 
 
 def settled(given: dict[str, Any], questions: list[Question]) -> dict[str, str]:
-    """Return a choice for every question. Raises Refused with the question's id, or "" without one."""
+    """Return a choice for every question. Raises Refused with the question's id or ""."""
     chosen: dict[str, str] = {}
     boxed = {_of(question) for question in questions} - {None}
     for question in questions:

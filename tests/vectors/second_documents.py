@@ -315,7 +315,7 @@ def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
 
 
 def chained(case: dict[str, Any]) -> tuple[int, str]:
-    """The version of the keys that may be used, and the digest of version 1; else Refused, K1 to K7."""
+    """The usable version of the keys and the digest of version 1; else Refused, K1 to K7."""
     if not 0 < len(case["chain"]) < 1025:
         raise Refused("K5")
     steps = [_keys(text) for text in case["chain"]]

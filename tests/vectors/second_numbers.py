@@ -77,7 +77,7 @@ def _unary(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
 
 
 def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
-    """One draw for the truth, then `size` others by Fisher-Yates; if inside, it replaces the last."""
+    """One draw for the truth, then `size` others by Fisher-Yates; an inside truth replaces one."""
     a, size = mechanism["answers"], mechanism["size"]
     inside = bits.take(mechanism["bits"]) < mechanism["inside"]
     pool = [x for x in range(a) if x != truth]
@@ -252,7 +252,7 @@ def _longest_of(block: dict[str, Any], c: int) -> list[int]:
 
 
 def unbiased(case: dict[str, Any]) -> list[Fraction | None]:
-    """W (QᵀΓQ)⁻¹ QᵀΓ of the shares of the reports, if Q has full column rank; sets by inclusion rates."""
+    """W (QᵀΓQ)⁻¹ QᵀΓ of the reports' shares, if Q has full column rank; sets by inclusion rates."""
     mechanism, counts = case["mechanism"], case["counts"]
     if mechanism["kind"] in ("unary", "subset"):
         shares: list[Fraction] | None = _of_sets(mechanism, counts)
@@ -313,7 +313,7 @@ def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
 
 
 def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fraction | None]:
-    """With as many reports as Q has rank, w is estimable iff Q·v = w for some v, which is unique."""
+    """With as many reports as Q's rank, w is estimable iff Q·v = w for some v, which is unique."""
     shares = [Fraction(c, sum(counts)) for c in counts]
     estimates: list[Fraction | None] = []
     for w in W:
@@ -334,7 +334,7 @@ def _dot(remaining: list[Fraction], right: list[Fraction]) -> Fraction:
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
-    """Membership of x has chance q1 if x is true and q0 if not; what their sum lacks to 1 is spread."""
+    """Membership of x has chance q1 if x is true, else q0; what the sum lacks to 1 is spread."""
     a, n = mechanism["answers"], sum(counts.values())
     D = 2 ** mechanism["bits"]
     if mechanism["kind"] == "unary":

@@ -71,7 +71,7 @@ def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
 
 
 def agreement_table(mechanism: AgreementMechanism) -> dict[tuple[int, ...], list[Fraction]]:
-    """Q(y|·) by joint answer, row-major: for each truth, the outcomes' weights divided by their sum."""
+    """Q(y|·) by joint answer, row-major: for each truth, the weights divided by their sum."""
     truths = list(product(*map(range, mechanism.choices)))
     columns: dict[tuple[int, ...], list[Fraction]] = {}
     for c, component in enumerate(mechanism.components):
@@ -262,7 +262,7 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
 
 @st.composite
 def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
-    """A mechanism that is not a table, over answers made of parts of these sizes; chances may be 0 or 1."""
+    """A mechanism without a table, for answers of parts of these sizes; chances may be 0 or 1."""
     a, weight = prod(sizes), st.integers(0, 16)
     kinds = ["unary", "subset", *(["product"] if len(sizes) > 1 else [])]
     kind = draw(st.sampled_from(kinds))
@@ -276,7 +276,7 @@ def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
 
 @st.composite
 def structured_cases(draw: st.DrawFn) -> tuple[Mechanism, Claim]:
-    """A mechanism that is not a table, and a claim at the least level with the data its notion needs."""
+    """A mechanism without a table, and a claim at the least level with the data of its notion."""
     sizes = draw(st.sampled_from([(2,), (3,), (4,), (2, 2)]))  # larger ones: test_kinds
     return draw(structured_over(sizes)), draw(claims(sizes))
 

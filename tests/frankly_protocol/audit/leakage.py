@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leakage of a whole report, by brute force over the joint distribution of secrets, answers, strata and reports.
+"""Leakage of a whole report, by brute force over secrets, answers, strata and reports.
 
 Nothing here is shared with `frankly_protocol.audit`: every P(y | s, z) is summed cell by cell.
 """
@@ -24,7 +24,7 @@ Ratio = Fraction | None
 class Rows:
     """Laws of the report under each of several hypotheses.
 
-    masses : weight of each hypothesis. laws : P(y | hypothesis) · scale for every report y, integers.
+    masses : weight of each hypothesis. laws : integers P(y | hypothesis) · scale, for every y.
     """
 
     masses: tuple[int, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ambiguous claims, and claims with a field that their notion ignores, are refused; the error names the field."""
+"""Ambiguous claims and claims with a field that their notion ignores are refused by name."""
 
 from dataclasses import replace
 from typing import Any

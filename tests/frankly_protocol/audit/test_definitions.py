@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier against the definitions: needed levels, the place named, and claims at and just below a needed level."""
+"""The verifier against the definitions: levels, the place named, claims just below a level."""
 
 import re
 from dataclasses import replace
@@ -77,7 +77,7 @@ def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_all_small_lower_bounds(diagonal: bool) -> None:
-    # In the last two, the range of P(y|s) of one secret contains the other's; each order is the worst once.
+    # In the last two, the range of P(y|s) of one secret contains the other's, in either order.
     mechanisms = [
         ((64, 0, 0), (36, 16, 12), (8, 52, 4), (20, 20, 24)),
         ((14, 50), (4, 60), (5, 59), (6, 58)),

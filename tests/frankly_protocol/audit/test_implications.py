@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implications between notions: the tables of docs/maths/notions.md, read from the page and checked.
+"""Implications between notions: the tables of docs/maths/notions.md are read and checked.
 
 Levels are measured by the definitions (`needed`), not by the verifier.
 """
@@ -123,7 +123,7 @@ MISSING = [(row[0], row[1]) for row in rows("No arrows")]
 
 
 def quiet(mechanism: DenseMechanism) -> DenseMechanism:
-    """The mechanism in one case of 32, otherwise a draw independent of the answer: levels are small."""
+    """The mechanism in one case of 32, otherwise a draw independent of the answer: low levels."""
     rows = mechanism.weights
     mixed = (tuple(31 * m + n for m, n in zip(rows[0], row, strict=True)) for row in rows)
     return DenseMechanism(mechanism.bits + 5, tuple(mixed))

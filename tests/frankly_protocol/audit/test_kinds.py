@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product mechanisms against a list of all their reports, up to ten answers; work limits."""
+"""Unary, subset and product mechanisms against a list of all their reports; work limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
 
 
 def answer_law(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
-    """The distribution of the answer in these rows, given that it is inside; empty if there is no mass."""
+    """The law of the answer in these rows, given that it is `inside`; empty without mass."""
     counts = [sum(row[x] for row in rows) * ok for x, ok in enumerate(inside)]
     return [Fraction(n, sum(counts)) for n in counts] if any(counts) else []
 
@@ -301,6 +301,6 @@ def test_what_would_take_too_long_is_refused_at_once(mechanism: Mechanism, claim
 
 
 def test_equal_likelihood_ratios_count_as_work_once() -> None:
-    """All 240 pairs of answers of a factor have the same likelihood ratios; only different ones count."""
+    """All 240 pairs of answers of a factor have equal likelihood ratios; distinct ones count."""
     mechanism, claim = LONG[3]
     assert work(mechanism, claim) < MAX_WORK // 20

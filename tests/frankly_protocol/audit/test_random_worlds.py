@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def is_about_a_secret(self) -> bool:
-        """True for levels, odds and posteriors of a secret; False for figures of all answers or of strata."""
+        """True for levels, odds and posteriors of a secret, not for those of answers or strata."""
         return (
             self.bound_name.endswith(("lift level", "odds level", " odds", "posterior"))
             or self.bound_name == "odds"
@@ -55,7 +55,7 @@ class Finding:
 
 
 def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
-    """Compare every finite bound of the level with the largest true value over worlds and public answers."""
+    """Compare every finite bound with the largest true value over worlds and public answers."""
     leakages = [leakage_of(case.seed, w) for w in range(len(case.worlds))]
     answers = [leakages[0].answers]
     yield from bound(case, "answers", level.answers.odds, answers, "odds", level.answers.delta)
@@ -105,7 +105,7 @@ def bound(
     unit: str,
     delta: Fraction = Fraction(0),
 ) -> Iterator[Finding]:
-    """Compare one finite bound with all laws of the report; a stated δ with the δ that the bound needs."""
+    """Compare a finite bound with all laws of the report; a stated δ with the δ it needs."""
     if stated is None:
         return
     if delta:
@@ -125,7 +125,7 @@ def largest(ratios: Sequence[Ratio]) -> Ratio:
 
 
 def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> int | None:
-    """Return the counted block if it promises srlip alone, which also holds given the block's own answers."""
+    """Return the counted block if it promises only srlip, which also holds given its answers."""
     for i, block in enumerate(document.blocks):
         if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {
             "srlip"
@@ -215,7 +215,7 @@ def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) ->
 
 
 def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
-    """In the pooled table the answer is independent of the secret; given the stratum, it determines it."""
+    """The pooled table is independent of the secret; given a stratum, the answer determines it."""
     document, leakage = xor((((25, 25), (25, 25)),))
     document.require_private()
     secret = document.report_level.secrets["s0"]

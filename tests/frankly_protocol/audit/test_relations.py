@@ -42,7 +42,7 @@ def test_lift_with_equal_levels_is_lip(
 
 
 SHUT = DenseMechanism(4, ((8, 8), (0, 16)))
-"""Report 0 is never sent for answer 1: under DIAGONAL its lift is 2 upwards and infinite downwards."""
+"""Answer 1 never causes report 0: under DIAGONAL its lift is 2 upwards, infinite downwards."""
 DIAGONAL = ((1, 0), (0, 1))
 
 
@@ -83,7 +83,7 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
 def test_with_one_attribute_the_side_channel_adds_nothing_to_lip(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]
 ) -> None:
-    """J = ∅ is LIP itself; given x the report is independent of s, because it depends on x alone."""
+    """J = ∅ is LIP itself; given x the report is independent of s: it depends on x alone."""
     assert (
         worst(mechanism, Claim("srlip", ONE, joint, attributes=(5,))).ratio
         == worst(mechanism, Claim("lip", ONE, joint)).ratio
@@ -110,7 +110,7 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
 
 
 def test_a_secret_that_cannot_occur_given_the_known_attributes_is_ignored() -> None:
-    """If N(s, x_J) = 0, P(y|s, x_J) is undefined; taken as 0, it would make every ratio infinite."""
+    """If N(s, x_J) = 0, P(y|s, x_J) is undefined; taken as 0, it makes every ratio infinite."""
     determined = ((1, 1, 0, 0), (0, 0, 1, 1))  # s = x1, answers (x1, x2)
     second = DenseMechanism(4, ((12, 4), (4, 12), (12, 4), (4, 12)))  # depends on x2 only
     assert worst(second, Claim("srlip", ONE, determined, attributes=(2, 2))).ratio == 1
@@ -129,7 +129,7 @@ def test_a_condition_is_named_by_attribute() -> None:
 
 
 def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
-    """Given x1 = 0 two of three secrets are possible, with P(y = 0) = 12/16 and 4/16, 8/16 on average."""
+    """Given x1 = 0 two secrets are possible, with P(y = 0) = 12/16 and 4/16, 8/16 on average."""
     rows = ((0, 0, 1, 1), (1, 0, 1, 1), (0, 1, 1, 1))
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (8, 8), (8, 8)))
     for joint in permutations(rows):
@@ -160,7 +160,7 @@ def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
 
 
 def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[DenseMechanism, Claim]:
-    """The binary mechanism [[p00, 1−p00], [1−p11, p11]] in units of 2^-48; a share ones/of has the sensitive value."""
+    """Rows [[p00, 1−p00], [1−p11, p11]] in units of 2^-48; a share ones/of is sensitive."""
     D = 1 << 48
     joint = ((of - ones, 0), (0, ones))
     return DenseMechanism(48, ((p00, D - p00), (D - p11, p11))), Claim(
@@ -193,7 +193,7 @@ def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(hits: int, total
 def test_warner_and_mangat_satisfy_a_degree_to_the_last_unit(
     hits: int, total: int, alpha: Ratio
 ) -> None:
-    """Thesis (6.28), and p_m = (α − π)/(α(1 − π)): rounded down both satisfy α, with one unit of 2^-48 more neither."""
+    """Thesis (6.28), p_m = (α − π)/(α(1 − π)): rounded down they satisfy α, one unit above not."""
     D, pi, a = 1 << 48, Fraction(hits, total), Fraction(*alpha)
     warner = a * (1 - pi) / (a * (1 - pi) + pi * (1 - a))
     mangat = (a - pi) / (a * (1 - pi))
@@ -237,7 +237,7 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
 def test_without_slack_the_robust_notion_is_secret_ldp(
     mechanism: DenseMechanism, N: list[list[int]]
 ) -> None:
-    """If L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u) answers."""
+    """If L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u)."""
     bounds = tuple(tuple((n, sum(row)) for n in row) for row in N)
     joint = ((*N[0], 0, 0, 0), (0, 0, 0, *N[1]))
     secret_ldp_ratio = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio

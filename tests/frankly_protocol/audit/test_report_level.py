@@ -317,7 +317,7 @@ def test_the_leakage_of_public_answers_alone_is_read_from_the_tables() -> None:
 
 
 def test_beside_answers_to_other_blocks_the_cost_holds_and_no_promise_does() -> None:
-    """S = X1 xor X2: X1 is independent of S, but not for a reader who knows the answer to block 2."""
+    """S = X1 xor X2: X1 is independent of S, but not for a reader who knows X2."""
     mechanism, silent = DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16,), (16,)))
     trivial = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
     level = form(entry("first", 3, trivial), entry("second", 1))

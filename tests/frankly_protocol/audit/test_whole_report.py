@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of docs/maths/whole_report.md, in small worlds with every probability written out in fractions.
+"""The claims of docs/maths/whole_report.md, in small worlds with every probability a fraction.
 
-A world is a joint distribution of a secret, a stratum and two answers, with any correlation; each block draws
-independently from a table of weights. `report_level`, which relies on these claims, is not called.
+A world is a joint distribution of a secret, a stratum and two answers; each block draws
+independently from a table of weights. `report_level`, which relies on the claims, is not called.
 """
 
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
 
 
 def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() -> None:
-    """S = X xor Z: the pooled table promises lift 1, but given the stratum the report determines S."""
+    """S = X xor Z: the pooled table promises lift 1; given the stratum the report determines S."""
     identity = ((12, 0), (0, 12))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
@@ -194,7 +194,7 @@ def least_delta(table: Table, E: Fraction) -> Fraction:
 
 
 def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
-    """P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂ for every set T: E is the first block's, (E₂, δ₂) the second's."""
+    """P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂ for all T, with E of block 1 and (E₂, δ₂) of block 2."""
     for world in worlds(300):
         E2 = Fraction(3, 2)
         delta = least_delta(world.blocks[1], E2)

@@ -74,7 +74,7 @@ def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Blocks of 16 LIP claims, each about another secret, so that the report's level takes much work."""
+    """Blocks of 16 LIP claims, each about another secret: the report's level takes much work."""
     claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
 
     def block_of(i: int) -> Block:
@@ -229,7 +229,7 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(
 
 
 def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Geometric counts need many steps; with a smaller budget, the claim is refused when it is spent."""
+    """Geometric counts need many steps; a smaller budget is spent first, and the claim refused."""
     rows = tuple(
         tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2)
     )
@@ -256,7 +256,7 @@ def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch
 def form(
     components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
 ) -> AgreementMechanism:
-    """A form over the pools' questions with equal components; each part has `together` questions."""
+    """A form of the pools' questions with equal components; each part has `together` questions."""
     parts = max(max(pool.parts) for pool in pools) + 1
     chances = [(1 << 48) // components] * components
     chances[0] += (1 << 48) - sum(chances)
@@ -330,7 +330,7 @@ def test_large_forms_are_read_and_verified_in_two_seconds(name: str) -> None:
 
 
 def instructions(trial: Callable[[], object]) -> int:
-    """Return the number of the verifier's bytecode instructions; unlike time, it is reproducible."""
+    """Return the number of the verifier's bytecode instructions, which is reproducible."""
     executed = 0
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
@@ -428,7 +428,7 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
 
 
 def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
-    """The browser's formula: 300 (words + 3) per answer, 2,000 per secret, 40 per pair of answers."""
+    """The browser's formula: 300 (words + 3) per answer, 2,000 per secret, 40 per answer pair."""
     for secrets, width in ((2, 4), (4, 2), (4, 4)):
         a = secrets * width
         bounds = (((1, 2 * width),) * width,) * secrets

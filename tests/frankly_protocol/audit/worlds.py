@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random small worlds, and survey documents whose published tables are true in them.
 
-A world is a joint distribution of secrets, answers and public answers, as counts. A document promises the
-least level that its mechanisms need for the world's tables, pooled or within every stratum.
+A world is a joint distribution of secrets, answers and public answers, as counts. A document
+promises the least level of its mechanisms for the world's tables, pooled or in every stratum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +68,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A block's promise and the number of the world where it holds; secret None: it always holds."""
+    """A block's promise and the number of the world where it holds; secret None: in all worlds."""
 
     promise: Promise
     world: int = 0
@@ -77,7 +77,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A document, the worlds in which one of each block's tables is true, and its promises' sources."""
+    """A document, the worlds where one table of each block is true, and its promises' sources."""
 
     seed: int
     shape: Shape
@@ -117,7 +117,7 @@ def case(seed: int) -> Case:
 
 
 def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
-    """Return the counts [s][x] of secret r against the answers to block i, in one stratum or pooled."""
+    """Return counts [s][x] of secret r against the answers to block i, in a stratum or pooled."""
     rows = [[0] * prod(shape.questions[i]) for _ in range(shape.secrets[r])]
     for (s, x, stratum), n in world.items():
         if z in (None, stratum):
@@ -229,7 +229,7 @@ def _dense(rng: Random, answers: int) -> DenseMechanism:
 
 
 def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
-    """Return nearly the same mechanism with 48 bits, so that levels and ceiling must be rounded up."""
+    """Return nearly the same mechanism with 48 bits: levels and ceiling must be rounded up."""
 
     def near(n: int) -> int:
         return n << 44 if n in (0, 16) else (n << 44) + rng.getrandbits(40)
@@ -360,7 +360,7 @@ def _up(ratio: Fraction) -> Ratio:
 def _promise(
     rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World
 ) -> Promise | None:
-    """Return a promise about secret r on the world's tables, None if its level is 0 or above 2^20."""
+    """Return a promise about secret r on the world's tables; None if its level is 0 or > 2^20."""
     notion = rng.choice(("secret-ldp", "lip", "lip", "alip", "srlip", "dpv"))
     strata = prod(shape.strata)
     is_stratified = strata > 1 and rng.random() < 0.75
@@ -395,7 +395,7 @@ def _promise(
 def _needed(
     mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]
 ) -> dict[str, Fraction | None]:
-    """Return the least levels at which the claim holds in every table; rows without mass are left out."""
+    """Return the least levels at which the claim holds in every table; empty rows are left out."""
     start = Fraction(claim.notion != "dpv")
     levels: dict[str, Fraction | None] = {"level": start}
     if claim.notion == "alip":
@@ -465,7 +465,7 @@ def _true_worlds(
 
 
 def _moved(world: World, i: int, shares: Mapping[int, Fraction]) -> World:
-    """Return the world with P(x_i | s) as in `shares`, equally likely secrets, and the rest given x_i unchanged."""
+    """Return the world with uniform secrets and P(x_i | s) = `shares`; laws given x_i are kept."""
     totals: dict[int, int] = {}
     for (_, x, _), n in world.items():
         totals[x[i]] = totals.get(x[i], 0) + n

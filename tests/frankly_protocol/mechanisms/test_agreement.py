@@ -128,7 +128,7 @@ def test_only_ldp_at_its_level_can_be_promised() -> None:
 
 
 def test_a_cover_that_is_not_uniform_would_break_the_level() -> None:
-    """With {0}, {0, 1}, {2} the sum of weights depends on the answer; the ratio exceeds agree/disagree."""
+    """With {0}, {0, 1}, {2} the sum of weights depends on the answer: a ratio is too large."""
     with pytest.raises(InvalidInput, match="equally often"):
         Cover(3, None, ((0b001, 1), (0b011, 1), (0b100, 1)))
     sets, agree = ({0}, {0, 1}, {2}), 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers of every kind draw exactly the promised law: all random bits are tried, each weighted."""
+"""Samplers of every kind draw exactly the promised law: all random bits are tried, weighted."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ class _Stop(Exception):
 
 
 def draws(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
-    """Every run of the sampler whose random bits have a chance of at least `least`, with its symbol."""
+    """Every run of the sampler whose random bits have chance `least` or more, with its symbol."""
     pending: list[list[tuple[int, int]]] = [[]]
     while pending:
         prefix = pending.pop()

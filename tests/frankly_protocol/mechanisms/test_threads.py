@@ -19,7 +19,7 @@ def eager() -> Iterator[None]:
 
 
 def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int = 4) -> list[object]:
-    """Return the symbols of concurrent draws; thread i has truth i, and every random bit is zero."""
+    """Return the symbols of concurrent draws; thread i has truth i, all random bits are zero."""
     start = threading.Barrier(threads)
     symbols: dict[int, object] = {}
 

@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
     ),
     "a version skipped": (lambda d: served(d, newest(d, version=3), A, B), KeyChainError),
     "fast forward": (lambda d: served(d, newest(d, version=10**9), A, B), KeyChainError),
-    "the largest version number": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
+    "the largest number": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
     "300 rotations": (lambda d: served(d, newest(d, version=301), A, B), KeyChainError),
     "the same version, other content": (
         lambda d: served(d, newest(d, version=1, expires=NOW + timedelta(days=5)), A, B), KeyChainError

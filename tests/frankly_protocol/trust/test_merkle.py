@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roots and proofs against a tree by RFC 6962's recursive definitions; mutated proofs are refused."""
+"""Roots and proofs against a tree by RFC 6962's recursive definitions, and mutated proofs."""
 
 import hashlib
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def refused(check: Callable[[], None]) -> bool:
 
 
 def mutations(proof: list[bytes]) -> list[list[bytes]]:
-    """Proofs with one bit changed, with a hash added, left out or repeated, or with two exchanged."""
+    """Proofs with one bit changed, a hash added, left out or repeated, or two exchanged."""
     mutated = []
     for i, entry in enumerate(proof):
         mutated.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])

@@ -51,7 +51,7 @@ def test_the_texts_are_c2sps_line_by_line() -> None:
 
 
 def test_signatures_are_over_the_bytes_that_the_specifications_name() -> None:
-    """Verified with `cryptography`: the log signs the text, a witness a header of two lines and the text."""
+    """By `cryptography`: the log signs the text, a witness two header lines and the text."""
     head = LOG.head()
     text = head.checkpoint.text()
     log, witness = head.signatures[0], head.signatures[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every flag of an estimate, on the rows it concerns; and finite populations, with narrower margins."""
+"""Every flag of an estimate, on the rows it concerns; narrower margins of finite populations."""
 
 import json
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling of versions with the same question: the mean, and the test that their shares are equal."""
+"""Pooling versions with the same question: the mean, and the test that shares are equal."""
 
 import math
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def grr(answers: int, epsilon: float) -> DenseMechanism:
 
 
 LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
-"""Four answers with rows of different shapes, like an optimum for a skewed prior; four score values."""
+"""Four answers with rows of different shapes, like an optimum for a skewed prior."""
 
 
 def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
@@ -303,7 +303,7 @@ def test_versions_cannot_differ_in_a_constant_target(name: str, weights: str) ->
 
 
 def test_a_census_of_open_answers_is_compared() -> None:
-    """Standard errors are 0, but a random split of people differs too: Pearson's test of the table."""
+    """Standard errors are 0, but a random split of people differs: Pearson's test of the table."""
     openly = DenseMechanism(4, ((16, 0), (0, 16)))
     pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
     assert pooled.mean.se == (0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables, combinations, ratios, strata, versions, formats, and byte-exact replay of results."""
+"""Joint tables, combinations, ratios, strata, versions, formats, and byte-exact replay."""
 
 import csv
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions as rows r·q ≥ 0 in floats, written from their definitions without the engine's code."""
+"""The notions as rows r·q ≥ 0 in floats, from their definitions without the engine's code."""
 
 import itertools
 from collections.abc import Iterator

@@ -198,7 +198,7 @@ def held(ends: np.ndarray, chances: np.ndarray, truth: np.ndarray) -> np.ndarray
 
 
 def of_people(mechanism: DenseMechanism, people: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-    """Return the law of the counts if people[x] respondents have answer x: independent, not identical."""
+    """Return the law of the counts if people[x] respondents have answer x, independently."""
     law = {(0,) * mechanism.reports: 1.0}
     for x, n in enumerate(people):
         for _ in range(n):
@@ -424,7 +424,7 @@ def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
 
 
 def test_negated_scores_have_negated_ends_for_all_groups() -> None:
-    """The lower group scores −0.2 to 0.1, the upper one 0.8 to 1.3; each end uses its outer values."""
+    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; each end uses the outer values."""
     low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
     minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])
     w, second_weights = np.array([low[0], high[1]]), np.array([0.0, 1.0])

@@ -173,7 +173,7 @@ def test_without_a_design_prior_there_is_no_fallback() -> None:
     mechanism = random_mechanism(random.Random(64), 3, 4)
     assert not decoder(mechanism, shares(3), None).fallback
     assert decoder(mechanism, shares(3), None).rows == decoder(mechanism, shares(3), (2,) * 3).rows
-    # Symbol 2 comes from answer 2 alone, which has no mass here: the decoder falls back on equal weights.
+    # Symbol 2 comes from answer 2 alone, which has no mass here: the fallback is equal weights.
     lonely = DenseMechanism(4, ((8, 8, 0), (8, 8, 0), (4, 4, 8)))
     assert decoder(lonely, shares(3), (1, 1, 0)).fallback
     assert not decoder(lonely, shares(3), (1, 1, 1)).fallback

@@ -256,7 +256,7 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
 
 
 def test_the_covariance_keeps_the_positions_of_all_targets() -> None:
-    """The third of four targets is not identifiable: its row and column are empty, the others as alone."""
+    """Target 3 of 4 is not identifiable: its row and column are empty, the others as without it."""
     targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
     of_all, alone = (
         estimate(DEFICIENT, [400, 600], targets=rows)

@@ -66,7 +66,7 @@ def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
 
 
 def test_scores_above_the_limit_have_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals then use the range alone; the limit counts a chance per score, answer and report."""
+    """Intervals then use the range alone; the limit is on scores times answers times reports."""
     cells = 3 * SKEWED.answers * SKEWED.reports
     for most, has_law in ((cells, True), (cells - 1, False)):
         monkeypatch.setattr(evidence, "MOST_LAWS", most)

@@ -61,7 +61,7 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
 
 
 def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
-    """A symmetric mechanism: shifts of random halves of the answers, e^ε likelier with the truth inside."""
+    """A symmetric mechanism: shifts of random halves, e^ε likelier with the truth inside."""
     halves = [rng.choice(answers, answers // 2, replace=False) for _ in range(blocks)]
     inside = np.array([[(x + shift) % answers in half for half in halves for shift in range(answers)]
                        for x in range(answers)])  # fmt: skip
@@ -74,7 +74,7 @@ def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Gener
 def test_the_search_converges_if_reports_hardly_depend_on_the_answer(
     epsilon: float, n: int
 ) -> None:
-    """16 answers, 128 reports: the gap, by the test's own gradient, is small within half a second."""
+    """16 answers, 128 reports: the gap, by the test's gradient, is small within half a second."""
     rng = np.random.default_rng(n)
     Q = nearly_alike(epsilon, 16, 8, rng)
     for p in (np.full(16, 1 / 16), np.array([0.5, 0.3, 0.1, *[0.1 / 13] * 13]), np.eye(16)[0]):

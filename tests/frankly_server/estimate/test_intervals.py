@@ -45,7 +45,7 @@ def test_exact_covers_every_truth_by_enumeration() -> None:
 
 
 def test_outer_values_cover_for_all_groups_by_enumeration() -> None:
-    """The lower group scores −0.2 to 0.1, the upper one 0.8 to 1.3; all means in between are possible."""
+    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; all means between are possible."""
     n, low, high = 12, (-0.2, 0.1), (0.8, 1.3)
     ends = [exact(TwoValues(low, high, k), n, 0.9) for k in range(n + 1)]
     for q in np.linspace(0, 1, 41):
@@ -126,7 +126,7 @@ EPSILONS, SHARES = (0.1, 0.5, 1.0, 2.0, 4.0), (0.0, 0.002, 0.02, 0.3)
     "n", [50, 100, *(pytest.param(n, marks=pytest.mark.full_only) for n in (200, 500))]
 )
 def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
-    """20 cells for each n, without Monte Carlo error. The coverage of clt shows that they are hard."""
+    """20 cells per n, without Monte Carlo error. The coverage of clt shows that they are hard."""
     least = {"score": 1.0, "kl": 1.0, "exact": 1.0, "clt": 1.0}
     for epsilon in EPSILONS:
         mechanism = response(epsilon)

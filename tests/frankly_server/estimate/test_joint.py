@@ -101,7 +101,7 @@ def test_moments_are_those_of_every_symbol(name: str) -> None:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -> None:
-    """Mean estimated variances match the estimates', within 4 errors; margins are one-way estimates."""
+    """Mean estimated variances match the estimates' within 4 errors; margins equal one-way ones."""
     joint, rng, n, runs = JOINTS[name], np.random.default_rng(9), 200, 150
     listed = law(joint)
     symbols, Q = list(listed), np.array([[float(v) for v in row] for row in listed.values()]).T
@@ -151,7 +151,7 @@ def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
-    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ for p₀ = (5, 6)/11: with three reports of two answers, p₀ determines V."""
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹, p₀ = (5, 6)/11: with more reports than answers, V depends on p₀."""
     prior = np.array([[1, 4], [3, 3]])
     blocks, table = (TABLE, UNARY), prior
     if axis == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product: exactly unbiased, with the moments of an enumeration of all symbols."""
+"""Unary, subset and product: exactly unbiased, with the moments of all symbols enumerated."""
 
 import random
 from fractions import Fraction
@@ -63,7 +63,7 @@ def law(mechanism: Any, p: list[Fraction]) -> dict[Any, Fraction]:
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
 def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: bool) -> None:
-    """The mean of the estimate from one report, over all symbols, is the truth in exact fractions."""
+    """The mean estimate from one report, over all symbols, is the truth in exact fractions."""
     rng = random.Random(401)
     for _ in range(TRIALS[full]):
         mechanism = random_set(rng, kind)

@@ -42,7 +42,7 @@ def test_reports_expected_less_than_once_are_counted_together(
 
 
 def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
-    """Two of three answers have equal rows: 4 frequencies and one parameter, fitted by line search."""
+    """Two of three answers have equal rows: 4 frequencies, one parameter, fitted by line search."""
     table, counts = (
         DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))),
         np.array([100, 95, 60, 45]),
@@ -58,7 +58,7 @@ def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
 
 
 def test_the_bound_is_that_of_free_coordinates() -> None:
-    """The last share is 1 minus the others: W_free I⁻¹ W_freeᵀ with the information I of the others."""
+    """The last share is 1 minus the others: W_free I⁻¹ W_freeᵀ with the others' information I."""
     p, W = np.array(INSIDE), np.array([[1.0, 0, 0], [0, 0, 1], [1, -1, 0], [2, 1, 0.5]])
     free, targets = WIDE[:-1] - WIDE[-1], W[:, :-1] - W[:, -1:]
     expected = np.diagonal(targets @ np.linalg.inv((free / (p @ WIDE)) @ free.T) @ targets.T)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored mutants apply to the present estimator; `python -m tools.mutate` tests against them."""
+"""The stored mutants apply to the present estimator; `python -m tools.mutate` tests them."""
 
 import ast
 

@@ -56,7 +56,7 @@ def test_subgroups_and_populations() -> None:
     ("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)]
 )
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
-    """Warner: variance ¾ per report for privacy, and at most ¼·(N − n)/(N − 1) for drawing n of N."""
+    """Warner: variance ¾ per report for privacy, at most ¼·(N − n)/(N − 1) for drawing n of N."""
     inside, all_people = n * subgroup, people * subgroup
     variance = (0.75 + 0.25 * (all_people - inside) / (all_people - 1)) / inside
     plan = plan_for(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)

@@ -29,7 +29,7 @@ Z = normal_quantile(0.95)
 def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: float) -> bool:
     """Return True if the interval of the target a − ρb contains 0.
 
-    It is the union of normal and score interval if some shares have this ratio ρ, else the normal one.
+    It is the normal interval, united with the score interval if some shares have the ratio ρ.
     """
     both = list(zip(target.weights, target.over or (), strict=True))
     weights = [a - Fraction(rho) * b for a, b in both]
@@ -101,7 +101,7 @@ def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
 
 @pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
 def test_possible_values_next_to_1_are_not_left_out(counts: list[int]) -> None:
-    """a/(a + b) and its normal interval exceed 1; the score interval has possible values just below 1."""
+    """a/(a + b) and its normal interval exceed 1; the score interval has values just below 1."""
     epsilon = 1 if sum(counts) == 100 else 2
     mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
     assert holds(mechanism, counts, target, 0.99)
@@ -119,7 +119,7 @@ def test_a_denominator_of_0_has_no_ratio() -> None:
 
 
 def test_a_ratio_is_unbounded_if_the_score_interval_of_its_denominator_contains_0() -> None:
-    """A difference of shares at all counts of 10 reports; at some, the normal interval excludes 0."""
+    """A difference of shares at all counts of 10 reports; some normal intervals exclude 0."""
     mechanism, target, score_alone = grr(3, 4), ratio_of(3, {0: 1}, {1: 1, 2: -1}), 0
     for counts in map(list, tallies(10, 3)):
         b = estimate(mechanism, counts, targets=[target.over or ()], methods=())
@@ -133,7 +133,7 @@ def test_a_ratio_is_unbounded_if_the_score_interval_of_its_denominator_contains_
 
 
 def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
-    """Variances of 1, 2 and 0 by answer, in a census of 25 who are all estimated to have the third."""
+    """Variances 1, 2 and 0 by answer, in a census of 25 who all appear to have the third."""
     linear, nothing = np.zeros((2, 2, 3)), np.zeros((2, 2))
     linear[0, 0] = [1.0, 2.0, 0.0]
     weights = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -258,7 +258,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "plain"), [(200, "clt"), (1000, "clt"), (1000, "score")])
 def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
-    """Shares of 5% at ε = 1, where the delta method covers 87.7% at 200 and 90.1% at 1,000 reports."""
+    """Shares of 5% at ε = 1; the delta method covers 87.7% at 200 and 90.1% at 1,000 reports."""
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
     runs, covered, unbounded = 4000 if full else 400, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):

@@ -28,7 +28,7 @@ SUBSET = SubsetMechanism(4, 4, 2, 11)
 
 
 def uneven(answers: int, epsilon: float, seed: int) -> DenseMechanism:
-    """Randomised response whose weights differ in the last bits, like those of a quantised optimum."""
+    """Randomised response; weights differ in the last bits, like those of a quantised optimum."""
     rng, denominator = random.Random(seed), 1 << 48
     off = int(denominator / (exp(epsilon) + answers - 1))
     rows = [[off + rng.randrange(-2, 3) for _ in range(answers)] for _ in range(answers)]

@@ -109,7 +109,7 @@ def test_the_covariance_of_pairs_is_that_of_all_symbols(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
-    """At most 1% of honest surveys are flagged, and at least 95% with 5% of fakes that send one set."""
+    """At most 1% of honest surveys are flagged, at least 95% if 5% of reports are one fake set."""
     mechanism, rng, n = KINDS[name], np.random.default_rng(3), 20_000
     p, runs, symbols = P[mechanism.answers], 2000 if full else 100, law(mechanism)[0]
     best = 0b0001 if name == "unary" else 0b0011  # all sets with answer 0 raise its share equally
@@ -170,7 +170,7 @@ def test_sets_that_cannot_differ_in_size_fit_only_if_they_do_not() -> None:
 
 
 def test_pairs_with_few_expected_differences_are_not_tested() -> None:
-    """8 of 10 answers in each set: a given pair is incomplete in about four of 10 sets, below five."""
+    """8 of 10 answers in each set: a pair is incomplete in about four of 10 sets, below five."""
     mechanism, rng = SubsetMechanism(BITS, 10, 8, 60_000), np.random.default_rng(10)
     for n, testable in ((10, False), (200, True)):
         vectors = np.ones((n, 10), dtype=np.uint8)
@@ -218,7 +218,7 @@ def test_one_way_estimates_are_those_of_the_block_in_a_joint_table(answers: int)
 def test_knowing_that_one_answer_is_true_saves_variance(
     answers: int, of_bits: float, of_all: float
 ) -> None:
-    """Total variance at n = 1 and even shares, ε = 1: the variance of Σb − 1 over the answers is saved."""
+    """With n = 1 and even shares, the variance of Σb − 1, divided by the answers, is saved."""
     mechanism = UnaryMechanism(48, answers, 1 << 47, round(2**48 / (exp(1) + 1)))
     nothing = nothing_yet(mechanism, shares(answers), None)
     p = np.full(answers, 1 / answers)
@@ -237,7 +237,7 @@ def test_knowing_that_one_answer_is_true_saves_variance(
 def test_guaranteed_intervals_of_a_bit_cover_the_truth_and_contain_the_estimate(
     epsilon: int,
 ) -> None:
-    """Every outcome of 12 reports of two answers: `exact`, `kl` and `sequence` cover and contain the estimate."""
+    """Intervals of all outcomes of 12 reports: they cover the truth and contain the estimate."""
     n, mechanism = 12, UnaryMechanism(BITS, 2, 1 << (BITS - 1), round(2**BITS / (exp(epsilon) + 1)))
     _, Q = law(mechanism)
     truths, covered = (
@@ -265,7 +265,7 @@ def test_guaranteed_intervals_of_a_bit_cover_the_truth_and_contain_the_estimate(
 
 
 def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
-    """Half of the reports contain all answers: one bit suggests far more than 1, all bits even shares."""
+    """Half of the reports have all answers: a bit suggests far above 1, all bits equal shares."""
     quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
     versions = [
         evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None)

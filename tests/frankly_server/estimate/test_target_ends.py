@@ -170,7 +170,7 @@ def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
 
 @pytest.mark.parametrize("events", [0.02, 0.1, 0.17, 0.25, 1.0])
 def test_one_rare_event_is_covered(events: float) -> None:
-    """Open answers, by enumeration; with 0.17 events expected, Wilson's interval alone covers 84%."""
+    """Answers sent unchanged, by enumeration; with 0.17 events expected, Wilson covers 84%."""
     mechanism, n = DenseMechanism(4, ((16, 0), (0, 16))), 100
     chances = stats.binom.pmf(range(n + 1), n, events / n)
     held = 0.0
@@ -256,7 +256,7 @@ def test_a_constant_answer_has_no_flags() -> None:
 
 
 def test_honest_surveys_fit() -> None:
-    """16 choices, 12 with a true share of 0: for each, a tenth of the intervals of level ½ lie below 0."""
+    """16 choices, 12 with share 0: a tenth of the ½-level intervals of each of them is negative."""
     off = int((1 << 48) / 17.718281828459045)
     diagonal = (1 << 48) - 15 * off
     mechanism = DenseMechanism(
@@ -277,7 +277,7 @@ ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 @pytest.mark.slow
 def test_rare_answers_without_reports_are_covered() -> None:
-    """Two answers whose reports carry large scores are rare: until one occurs, the estimated variance is near 0."""
+    """Until a rare answer with large scores is reported, the estimated variance is near 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
     rng, held = np.random.default_rng(3), np.zeros(4)
     for counts in rng.multinomial(50, p @ law, size=300):
@@ -326,7 +326,7 @@ def test_margins_that_are_not_requested_are_left_out() -> None:
 
 
 def test_intervals_without_a_proof_are_left_out() -> None:
-    """`exact` for draws without replacement and below a level of one half, `sequence` except for identical draws."""
+    """No `exact` without replacement or below level ½; `sequence` for identical draws only."""
     warner, nothing = DenseMechanism(4, ((12, 4), (4, 12))), (None, None)
     for table in (warner, ORDINARY):
         counts = [20] * table.reports

@@ -124,7 +124,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "beta 1": ({**RLDP, "robust": {**BALL, "beta": "1"}}, "confidence_range", "robust.beta"),
     "diagonal a text": ({**RLDP, "diagonal": "yes"}, "field_type", "diagonal"),
     "rldp and priors": ({**RLDP, "priors": [{"joint": JOINT}]}, "unsupported", "priors"),
-    "rldp with lip": (notions({**ONE, "notion": "rldp", "robust": BALL}, ONE), "unsupported", "notions"),
+    "rldp, lip": (notions({**ONE, "notion": "rldp", "robust": BALL}, ONE), "unsupported", "notions"),
     # several priors, several notions
     "narrow prior": ({**LIP, "priors": [{"joint": [[1, 2], [3, 4]]}]}, "prior_shape", "priors[0].joint"),
     "second prior": ({**LIP, "priors": [{"joint": JOINT}, {"joint": [[1]]}]}, "prior_shape", "priors[1].joint[0]"),

@@ -133,7 +133,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "choices as true": ({"questions": [{"choices": True}]}, "choices_count", f"{Q}.choices"),
     "choices left out": ({"questions": [{}]}, "field_missing", f"{Q}.choices"),
     "a count of 0": ({"questions": [{"choices": [1, 0]}]}, "field_type", f"{Q}.choices"),
-    "an unknown target": ({"questions": [{**FIVE, "wanted": "median"}]}, "field_type", f"{Q}.wanted"),
+    "unknown target": ({"questions": [{**FIVE, "wanted": "median"}]}, "field_type", f"{Q}.wanted"),
     "a mean without scores": ({"questions": [{**FIVE, "wanted": "mean"}]}, "field_missing", f"{Q}.scores"),
     "a contrast without numbers": (
         {"questions": [{**FIVE, "wanted": "contrast"}]}, "field_missing", f"{Q}.contrast",

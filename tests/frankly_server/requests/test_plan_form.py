@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of forms: margins of each part at its share of the reports; n, margin or level solved for."""
+"""Plans of forms: margins of parts at their shares of the reports; n, margin or level solved."""
 
 import json
 from typing import Any

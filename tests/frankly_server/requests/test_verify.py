@@ -108,7 +108,7 @@ def test_pml_and_pmc_are_the_sides_of_alip(name: str, side: str) -> None:
 
 
 def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
-    """Randomised response at its own level is extreme; at E = 4 an entry 4 between 8 and 2 is loose."""
+    """Randomised response at its level is extreme; at E = 4 an entry 4 between 8 and 2 is loose."""
     grr = {
         "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],
         "bits": 4,

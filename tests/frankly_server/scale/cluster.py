@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark standalone cluster on this machine: master and workers are processes that can be killed."""
+"""A Spark standalone cluster on this machine; master and workers can be killed."""
 
 import importlib.util
 import os

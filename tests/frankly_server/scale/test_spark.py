@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark cluster with two workers counts exports as the database does, also if a worker is killed."""
+"""A Spark cluster counts exports as the database does, also if one of two workers is killed."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of counts that admins upload (bad input 53): accepted forms, and errors with their line."""
+"""Tables of counts uploaded by admins (bad input 53): accepted forms, errors with a line."""
 
 import pytest
 from frankly_protocol.errors import InvalidInput

@@ -143,7 +143,7 @@ def test_planned_margins_are_those_of_the_formula() -> None:
 
 @pytest.mark.parametrize("people", [2, 300, 1200, 20_000, 10**9])
 def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
-    """Warner at p: p(1 − p)/((2p − 1)²n) for privacy, and ¼/n·(N − n)/(N − 1) for drawing n of N people."""
+    """Warner: p(1 − p)/((2p − 1)²n) for privacy, and ¼/n·(N − n)/(N − 1) for drawing n of N."""
     block = parse_value(draft()).blocks[0]
     p = math.e / (1 + math.e)
     margin_by_n = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Erasing while reports arrive: a report and its counts are erased or stay together; no request waits forever."""
+"""Erasing while reports arrive: a report and its counts stay or go together; no request hangs."""
 
 import threading
 from collections.abc import Callable

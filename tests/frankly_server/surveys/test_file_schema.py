@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/survey_file.schema.json: up to date, valid, and consistent with the reader of survey files."""
+"""docs/survey_file.schema.json: up to date, valid, consistent with the reader of the files."""
 
 import json
 from pathlib import Path

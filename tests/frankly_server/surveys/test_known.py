@@ -190,7 +190,7 @@ def test_the_level_holds_within_every_stratum(services: Services, cap: str | Non
 
 
 def test_pooled_counts_would_allow_unchanged_answers() -> None:
-    """Under the sum of its tables, answers are sent unchanged and reveal the secret at odds of 4 to 1."""
+    """Under the summed table, answers are sent unchanged and reveal the secret at odds 4 to 1."""
     value = survey({"joint": [["50", "50"], ["50", "50"]]}, accept_identity=True)
     (drafted,) = draft_blocks(parse_value(value))
     assert drafted.block.mechanism.sends_unchanged

@@ -244,7 +244,7 @@ def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str
 def test_only_a_closed_survey_tells_devices_to_give_up(
     database: Database, document: SurveyDocument, state: str, code: str
 ) -> None:
-    """A device keeps a report that the server has not stored, as when the survey was just erased."""
+    """A device keeps a report that the server has not stored, as after an erasure."""
     if state != "open":
         Lifecycle(database).move(SURVEY, {"paused": "pause", "closed": "close"}[state])
     with database.reading("look") as tx:

@@ -86,7 +86,7 @@ def test_a_draft_of_many_blocks_has_one_limit(
 
 
 def test_blocks_that_need_little_time_leave_it_to_the_others() -> None:
-    """12 s for three: the first uses 1 s of its 4, which leaves 11 for two; the second uses all its 5.5."""
+    """12 s for three: the first uses 1 s of its 4; 11 s remain for two; the second uses all 5.5."""
     now = [0.0]
     turns = time_slices(lambda: now[0], 12.0, 3)
     for needed, until in ((1.0, 4.0), (5.5, 6.5), (5.5, 12.0)):
@@ -101,7 +101,7 @@ def test_blocks_that_need_little_time_leave_it_to_the_others() -> None:
 
 
 def test_the_draw_is_that_of_the_mechanism() -> None:
-    """Of 64 evenly spaced random numbers, each symbol gets the part that its probability implies."""
+    """Of 64 evenly spaced numbers, each symbol gets the part that its probability implies."""
     document = drafted(parse_value(draft()), NOW, HERE)
     mechanism = document.blocks[0].mechanism
     symbol_counts: Counter[int] = Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every notion with every objective: exact verification, figures by other formulas, and edge cases."""
+"""Every notion with every objective: exact verification, independent formulas, edge cases."""
 
 import math
 import random
@@ -46,7 +46,7 @@ def information(Q: Floats, p: Floats) -> float:
 
 
 def check(designed: Design, request: DesignRequest) -> None:
-    """Check that the claims hold exactly and that every figure is that of the published integers."""
+    """Check that the claims hold exactly and every figure is that of the published integers."""
     require_private(designed.mechanism, *request.claims)
     Q, p = channel(dense_of(designed.mechanism).weights), request.prior.probabilities()
     W = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random designs of every notion but dp: they satisfy their claims, and no rival beats their bounds.
+"""Random designs of every notion but dp: they satisfy their claims; no rival beats a bound.
 
 The rival mechanisms are made by scipy from the definitions alone: random vertices of the cone,
 combined by a linear programme.
@@ -83,7 +83,7 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
 def rivals(
     request: DesignRequest, designed: Design, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mechanisms (columns v with p·v = 1, probability of each) made of random vertices of the cone."""
+    """Mechanisms (columns v with p·v = 1, probability of each) of random vertices of the cone."""
     p = request.prior.probabilities()
     a = len(p)
     rows = definition_rows(request.claims, a)

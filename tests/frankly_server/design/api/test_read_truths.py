@@ -182,7 +182,7 @@ def test_the_value_of_the_identity_is_that_at_its_worst_truth() -> None:
 
 
 def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
-    """For an optimum at the prior, thinning preserves only A; for truths it preserves E[|d|²|x] too."""
+    """For an optimum at the prior, thinning keeps only A; for truths it keeps E[|d|²|x] too."""
     rng, a = np.random.default_rng(4), 4
     Q, q = rng.dirichlet(np.ones(60), a), np.full(a, 1 / a)
     theta = q @ Q

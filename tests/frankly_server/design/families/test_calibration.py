@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every family under every notion: the verifier accepts it and refuses the next more open member."""
+"""The verifier accepts every family under every notion, and refuses the next more open member."""
 
 from fractions import Fraction
 from typing import Any

@@ -72,7 +72,7 @@ def lip_cr(alpha: float, joint: list[list[int]]) -> float:
 FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
     "grr": lip_grr,
     "oue": lip_oue,
-    "symmetric-unary": lip_oue,  # here too, members of a set have e^α times the likelihood of the others
+    "symmetric-unary": lip_oue,  # members of a set have e^α times the others' likelihood
     "conditional-reporting": lip_cr,
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret randomised response, Independent Reporting, optima over pairs and watchdogs, requested by name."""
+"""Secret randomised response, Independent Reporting, optima over pairs and watchdogs, by name."""
 
 from fractions import Fraction
 from math import exp, log
@@ -105,7 +105,7 @@ def test_independent_reporting_at_its_own_level_returns_the_leak_of_the_answer()
 
 
 def test_the_non_robust_optimum_trusts_the_counts_and_fails_the_ball() -> None:
-    """Robust §8.3: its ε* is within the level under P̂ but not over the ball; PolyOpt's is within both."""
+    """Robust §8.3: its ε* keeps the level under P̂ but not over the ball; PolyOpt's keeps both."""
     joint = [[60, 150], [90, 20]]
     options: dict[str, Any] = {"objective": "information", "joint": joint}
     ball = {"notion": "rldp", "epsilon": "0.5", "robust": {"order": 2, "n": 320, "beta": "0.05"}}

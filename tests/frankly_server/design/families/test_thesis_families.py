@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thesis' randomised responses and sanitisations against its formulas, grids and enumeration."""
+"""The thesis' randomised responses and sanitisations against formulas, grids, enumeration."""
 
 from fractions import Fraction
 from itertools import chain, combinations

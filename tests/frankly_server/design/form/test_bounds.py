@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds of forms: below the optimum of the joint alphabet; gain curves above all posteriors."""
+"""Lower bounds of forms lie below the joint optimum, gain curves above all posteriors."""
 
 from fractions import Fraction
 from itertools import product
@@ -63,7 +63,7 @@ def test_a_bound_is_below_the_optimum_of_the_joint_alphabet(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_posterior_is_above_its_curve(seed: int) -> None:
-    """Random posteriors, some with only two likelihood ratios, projected onto the centred targets."""
+    """Random posteriors, some with two likelihood ratios only, projected on the centred targets."""
     rng = Random(seed)
     question = asked(rng, rng.randint(2, 7))
     curve = _GainCurve.of(question, 7.0)

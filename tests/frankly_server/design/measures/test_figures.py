@@ -90,7 +90,7 @@ def test_sibson_and_arimoto_at_every_order_in_sixty_digits(order: float) -> None
 
 
 def test_the_limits_of_the_orders() -> None:
-    """Order 1: mutual information, approached linearly; order 0: geometric means; order ∞: maxima."""
+    """Order 1: mutual information, in the limit; order 0: geometric means; order ∞: maxima."""
     rng = random.Random(2)
     for _ in range(10):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 3)

@@ -61,7 +61,7 @@ def test_no_distribution_of_the_ball_is_below_its_bounds(order: float) -> None:
         ball, P = confidence_ball(counts, order, 200, "0.05"), np.array(counts) / np.sum(counts)
         bounds = np.array([[k / d for k, d in row] for row in ball_bounds(ball)])
         for _ in range(20):
-            # Mostly mass moves from one cell to others of its row: the directions that could violate a bound.
+            # Mass moves mostly within a row: such directions could violate a bound.
             s, u = rng.integers(0, 3, size=2)
             direction = 0.02 * rng.normal(size=P.shape) * P
             direction[s, u] -= P[s, u]

@@ -78,7 +78,7 @@ def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
 
 
 def test_below_order_one_a_ball_can_contain_everything() -> None:
-    # Errata 9.7 and 9.8: B_s is infinite where the argument of the logarithm is not positive, and then L = 0.
+    # Errata 9.7 and 9.8: B_s is infinite, and L = 0, if the logarithm's argument is not positive.
     wide = Ball(((1, 1), (500, 498)), Fraction(1, 2), Fraction(1, 10))
     assert wide.radius < math.inf
     assert wide.conditional_radius(0) == math.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cones of all notions and intersections: rows against the exact verifier, rays against the rows."""
+"""Cones of all notions and intersections: rows against the verifier, rays against rows."""
 
 import random
 from fractions import Fraction
@@ -31,7 +31,7 @@ def accepted(mechanism: DenseMechanism, claims: tuple[Claim, ...]) -> bool:
 
 
 def softened(rng: random.Random, answers: int) -> DenseMechanism:
-    """Random rows, half of the time mixed with a common row, so that many claims hold and many fail."""
+    """Random rows, half of the time mixed with a common row: many claims hold and many fail."""
     while True:
         common, keep = random_row(rng, 1 << BITS, 3), rng.choice([0, 0, 0, 1, 4, 16])
         rows = [random_row(rng, 1 << BITS, 3) for _ in range(answers)]

@@ -88,7 +88,7 @@ def test_the_loose_entry_point_of_five_answers() -> None:
 
 
 def test_example_52() -> None:
-    """The thesis counts from 1: its loose entry (2, 1) is 3, between the column's extremes 2 and 4."""
+    """The thesis counts from 1: its loose entry (2, 1) is 3, between the extremes 2 and 4."""
     A, B = [[4, 1, 2], [3, 2, 2], [2, 1, 4]], [[1, 0, 0]] * 3
     assert polytope.loose_entries(A, (2, 1)) == ((1, 0),)
     assert polytope.loose_entries(B, (2, 1)) == ((0, 0), (1, 0), (2, 0))

@@ -115,7 +115,7 @@ def ordinal(a: int, epsilon: str) -> list[list[Fraction | None]]:
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
 @pytest.mark.parametrize("a", [3, 5])
 def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: str) -> None:
-    """Level ε between neighbours of a scale: the optimum is between LDP at ε and at the largest level."""
+    """Level ε between neighbours: the optimum is between LDP at ε and LDP at the largest level."""
     prior = Prior.from_rows([[3 + x for x in range(a)]])
     claim = promises.between_pairs(ordinal(a, "0.7"), a)
     levels = [Fraction("0.7"), Fraction("0.7") * (a - 1)]

@@ -154,8 +154,8 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(
 
 
 def test_repair_breaks_ties_without_loss() -> None:
-    # Six equally likely answers at ε = 0.5: the 20 halves of the answers are the most informative columns;
-    # a basic optimum uses few of them; all of them together identify every share.
+    # Six equally likely answers at ε = 0.5: the 20 halves are the most informative columns; a basic
+    # optimum uses few of them; all of them together identify every share.
     prior = Prior.from_rows([[1] * 6])
     rays = answer_rays(level_for(Fraction(1, 2)), 6)
     best = most_gain(rays, prior, "information")

@@ -22,7 +22,7 @@ def designed(answers: int, epsilon: str, objective: str, **fields: Any) -> dict[
 def test_the_table_of_few_answers_is_no_better(
     epsilon: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a lower limit on tables, 5 and 9 answers are solved both ways, each with its own proof."""
+    """With a lower limit on tables, 5 and 9 answers are solved both ways, each with a proof."""
     for answers in (5, 9):
         table = designed(answers, epsilon, objective)
         monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 4)

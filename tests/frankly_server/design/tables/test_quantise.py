@@ -143,7 +143,7 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
 
 
 def test_rare_reports_are_mixed_uniformly() -> None:
-    """Report 1 is rarer than 2^-20: proportional mixing fails even at η = 2^-20, uniform mixing works."""
+    """Report 1 is rarer than 2^-20: proportional mixing fails even there, uniform mixing works."""
     p, q = level_for(Fraction(1, 100))
     claim = Claim("ldp", (p, q))
     for offset in range(1, 200, 2):

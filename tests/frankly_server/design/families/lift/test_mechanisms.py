@@ -112,7 +112,7 @@ def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
 
 
 def test_a_single_answer_of_high_risk_is_merged_with_others() -> None:
-    """Erratum 9.21: as printed, the watchdog "merges" answer 0 alone, that is, sends it unchanged."""
+    """Erratum 9.21: as printed, the watchdog "merges" answer 0 alone, so sends it unchanged."""
     joint = [[30, 10, 10, 10, 10], [10, 11, 10, 9, 10]]
     level = level_for(Fraction("0.3"))
     prior = Prior.from_rows(joint)
@@ -142,7 +142,7 @@ def test_harmless_answers_are_sent_unchanged_and_level_one_hides_the_secret() ->
 
 
 def test_a_groups_response_is_its_optimum(full: bool) -> None:
-    """The optimum over a group's polytope (25): vertices from all sets of tight rows, then scipy."""
+    """The optimum over a group's polytope (25): vertices from all sets of tight rows, scipy."""
     tried = 0
     for seed in range(60 if full else 12):
         prior = random_counts(seed, 3, 8)

@@ -103,7 +103,7 @@ def test_over_the_ball_no_rule_leaks_more_than_its_level(order: int, full: bool)
             split = best_split(counts, 1.0, leak)
             assert worst_case_over_ball(whole(split.table()), ball).epsilon <= 1 + 1e-6
             values.append(split.information)
-        # The ball's intervals of single values are never worse than its ℓ1 distance or its polytopes.
+        # The ball's intervals of values are never worse than its ℓ1 distance or its polytopes.
         assert values[0] <= values[1] + 1e-9
         assert values[2] <= values[1] + 1e-9
 

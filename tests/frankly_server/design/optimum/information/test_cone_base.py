@@ -36,7 +36,7 @@ def test_the_small_description_contains_every_ray(kind: str) -> None:
         base = ConeBase(cone, prior)
         for v in scaled_rays(cone, prior):
             t, nothing = v * base.scale, np.zeros(base.answers)
-            # a tiny box around the ray contains a point of the polytope, with its auxiliary variables
+            # a tiny box around the ray contains a point of the polytope, with auxiliary variables
             assert base.support(nothing, t * (1 - 1e-8) - 1e-12, t * (1 + 1e-8) + 1e-12) is not None
             assert np.all(base.low <= t + 1e-12)
             assert np.all(t <= base.high + 1e-12)

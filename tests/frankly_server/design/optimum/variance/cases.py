@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small cones with all their rays, larger ones by their rows, and figures computed without the tested code."""
+"""Small cones with all their rays, larger ones by their rows, and independent figures."""
 
 import random
 from dataclasses import dataclass
@@ -148,7 +148,7 @@ def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]
 
 
 def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
-    """The variance of every target at n = 1, by definition w(A⁻¹ − ppᵀ)wᵀ; infinite if A is singular."""
+    """Every target's variance at n = 1, by definition w(A⁻¹ − ppᵀ)wᵀ; infinite for singular A."""
     A = (V.T * theta) @ V
     if np.linalg.cond(A) > 1e12:
         return np.full(len(W), np.inf)
