@@ -109,7 +109,7 @@ def survey(
 
 
 def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
-    """A survey with a public question of two choices, whose one block has a table for each of them."""
+    """A survey with a public question of two choices, whose one block has a table for each."""
     block = lip_block()
     (promise,) = block.promises
     assert promise.prior is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published JSON Schema accepts the documents that devices accept, as far as a schema can decide."""
+"""The published JSON Schema accepts what devices accept, as far as a schema can decide."""
 
 import json
 import re

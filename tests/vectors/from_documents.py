@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of survey documents: every kind and notion, accepted or refused at a numbered step (docs/protocol.md §4)."""
+"""Vectors of survey documents of every kind and notion: accepted, or refused at a numbered step."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of sampling (mechanism, truth, random bits: symbol), of reports, and of exact estimates from counts."""
+"""Vectors of sampling (mechanism, truth, random bits: symbol), reports and exact estimates."""
 
 import json
 from collections import Counter
@@ -164,7 +164,7 @@ class Recorded:
 
 
 def _report(with_token: bool) -> Case:
-    """A whole report: one symbol per block, then 128 bits of id, padded to the document's one length."""
+    """A whole report: one symbol per block and 128 bits of id, padded to the document's length."""
     document = replace(
         sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
     )

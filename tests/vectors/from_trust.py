@@ -121,7 +121,7 @@ def _lasting(days: int, seconds: int) -> bytes:
 
 
 def _unsound_keys() -> Iterator[tuple[str, bytes]]:
-    """Every encoding of a point of small order, one that is not canonical, and one in each place of a key."""
+    """All encodings of a point of small order, one not canonical, one at each place of a key."""
     template = replace(_keys(1), log=role())
     places = {
         "root": _keys(1).root.keys[0].raw,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of canonical JSON, envelopes and hash trees, from docs/protocol.md §§2 and 9 alone.
+"""A second implementation of canonical JSON, envelopes and hash trees (docs/protocol.md §§2, 9).
 
 It shares no code with frankly_protocol, so that the vectors compare two independent programs.
 """
@@ -155,7 +155,7 @@ def key_id(raw: bytes) -> str:
 
 
 def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
-    """The payload and the signatures by key id; Refused("1"), ("2") or ("3") by the steps of acceptance."""
+    """The payload and signatures by key id; Refused("1"), ("2") or ("3") by acceptance step."""
     if len(data) > BYTES // 3 * 4 + 16 * 2**10:
         raise Refused("1")
     try:

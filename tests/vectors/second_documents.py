@@ -270,7 +270,7 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
 
 
 def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
-    """Yield the claim; with several strata, one per stratum in which two secrets or more occur, over those."""
+    """Yield the claim; with several strata, one per stratum where at least two secrets occur."""
     tables: list[Any] = claim_json["prior"]["tables"] if "prior" in claim_json else [None]
     for rows in tables:
         if len(tables) == 1:

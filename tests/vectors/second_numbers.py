@@ -193,7 +193,7 @@ class Ways:
 
 
 def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
-    """The sets of a cover in their order, each with its weight: all of one size, or as they are listed."""
+    """The sets of a cover in order, each with its weight: all of one size, or those listed."""
     if isinstance(cover, int):
         return [(set(held), 1) for held in combinations(range(answers), cover)]
     return [

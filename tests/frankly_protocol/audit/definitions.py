@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The notions as the papers define them, by brute force in Fractions, and random claims.
 
-Nothing here is shared with the verifier: every conditional probability is summed from the joint distribution of
-(S, X, Y), every pair is compared, and the robust notion's sets are enumerated vertex by vertex.
+Nothing here is shared with the verifier: every conditional probability is summed from the joint
+law of (S, X, Y), all pairs are compared, and the vertices of the robust notion's sets listed.
 """
 
 from collections.abc import Iterator
@@ -149,7 +149,7 @@ def excess(mechanism: AnyMechanism, claim: Claim, pair: tuple[int, int]) -> Frac
 
 
 def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
-    """Every pair of every column that the definition compares, and the level it is compared with."""
+    """Every pair of every column that the definition compares, and the level for this pair."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
     pairs: list[tuple[str, tuple[int, int]]]

@@ -58,7 +58,7 @@ class Rows:
         )
 
     def lift_excess(self, E: Fraction) -> Fraction:
-        """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T of reports."""
+        """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T."""
         total = sum(self.masses)
         excesses = [Fraction(0)]
         for law in self.laws:
@@ -118,7 +118,7 @@ class Leakage:
         return Rows((1,) * len(every), laws, sum(laws[0]))
 
     def strata(self, r: int) -> Rows:
-        """Return the stratum's laws given each value of secret r, as if the stratum were the report."""
+        """Return the stratum's laws given each value of secret r, as if it were the report."""
         strata, held = sorted({z for _, _, z in self.world}), range(self.shape.secrets[r])
         counts = {(s, z): 0 for s in held for z in strata}
         for (s, _, z), n in self.world.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report_level` against the true leakage of whole reports, in random small worlds (docs/maths/whole_report.md)."""
+"""`report_level` against the true leakage of random small worlds (docs/maths/whole_report.md)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -235,7 +235,7 @@ def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
 
 
 def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
-    """Return a survey that sends x unchanged and promises 0 nats about x xor z, and its leakage in that world."""
+    """Return a survey that sends x and promises 0 nats about x xor z, and its leakage."""
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
     prior = Prior("s0", ("no", "yes"), tables, "true counts")
     promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)

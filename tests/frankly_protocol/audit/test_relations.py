@@ -116,7 +116,7 @@ def test_a_secret_that_cannot_occur_given_the_known_attributes_is_ignored() -> N
     assert worst(second, Claim("srlip", ONE, determined, attributes=(2, 2))).ratio == 1
     absent = ((1, 1, 1, 1), (1, 1, 0, 0))  # s = 1 never has x1 = 1
     first = DenseMechanism(4, ((4, 12), (4, 12), (8, 8), (8, 8)))  # depends on x1 only
-    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, whether x2 is known or not; given x1, s makes no difference.
+    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, with or without x2; given x1, s has no influence.
     verdict = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
     assert (verdict.ratio, verdict.report, verdict.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests that they are sound."""
+"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests soundness."""
 
 from dataclasses import dataclass
 from fractions import Fraction

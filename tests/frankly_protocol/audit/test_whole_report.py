@@ -127,7 +127,7 @@ def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() 
 
 
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
-    """The same world with Warner's mechanism: its ceiling is attained, although the table promises lift 1."""
+    """The same world with Warner's mechanism: its ceiling is attained; the table promises 1."""
     warner = ((9, 3), (3, 9))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
@@ -211,7 +211,7 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
 def test_the_probability_of_a_ratio_beyond_the_level_times_a_factor_is_bounded(
     factor: Fraction,
 ) -> None:
-    """P(ratio > c·E) ≤ δ·c/(c − 1). With c = 1 there is no bound: δ is not the chance that the ratio exceeds E."""
+    """P(ratio > c·E) ≤ δ·c/(c − 1). There is no bound for c = 1: P(ratio > E) can exceed δ."""
     chance = Random(5)
     for _ in range(500):
         low, high, E = (
@@ -227,7 +227,7 @@ def test_the_probability_of_a_ratio_beyond_the_level_times_a_factor_is_bounded(
 
 
 def test_with_a_small_delta_the_ratio_can_nearly_always_exceed_the_level() -> None:
-    """Randomised response at 11 : 1 as (ln 10, 1/12)-DP: the ratio exceeds 10 with probability 11/12."""
+    """Randomised response at 11 : 1 is (ln 10, 1/12)-DP: the ratio exceeds 10 with chance 11/12."""
     table = ((11, 1), (1, 11))
     assert least_delta(table, Fraction(10)) == Fraction(1, 12)
     assert sum(p for p, q in zip(*table, strict=True) if p > 10 * q) == 11

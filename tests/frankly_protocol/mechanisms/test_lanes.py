@@ -64,7 +64,7 @@ def test_every_pair_of_numbers_of_four_bits() -> None:
 
 @given(st.data(), BITS, st.integers(1, 40))
 def test_intermediate_integers_have_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
-    """Intermediate integers have one length for every draw and row, so the work does not depend on them."""
+    """Intermediate integers have one length for all draws and rows: the work is always the same."""
     top = 1 << bits
     rows = [
         tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))

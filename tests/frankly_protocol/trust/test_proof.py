@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof texts: logged and cosigned documents pass, altered proofs do not, and every refusal is typed."""
+"""Proof texts: logged and cosigned documents pass; altered proofs do not; refusals are typed."""
 
 import hashlib
 from collections.abc import Callable

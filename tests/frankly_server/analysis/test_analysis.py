@@ -236,7 +236,7 @@ def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, Surv
 
 
 def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, float, float]:
-    """Share of yes, its standard error, and its variance at equal shares, of a symmetric yes/no mechanism."""
+    """Share of yes, standard error, and variance at equal shares, of a symmetric mechanism."""
     on = float(mechanism.probability(0, 0))
     k, n = 2 * on - 1, sum(counts)
     rate = counts[1] / n

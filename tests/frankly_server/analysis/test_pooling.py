@@ -167,7 +167,7 @@ def test_versions_that_agree_are_not_flagged() -> None:
 @pytest.mark.parametrize("answers", [2, 3, 5])
 @pytest.mark.parametrize("versions", [2, 4])
 def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -> None:
-    """The quadratic form of the differences to the first version, in the inverse of their covariance."""
+    """The quadratic form of differences to the first version, in their inverse covariance."""
     rng = np.random.default_rng(10 * answers + versions)
     centre = np.eye(answers) - 1 / answers
     values = [rng.dirichlet(np.ones(answers)) for _ in range(versions)]

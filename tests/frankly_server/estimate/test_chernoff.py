@@ -36,7 +36,7 @@ def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray
 
 
 def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
-    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
+    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf without any."""
     solution = optimize.linprog(
         -moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1)
     )
@@ -44,7 +44,7 @@ def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
 
 
 def worst_by_pairs(moments: np.ndarray, w: np.ndarray, theta: float) -> np.ndarray:
-    """Return the same at many λ (rows of `moments`): at most two shares are positive at the maximum."""
+    """Return the same for each row of `moments` (one per λ): at most two shares are positive."""
     best = np.where(np.isclose(w, theta), moments, -inf).max(axis=1)
     for i, j in product(range(len(w)), repeat=2):
         if w[i] < theta < w[j]:

@@ -72,7 +72,7 @@ def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
-    """Yield (chance, reports) of drawing n people without replacement and randomising their answers."""
+    """Yield (chance, reports) of drawing n people without replacement and randomising answers."""
     samples = list(permutations(people, n))
     for sample in samples:
         for chance, reports in everyone(mechanism, sample):
@@ -122,7 +122,7 @@ def test_the_parts_make_up_the_whole() -> None:
         assert privacy is not None
         assert sampling is not None
         assert total**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
-    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75 for either answer, and both λ(1−λ)/(½)².
+    # By hand at λ = 0.7, per report: ¾·¼/(½)² = 0.75 for the privacy part, λ(1−λ)/(½)² in total.
     assert result.unbiased == pytest.approx((0.1, 0.9))
     assert result.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
     assert result.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
@@ -157,7 +157,7 @@ def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance()
 
 
 def test_a_census_margin_is_at_least_what_the_projected_shares_imply(full: bool) -> None:
-    """The unbiased privacy part may fall below 0; the error shown is at least what the projected shares imply."""
+    """The unbiased privacy part may be negative; the error shown is at least the projection's."""
     rng = random.Random(31)
     negative = 0
     for _ in range(200 if full else 50):

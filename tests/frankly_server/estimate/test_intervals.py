@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of scores of two values and the score interval, against other libraries and by enumeration."""
+"""Intervals of two-valued scores and the score interval, against libraries and enumeration."""
 
 from math import comb, exp
 from typing import Any

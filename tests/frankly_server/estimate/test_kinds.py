@@ -140,7 +140,7 @@ def test_the_covariance_of_sets_is_unbiased_by_enumeration() -> None:
 
 
 def test_a_product_agrees_with_its_factors_one_by_one() -> None:
-    """Margins of the joint table are the one-way estimates, to rounding (the decoder's weights hold 64 bits)."""
+    """Margins of the joint table are the one-way estimates up to rounding (64-bit weights)."""
     rng = random.Random(404)
     for sizes in ((2, 3), (2, 2, 2)):
         factors = tuple(table(rng, a, a + 1) for a in sizes)

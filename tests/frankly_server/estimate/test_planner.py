@@ -99,7 +99,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 
 @pytest.mark.slow
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
-    """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
+    """50 random requests: with random truths, estimates keep the margin as often as promised."""
     rng = np.random.default_rng(77)
     runs, within = 2000 if full else 100, []
     for _ in range(50):
@@ -119,7 +119,7 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
         rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
         off_by = np.abs((rates - off) / (on - off) - p)
         within.append(np.mean(off_by <= margin, axis=0).min())
-    # Each of the 50 at the worst of its answers: never below 95% by more than three binomial standard errors.
+    # Each of the 50 at its worst answer: at least 95%, less three binomial standard errors.
     assert min(within) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
     assert np.mean(within) >= 0.95
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that are sets: the likeliest shares, efficiency and the fit, by listing every symbol and by simulation."""
+"""Reports that are sets: likeliest shares, efficiency and fit, by enumeration and simulation."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -128,7 +128,7 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
     assert "reports_do_not_fit" in estimate(mechanism, counts).flags
     assert alarms / runs <= 0.01
     assert detected / runs >= 0.95
-    # A p-value is below one half in half of the surveys; twice the smaller one of two (unary) in 1 − (¾)² of them.
+    # A p-value is below ½ in half of the surveys; twice the smaller of two (unary) in 1 − (¾)².
     below_half = 1 - 0.75**2 if name == "unary" else 0.5
     assert np.mean(np.array(uniform) < 0.5) == pytest.approx(below_half, abs=4 * 0.5 / runs**0.5)
 

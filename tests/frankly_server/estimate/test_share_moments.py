@@ -71,7 +71,7 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
 
 @pytest.mark.parametrize("factors", [1, 2])
 def test_share_moments_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
-    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers the prior decides V."""
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers it depends on the prior."""
     table = DenseMechanism(
         4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors]
     )

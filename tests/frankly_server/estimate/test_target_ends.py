@@ -183,7 +183,7 @@ def test_one_rare_event_is_covered(events: float) -> None:
 
 @pytest.mark.slow
 def test_a_rare_report_of_a_large_score_is_accounted_for() -> None:
-    """A report that comes in 1 to 2 of 100 cases scores −20 for the first answer and 21 for the last."""
+    """A report of 1 to 2 in 100 cases scores −20 for the first answer and 21 for the last."""
     mechanism = DenseMechanism(
         10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948))
     )

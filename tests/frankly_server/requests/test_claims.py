@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON design requests: accepted promises, and every refusal by its code and field (bad inputs 1-7, 13-16)."""
+"""JSON design requests: accepted promises, and refusals by code and field (inputs 1-7, 13-16)."""
 
 import json
 from fractions import Fraction

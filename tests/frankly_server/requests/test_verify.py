@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly verify --json`: against the definitions of every notion, for claims, kinds and documents."""
+"""`frankly verify --json` against the definitions, for claims, kinds and documents."""
 
 import json
 from dataclasses import replace

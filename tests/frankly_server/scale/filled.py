@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys with reports of every kind of mechanism and of two versions, in a database; exports with duplicates."""
+"""Surveys with reports of every kind and of two versions in a database; duplicate exports."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ STRATA = ("", '{"region":"north"}', '{"region":"süd"}')
 
 
 def filled(database: Database, n: int, seed: int = 1) -> list[SurveyDocument]:
-    """Publish two versions of a survey of all kinds of mechanism and store n reports, most on the first."""
+    """Publish two versions of a survey of all kinds and store n reports, most on the first."""
     rng = Random(seed)
     documents: list[SurveyDocument] = []
     for version in (1, 2):

@@ -130,7 +130,7 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
 
 
 def test_planned_margins_are_those_of_the_formula() -> None:
-    """Two answers at ε = 1: truth with chance p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
+    """Two answers at ε = 1: p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
     options = alternatives(parse_value(draft()).blocks[0])
     assert [option.mechanism for option in options] == ["optimal", "grr", "oue", "subset-selection"]
     p = math.e / (1 + math.e)

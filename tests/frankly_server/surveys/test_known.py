@@ -36,7 +36,7 @@ def question(name: str, *choices: str) -> dict[str, Any]:
 
 EQUAL = [["25", "25"], ["25", "25"]]
 SAME, OTHER = [["40", "10"], ["10", "40"]], [["10", "40"], ["40", "10"]]
-"""The secret nearly follows the answer in one region and its opposite in the other: together the table is EQUAL."""
+"""The secret follows the answer in one region, its opposite in the other: the sum is EQUAL."""
 REGION, AGE = question("region", "north", "south"), question("age", "young", "middle", "old")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Confusable labels: pairs that are refused, doubtful or distinct, and label sets of many languages that pass."""
+"""Confusable labels: refused, doubtful and distinct pairs, and label sets of many languages."""
 
 import subprocess
 import sys

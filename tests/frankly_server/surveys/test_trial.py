@@ -59,7 +59,7 @@ class Watch:
 def test_a_draft_of_many_blocks_has_one_limit(
     monkeypatch: pytest.MonkeyPatch, greedy: set[int]
 ) -> None:
-    """Blocks that use their whole time slice neither exceed the common limit nor starve each other."""
+    """Blocks that use their whole time slice neither exceed the limit nor starve each other."""
     draft_value = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
     for i in range(1, 40):
         draft_value = editing.add_question(draft_value, f"Q{i}?", ["No", "Yes"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook events: sent once, signed, with a bounded number of tries; the secret verifies the signature."""
+"""Webhook events: sent once, signed by the secret, with a bounded number of tries."""
 
 import hashlib
 import hmac

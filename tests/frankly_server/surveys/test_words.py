@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings at publication about combinations that reports cannot identify, in the survey's own texts."""
+"""Warnings at publication about combinations that reports cannot identify, in survey texts."""
 
 import json
 from pathlib import Path

@@ -146,7 +146,7 @@ def test_no_other_design_is_called_the_identity() -> None:
 
 
 def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
-    # Three unequal answers at a small level: two reports carry the most information and identify only one contrast.
+    # Three unequal answers, small level: two reports are the most informative, with one contrast.
     rows, options = [[5, 3, 2]], {"epsilon": "0.1", "objective": "information"}
     raw = ask(rows, **options, accept_unidentifiable=True)
     assert (raw.rank, raw.identifiable, raw.mechanism.reports) == (2, False, 2)

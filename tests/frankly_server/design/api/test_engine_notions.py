@@ -28,7 +28,7 @@ def channel(weights: Any) -> Floats:
 
 
 def variances(Q: Floats, p: Floats, W: Floats) -> Floats:
-    """The variance of the weighted least squares estimate V of each target, from its definition Σ V² λ − (Wp)²."""
+    """The variance of each target's weighted least squares estimate V, by Σ V² λ − (Wp)²."""
     reports = p @ Q
     A = (Q / reports) @ Q.T
     V = W @ np.linalg.solve(A, Q / reports)

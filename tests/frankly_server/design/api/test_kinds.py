@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of every kind: the listed table, its rank, and levels without a table against levels with one."""
+"""Figures of every kind: the listed table, its rank, levels without a table and with one."""
 
 import random
 from fractions import Fraction

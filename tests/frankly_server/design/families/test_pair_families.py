@@ -67,7 +67,7 @@ def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
 
     best = 0.0
     for eps2 in np.linspace(0, 0.5, 101):
-        # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for every u and both orders of secrets
+        # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for all u, both orders of s
         gaps = [h - exp(eps2) * v for s in (0, 1) for h, v in zip(high[s], low[1 - s], strict=True)]
         g = 1 + (exp(eps2) - 1) / max(gaps) if max(gaps) > 0 else 1e9
         best = max(

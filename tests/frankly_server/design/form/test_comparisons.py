@@ -16,7 +16,7 @@ def asked(*choices: int) -> tuple[FormQuestion, ...]:
 
 
 def total(k: int, epsilon: float) -> float:
-    """The least total variance of k shares under ε-LDP at equal shares: subset selection of the best size."""
+    """The least total variance of k equal shares under ε-LDP: subset selection of the best size."""
     E = exp(epsilon)
     found = []
     for d in range(1, k):

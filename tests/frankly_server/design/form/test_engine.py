@@ -66,7 +66,7 @@ OPTIMA = [
 
 @pytest.mark.parametrize(("sizes", "epsilon", "optimum"), OPTIMA)
 def test_bounds_are_below_certified_optima(sizes: list[int], epsilon: str, optimum: float) -> None:
-    """Optima that the engine certifies on the joint alphabet, with the shares of all questions as targets."""
+    """Optima certified on the joint alphabet, with the shares of all questions as targets."""
     assert form(sizes, epsilon).bound <= optimum * (1 + 1e-4)
 
 
@@ -188,7 +188,7 @@ def _identity(size: int) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def sampled(request: FormRequest) -> float:
-    """The value of one question sampled with the best chances: (Σ √(importance · variance alone))²."""
+    """The value of sampling one question with the best chances: (Σ √(importance · variance))²."""
     roots = 0.0
     for one in request.questions:
         alone = design_form(replace(request, questions=(one,), cross_tables=()))

@@ -103,7 +103,7 @@ def exact_rank(rows: list[list[int]]) -> int:
 
 
 def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
-    """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂, each scaled to a largest entry of 1."""
+    """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂; the largest entry of each is 1."""
     L = [[Fraction(n, d) for n, d in row] for row in claim.lower_bounds or ()]
     E, secrets, size = Fraction(*(claim.level or (0, 1))), len(L), len(L[0])
     conditions = set()

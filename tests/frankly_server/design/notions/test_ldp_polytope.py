@@ -29,7 +29,7 @@ def test_the_number_of_extreme_points_is_that_of_the_thesis(
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
-    """The cone over D: columns in the ε-LDP cone, all row sums equal, whose rays are D's extreme points."""
+    """The cone over D: ε-LDP columns, equal row sums; its rays are the extreme points of D."""
     p, q = 5, 2
     rows = []
     for j in range(m):

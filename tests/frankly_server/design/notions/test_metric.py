@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One level for each pair of answers: its cone, chains of levels, utility-optimised LDP (docs/maths/notions.md)."""
+"""A level for each pair of answers: cone, chains, utility-optimised LDP (docs/maths/notions.md)."""
 
 from fractions import Fraction
 from itertools import permutations, product

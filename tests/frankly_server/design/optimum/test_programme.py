@@ -49,8 +49,8 @@ def least(rays: list[Ray], prior: Prior) -> VarianceOptimum:
 def subset_selection_variance(a: int, k: int, E: float) -> float:
     """The total variance of subset selection at uniform shares, n = 1.
 
-    Reports are the C(a, k) subsets, weight E on answers inside and 1 outside. By symmetry A = Σ_y q q ᵀ/(p·q) has
-    eigenvalue a on constants; the others follow from its trace.
+    Reports are the C(a, k) subsets, weight E on answers inside, 1 outside. By symmetry Σ q qᵀ/(p·q)
+    has eigenvalue a on constants; the others follow from its trace.
     """
     inside, outside = math.comb(a - 1, k - 1), math.comb(a - 1, k)
     scale = inside * E + outside  # Σ_y of an unnormalised row
@@ -89,7 +89,7 @@ def test_the_formula_of_subset_selection_is_right() -> None:
 def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     prior: Prior, rays: list[Ray]
 ) -> None:
-    # spec 1.6 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
+    # spec 1.6 in fractions: if |Zᵀv|²/(p·v) ≤ ν·v on all rays, every design has f ≥ (tr Z)²/Σν.
     optimum = least(rays, prior)
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
     prices = optimum.certificate.prices
@@ -199,7 +199,7 @@ def test_targets_other_than_all_shares() -> None:
 
 
 def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
-    # min x1 + 2 x2 + 3 x3 with x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
+    # min x1 + 2 x2 + 3 x3, x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
     solution = lp(
         np.array([1.0, 3.0, 3.0]),
         np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information and Hamming error of set mechanisms, against their tables and, for many answers, closed forms."""
+"""Information and Hamming error of set mechanisms, against tables and closed forms."""
 
 import math
 from fractions import Fraction

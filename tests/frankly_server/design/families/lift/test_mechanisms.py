@@ -184,7 +184,7 @@ LARGE_GROUPS = [
 
 @pytest.mark.parametrize("counts", LARGE_GROUPS, ids=len)
 def test_the_response_of_a_large_group_is_its_optimum(counts: list[list[int]]) -> None:
-    """If all answers are one group, Algorithm 2 is the optimum under ALIP, which the engine certifies."""
+    """If all answers are one group, Algorithm 2 is the certified optimum under ALIP."""
     prior = Prior.from_rows(counts)
     low, high = level_for(Fraction("0.05")), level_for(Fraction(1))
     watched = Watched.of(prior.joint, low, high, "lift", 2)

@@ -127,7 +127,7 @@ def test_a_distance_of_two_is_composition() -> None:
 def test_from_the_knee_on_values_are_sent_unchanged() -> None:
     bounds = (((3, 10), (6, 10)), ((2, 10), (7, 10)))
     leak = ValueLeak.of_bounds(bounds)
-    # D_s: P(u₁|s) in [.3, .4] and [.2, .3], P(u₂|s) in [.6, .7] and [.7, .8]: the largest ratio is .4/.2.
+    # D_s: P(u₁|s) in [.3, .4], [.2, .3], P(u₂|s) in [.6, .7], [.7, .8]: the largest ratio is .4/.2.
     assert leak.knee == pytest.approx(math.log(2))
     assert leak.delta2(math.log(2) + 1e-9) == math.inf
     assert leak.delta2(math.log(2) - 1e-3) < math.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under LDP of the answer: all patterns if there are few, otherwise the quasiconcave bound."""
+"""Pricing under LDP of the answer: all patterns if few, otherwise the quasiconcave bound."""
 
 import random
 
@@ -66,7 +66,7 @@ def test_the_relaxed_bound_holds_for_every_pattern(
 def test_the_relaxed_bound_is_the_best_of_fractional_patterns(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # F/N over a fine grid of P, with the least cost of each P by interpolation between the cheapest answers
+    # F/N on a fine grid of P; the least cost of P is interpolated between the cheapest answers
     p, ratio, prices = random_case(seed)
     positive = p > 0
     order = np.argsort(prices[positive] / p[positive])

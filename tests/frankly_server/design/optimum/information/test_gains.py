@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains of a report: value, slope and secants against written-out formulas and finite differences."""
+"""Gains of a report: value, slope and secants against formulas and finite differences."""
 
 import math
 import random

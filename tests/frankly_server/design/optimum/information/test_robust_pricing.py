@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under RLDP part by part, against exact enumeration of parts and of whole cones, and against random search."""
+"""Pricing under RLDP, part by part, against enumeration of parts and cones and random search."""
 
 import itertools
 import random

@@ -14,9 +14,9 @@ from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
 
 def best_subset_selection(a: int, E: float) -> float:
-    """Total variance of the best subset selection at equal shares, n = 1, from its true- and false-inclusion rates.
+    """Total variance of the best subset selection at equal shares and n = 1, from inclusion rates.
 
-    Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if it is the truth, else with
+    Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if true, else with
     h = (k − f)/(a − 1). An answer's estimate is (1[x inside] − h)/(f − h); P(inside) = k/a.
     """
     variances_by_size = []
