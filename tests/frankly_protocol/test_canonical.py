@@ -78,7 +78,7 @@ def test_payloads_that_are_not_canonical_are_refused(data: bytes) -> None:
         (b"NaN", None),
     ],
 )
-def test_numbers_that_are_not_finite_are_refused_by_field(data: bytes, field: str | None) -> None:
+def test_infinite_numbers_and_nan_are_refused_by_field(data: bytes, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
         canonical.parse_json(data, decimals=True)
     assert (caught.value.code, caught.value.field) == ("number_not_finite", field)

@@ -36,7 +36,7 @@ def test_a_document_survives_its_bytes_and_exact_levels_are_accepted(name: str) 
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "everything"])
-def test_a_level_slightly_below_the_needed_one_is_refused_by_name(name: str) -> None:
+def test_levels_just_below_the_needed_one_are_refused(name: str) -> None:
     document = DOCUMENTS[name]
     (only,) = document.blocks
     (promise,) = only.promises

@@ -23,7 +23,7 @@ def cases_by_name(rows: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", make.FILES)
-def test_the_files_are_what_the_code_writes(name: str) -> None:
+def test_the_files_equal_the_output_of_the_code(name: str) -> None:
     stored = (make.HERE / f"{name}.json").read_text("ascii")
     assert stored == make.text(name), (
         "run python -m tests.vectors.make, and describe the change in CHANGELOG"
@@ -40,13 +40,13 @@ def test_canonical_values_have_one_text_and_one_name(case: Any) -> None:
 
 
 @cases_by_name(V["canonical"]["bad"])
-def test_what_is_not_canonical_is_refused(case: Any) -> None:
+def test_json_that_is_not_canonical_is_refused(case: Any) -> None:
     assert case["code"] == "document_canonical"
     with pytest.raises(Refused):
         second_bytes.read(base64.b64decode(case["base64"]))
 
 
-def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
+def test_the_pre_authentication_encoding_is_signed() -> None:
     vector = V["envelopes"]["pae"]
     message = second_bytes.signed_message(
         V["envelopes"]["payload_type"], base64.b64decode(vector["payload_base64"])

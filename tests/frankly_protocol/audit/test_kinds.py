@@ -233,7 +233,7 @@ def test_an_unchanged_posterior_names_a_report_that_can_be_sent() -> None:
 RR = DenseMechanism(4, ((12, 4), (4, 12)))
 
 
-def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed() -> None:
+def test_levels_and_ceilings_multiply_for_products_too_large_to_list() -> None:
     nine_factors = ProductMechanism((RR,) * 9)
     assert ceiling(nine_factors) == 3**9
     assert worst(nine_factors, Claim("ldp", ONE)).report == (0,) * 9
@@ -252,7 +252,7 @@ def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed()
     require_private(nine_factors, Claim("dp", (100, 1), delta=delta.as_integer_ratio()))
 
 
-def test_composition_of_a_table_with_itself_needs_no_more_than_the_basic_rule() -> None:
+def test_composing_a_table_with_itself_needs_at_most_the_basic_rule() -> None:
     claim = Claim("dp", (2, 1), delta=(0, 1))
     single = worst(RR, claim).ratio
     both = worst(ProductMechanism((RR, RR)), Claim("dp", (4, 1), delta=(0, 1))).ratio
@@ -262,7 +262,7 @@ def test_composition_of_a_table_with_itself_needs_no_more_than_the_basic_rule() 
     assert 0 < both <= 2 * single  # Thesis, Theorem 3.5
 
 
-def test_a_table_at_any_level_needs_what_the_definition_needs() -> None:
+def test_needed_levels_of_a_table_are_those_of_the_definition() -> None:
     mechanism = DenseMechanism(4, ((9, 4, 3), (2, 13, 1), (6, 6, 4)))
     for level in (ONE, (5, 4), (3, 1), (9, 2), (13, 1)):
         claim = Claim("dp", level, delta=(0, 1))
@@ -291,7 +291,9 @@ LONG: list[tuple[Mechanism, Claim]] = [
 
 
 @pytest.mark.parametrize(("mechanism", "claim"), LONG[:3], ids=["product", "unary", "subset"])
-def test_what_would_take_too_long_is_refused_at_once(mechanism: Mechanism, claim: Claim) -> None:
+def test_claims_that_need_too_much_work_are_refused_at_once(
+    mechanism: Mechanism, claim: Claim
+) -> None:
     with pytest.raises(DocumentRejected) as caught:
         worst(mechanism, claim)
     reason = (

@@ -257,7 +257,7 @@ def test_beyond_the_cap_on_delta_the_ledger_charges_ceilings() -> None:
     assert level.charge(Fraction(1, 51)) == Charge(Fraction(10))
 
 
-def test_what_several_surveys_cost_is_the_product_and_the_deltas_add() -> None:
+def test_charges_of_several_surveys_multiply_and_their_deltas_add() -> None:
     assert total_charge([]) == Charge(Fraction(1))
     approximate, pure = Charge(Fraction(3), Fraction(1, 50)), Charge(Fraction(5, 2))
     assert total_charge([approximate, pure, approximate]) == Charge(

@@ -109,7 +109,7 @@ def total(document: SurveyDocument) -> int:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified(
+def test_a_document_one_unit_over_the_limit_is_refused_unverified(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = DOCUMENTS[name]
@@ -408,7 +408,7 @@ def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
     assert executed[1] / executed[0] <= 1.5 * figures[1] / figures[0]
 
 
-def test_the_level_grows_as_its_figure_says() -> None:
+def test_the_work_for_the_level_grows_as_its_figure() -> None:
     small, large = (many_secrets(n) for n in (3, 9))
     executed = [instructions(lambda d=d: report_level(d)) for d in (small, large)]
     assert executed[1] / executed[0] <= level_work(large.blocks) / level_work(small.blocks)

@@ -243,7 +243,7 @@ def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, f
     return (rate - (1 - on)) / k, sqrt(rate * (1 - rate) / (n - 1)) / k, 0.25 / k**2 / n
 
 
-def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
+def test_versions_with_the_same_question_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
     estimates = [
@@ -342,7 +342,7 @@ def test_the_parts_of_a_census_are_weighted_by_their_size(sqlite: Database) -> N
     assert question_result["rows"][0]["estimate"] == pytest.approx(pooled)
 
 
-def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
+def test_versions_with_different_questions_are_not_pooled(sqlite: Database) -> None:
     mechanism, level = _grr(3)
     questions = (question("affair", "no", "yes", "unsure"),)
     block = Block(

@@ -343,7 +343,7 @@ def test_a_range_alone_gives_a_sequence_that_contains_the_one_of_the_law() -> No
         assert aware[0] < alone[0] < alone[1] < aware[1]
 
 
-def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> None:
+def test_reports_that_no_truth_explains_have_ends_outside_the_possible_range() -> None:
     result = estimate(ORDINARY, [0, 0, 0, 500])
     assert any(value is not None and value > 1.2 for value in result.unbiased)
     for method in ("kl", "sequence"):

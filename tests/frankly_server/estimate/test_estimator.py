@@ -156,7 +156,7 @@ def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance()
     assert result.worst_case_se[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_census_margin_is_at_least_what_the_projected_shares_imply(full: bool) -> None:
+def test_a_census_margin_is_at_least_that_of_the_projected_shares(full: bool) -> None:
     """The unbiased privacy part may be negative; the error shown is at least the projection's."""
     rng = random.Random(31)
     negative = 0

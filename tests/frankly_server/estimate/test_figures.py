@@ -22,7 +22,7 @@ def log_likelihood(Q: np.ndarray, counts: np.ndarray, p: np.ndarray) -> np.ndarr
     return np.sum(counts * np.log(np.maximum(p @ Q, 1e-300)), axis=-1) / counts.sum()
 
 
-def test_nothing_on_a_grid_is_likelier_and_the_gap_bounds_it() -> None:
+def test_no_grid_point_is_likelier_by_more_than_the_gap() -> None:
     rng, points = random.Random(91), grid(3, 60)
     iterated = 0
     for _ in range(40):

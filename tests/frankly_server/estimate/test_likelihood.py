@@ -65,7 +65,7 @@ def test_the_bound_is_that_of_free_coordinates() -> None:
     assert fisher_bound(WIDE, W, p) == pytest.approx(expected)
 
 
-def test_as_many_kinds_of_sets_as_answers_do_not_make_a_closed_form() -> None:
+def test_equal_numbers_of_sets_and_answers_give_no_closed_form() -> None:
     """Three of eight sets occur: the unbiased shares are possible, but not the likeliest ones."""
     mechanism, symbol_counts = UnaryMechanism(4, 3, 12, 4), {0b001: 30, 0b011: 30, 0b100: 40}
     result = estimate(mechanism, SetCounts.of_symbols(3, symbol_counts))

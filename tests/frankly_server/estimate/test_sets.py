@@ -48,7 +48,7 @@ def fit_of(mechanism: Any, tally: SetCounts) -> float | None:
 
 
 @pytest.mark.parametrize("name", ["unary", "subset"])
-def test_nothing_on_a_grid_is_likelier(name: str) -> None:
+def test_no_grid_point_is_likelier(name: str) -> None:
     mechanism, rng, points = KINDS[name], np.random.default_rng(1), grid(4, 20)
     _, Q = law(mechanism)
     for n in (30, 3000):

@@ -86,7 +86,7 @@ def test_the_score_margin_satisfies_its_definition(kind: str) -> None:
 
 
 @pytest.mark.parametrize("counts", [[99, 1], [60, 40]])
-def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
+def test_with_two_choices_the_score_margin_unites_wilsons_and_the_normal(counts: list[int]) -> None:
     mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
     result = estimate(mechanism, counts, methods=())
     (low, high), value, se = result.margins.uncut[1], result.unbiased[1], result.se[1]
@@ -206,7 +206,7 @@ def flags_of(mechanism: DenseMechanism, counts: list[int]) -> tuple[tuple[str, .
     return estimate(mechanism, counts, methods=()).row_flags
 
 
-def test_reports_that_are_all_alike_are_flagged_where_clt_says_nothing() -> None:
+def test_equal_reports_are_flagged_if_the_clt_margin_is_zero() -> None:
     """Randomised response at ε = 4 with 100 equal reports: the margin by clt is 0."""
     off = int((1 << 48) / 55.598150033144236)
     mechanism = DenseMechanism(48, (((1 << 48) - off, off), (off, (1 << 48) - off)))

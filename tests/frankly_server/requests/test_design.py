@@ -67,7 +67,7 @@ def test_a_matrix_is_measured_like_its_weights() -> None:
     )
 
 
-def test_the_most_informative_mechanism_is_returned_as_it_is_or_repaired() -> None:
+def test_the_most_informative_mechanism_is_returned_unchanged_or_repaired() -> None:
     request = {
         "prior": {"joint": [[5, 3, 2]]},
         "notion": "ldp",

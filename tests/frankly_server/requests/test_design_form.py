@@ -102,7 +102,7 @@ def test_no_bound_is_no_excess() -> None:
         assert answer["excess"] >= -1e-9
 
 
-def test_a_search_that_ran_out_of_time_says_so() -> None:
+def test_a_search_that_ran_out_of_time_is_marked() -> None:
     form = {"questions": [FIVE] * 3, "epsilon": "1"}
     read = parse_json(json.dumps({"form": form}).encode(), decimals=True)
     short, whole = design_json(read, stopped=lambda: True), asked(form)
@@ -163,7 +163,7 @@ def test_faults_name_their_field(name: str) -> None:
     assert len(caught.value.detail) > 8
 
 
-def test_a_form_takes_no_fields_of_other_designs() -> None:
+def test_fields_of_other_designs_are_refused_for_forms() -> None:
     with pytest.raises(InvalidInput) as caught:
         asked(FORM, prior={"joint": [[1, 1]]})
     assert (caught.value.code, caught.value.field) == ("field_unknown", "prior")

@@ -220,7 +220,7 @@ def test_every_language_of_a_label_is_compared() -> None:
     assert len(list(lookalikes(question(*({"en": c, "de": c} for c in "O0"))))) == 1
 
 
-def test_code_points_name_what_cannot_be_seen() -> None:
+def test_invisible_characters_are_named_by_code_point() -> None:
     assert (
         code_points("Yes", "\u0423es")
         == "“Yes” has U+0059 LATIN CAPITAL LETTER Y; “\u0423es” has U+0423 CYRILLIC CAPITAL LETTER U"
@@ -244,7 +244,7 @@ def labelled(*labels: str) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def test_a_refusal_names_the_question_both_choices_and_what_differs() -> None:
+def test_a_refusal_names_the_question_both_choices_and_the_difference() -> None:
     definition = parse_value(value(labelled("Yes", "\u0423es")))
     with pytest.raises(InvalidInput) as refused:
         expected_form(definition)

@@ -226,7 +226,7 @@ def test_small_counts_are_named() -> None:
     assert small_cells(parse_value(protect(draft(), "ill", shares)).blocks[0]) == []
 
 
-def test_the_form_lists_what_it_does_not_support() -> None:
+def test_the_form_lists_unsupported_settings() -> None:
     bent = {
         "notions": [{"notion": "ldp", "epsilon": "1"}],
         "criterion": "worst",

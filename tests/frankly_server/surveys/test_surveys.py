@@ -92,7 +92,7 @@ def test_a_changed_definition_is_shown_as_a_diff(make: Make) -> None:
     assert surveys.apply(changed).status == "unchanged"
 
 
-def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
+def test_devices_accept_a_published_document(make: Make) -> None:
     surveys = make()
     survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
     steps: list[tuple[int, int, str]] = []
@@ -208,7 +208,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -> None:
+def test_claims_that_cannot_be_promised_are_not_published(surveys: Surveys, name: str) -> None:
     changes, code, field = BAD[name]
     surveys.apply(parse_value(value(changes)))
     with pytest.raises(InvalidInput) as refused:
@@ -254,7 +254,7 @@ TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
 
 
 @pytest.mark.parametrize("mechanism", TOLD)
-def test_what_a_mechanism_cannot_identify_is_reported_by_choice(
+def test_unidentifiable_choices_are_reported_by_name(
     mechanism: str,
 ) -> None:
     notion, asks_secret, moves, named_pair = TOLD[mechanism]

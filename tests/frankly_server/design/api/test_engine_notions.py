@@ -138,7 +138,7 @@ def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"])
-def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
+def test_a_ceiling_cap_bounds_the_level_under_any_prior(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
     free = design(
         DesignRequest(prior, cone.claims, objective="hamming", accept_unidentifiable=True)

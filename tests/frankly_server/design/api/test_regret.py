@@ -107,7 +107,7 @@ def test_a_family_that_refuses_the_claims_is_left_out(monkeypatch: pytest.Monkey
     regret.cache_clear()
 
 
-def test_what_cannot_be_estimated_has_no_regret() -> None:
+def test_targets_that_cannot_be_estimated_have_no_regret() -> None:
     prior = Prior.from_rows([[30, 10, 20], [10, 30, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")),)
     request = DesignRequest(prior, claims, "watchdog", accept_unidentifiable=True)

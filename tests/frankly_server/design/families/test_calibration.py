@@ -122,7 +122,7 @@ def test_a_family_under_rldp_takes_pairs(family: str) -> None:
 @pytest.mark.parametrize(
     "family", ["grr", "oue", "symmetric-unary", "subset-selection", "conditional-reporting"]
 )
-def test_the_realised_lip_is_the_one_asked_for(family: str) -> None:
+def test_the_realised_lip_is_the_requested_one(family: str) -> None:
     response = ask(family, notion="lip", epsilon="0.5")
     joint = pairs(Prior.from_rows(JOINT)).joint if family == "conditional-reporting" else JOINT
     assert lip_of(floats(mechanism_of(response)), joint) == pytest.approx(0.5, abs=1e-9)

@@ -173,7 +173,7 @@ def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> 
             assert (family["weights"], family["gap"]) == (response["weights"], None)
 
 
-def test_explicit_chances_are_taken_as_they_are() -> None:
+def test_explicit_chances_are_used_unchanged() -> None:
     response = ask("binary", [[7, 3]], p00="0.75", p11=0.625)
     assert exact(mechanism_of(response)) == [
         [Fraction(3, 4), Fraction(1, 4)],
@@ -219,7 +219,7 @@ def test_exponent_and_chance_are_inverse_functions_with_equal_ranges() -> None:
             assert theory.error_bound(E, d) <= error_bound_discrete(E, d, m) == lowest * (m - 1)
 
 
-def test_the_ranges_are_where_the_verifier_says() -> None:
+def test_the_ranges_agree_with_the_verifier() -> None:
     E, d, m = Fraction(3, 2), Fraction(1, 8), 4
     lowest, highest = theory.wrong_range(E, d, m)
     for p, holds in (

@@ -107,7 +107,7 @@ def test_high_orders_do_not_overflow() -> None:
         assert 0 < measured["sibson"][order] < math.log(2)
 
 
-def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
+def test_answers_sent_unchanged_and_one_constant_report() -> None:
     prior = Prior.from_rows([[2, 0, 1], [1, 3, 1]])
     measured = measure_lift(((16, 0, 0), (0, 16, 0), (0, 0, 16)), prior)
     assert measured["min_lift"][1] == 0

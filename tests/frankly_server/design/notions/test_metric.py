@@ -129,7 +129,7 @@ def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: st
     assert (strict < between < loose) if objective == "information" else (loose < between < strict)
 
 
-def test_columns_are_generated_where_rays_are_too_many() -> None:
+def test_columns_are_generated_if_there_are_too_many_rays() -> None:
     a = 12
     prior = Prior.from_rows([[2 + x % 3 for x in range(a)]])
     claim = promises.between_pairs(ordinal(a, "0.5"), a)

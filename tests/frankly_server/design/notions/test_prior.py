@@ -49,7 +49,7 @@ def test_the_error_names_the_sum() -> None:
         Prior.from_rows([[0.8, 0.5]])
 
 
-def test_counts_stay_as_they_are() -> None:
+def test_counts_are_not_changed() -> None:
     prior = Prior.from_rows([[10, 20, 30], [2, 4, 6]])
     assert prior.joint == ((10, 20, 30), (2, 4, 6))
     assert (prior.shares, prior.masses, prior.total) == ((12, 24, 36), (60, 12), 72)
@@ -82,7 +82,7 @@ def test_a_sum_within_the_tolerance_is_rescaled() -> None:
     assert Fraction(prior.shares[0], prior.total) == Fraction(10**10 // 2, 9999999995)
 
 
-def test_long_decimals_are_rounded_to_what_a_document_can_carry() -> None:
+def test_long_decimals_are_rounded_to_counts_that_fit_a_document() -> None:
     values = [0.012345678901234567, 1e-30, 1 - 0.012345678901234567, 0.0]
     prior = Prior.from_rows([values, [0, 0, 0, 0]])
     assert max(prior.shares) < 2**53
@@ -99,7 +99,9 @@ def test_long_decimals_are_rounded_to_what_a_document_can_carry() -> None:
         ([[1, 0, 3]], "choice_unprotected", "prior.joint[0][1]"),
     ],
 )
-def test_nothing_is_protected_without_mass(rows: list[list[int]], code: str, field: str) -> None:
+def test_empty_secrets_and_answers_are_refused(
+    rows: list[list[int]], code: str, field: str
+) -> None:
     prior = Prior.from_rows(rows)
     with pytest.raises(InvalidInput) as caught:
         prior.require_protection()

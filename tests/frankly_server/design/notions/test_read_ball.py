@@ -55,7 +55,7 @@ def test_a_bad_request_is_refused_by_its_field(change: dict[str, Any], field: st
     assert refusal.value.problem.status == 422
 
 
-def test_a_decimal_is_read_as_it_is_written() -> None:
+def test_a_decimal_is_read_exactly() -> None:
     ball = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
     assert ball.order == Fraction(1, 10)
     assert ball.threshold == confidence_ball(**GOOD).threshold

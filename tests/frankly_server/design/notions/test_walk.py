@@ -87,7 +87,7 @@ def test_the_small_description_of_rldp_reaches_every_extreme_ray(seed: int, diag
     assert all(sum(row) > 0 for row in cone.lifted_rows())
 
 
-def test_the_walk_gives_up_after_too_many_vertices_or_without_time() -> None:
+def test_the_walk_stops_after_too_many_vertices_or_out_of_time() -> None:
     base = lip_base(1, 8, 5, 0.25)
     start = np.arange(1.0, 9.0)
     every = vertices(base.rows, base.prior, start, 100_000)

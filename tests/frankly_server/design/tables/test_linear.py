@@ -32,7 +32,7 @@ def test_optima_and_duals_are_scipys(seed: int) -> None:
     assert np.min(cost - solution.dual @ matrix) > -1e-8
 
 
-def test_an_unsolvable_programme_names_another_mechanism() -> None:
+def test_failed_programmes_name_alternatives() -> None:
     with pytest.raises(InvalidInput, match="grr") as caught:
         lp(np.ones(2), np.array([[1.0, 1.0]]), np.array([-1.0]))
     assert caught.value.code == "optimiser_limit"

@@ -161,13 +161,13 @@ def test_rare_reports_are_mixed_uniformly() -> None:
     raise AssertionError("no case was found that needs mixing")
 
 
-def test_rows_outside_the_notion_are_refused_without_a_mechanism() -> None:
+def test_rows_outside_the_notion_are_refused() -> None:
     with pytest.raises(InvalidInput, match="no mechanism was made") as caught:
         quantise([[3, 1], [1, 3]], [Claim("ldp", (2, 1))], [1, 1])
     assert caught.value.code == "mechanism_not_certified"
 
 
-def test_a_side_without_slack_passes_as_it_is_or_not_at_all() -> None:
+def test_a_side_without_slack_passes_unchanged_or_is_refused() -> None:
     # E = 1 leaves no room for mixing (spec 2.4).
     assert quantise([[1, 3], [1, 3]], [Claim("ldp", (1, 1))], [1, 1]).eta == 0
     with pytest.raises(InvalidInput):

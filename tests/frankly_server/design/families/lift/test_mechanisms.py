@@ -93,7 +93,7 @@ def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) ->
     assert compared > 10
 
 
-def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
+def test_only_answers_of_low_risk_are_sent_unchanged() -> None:
     for seed in range(20):
         prior, level = random_counts(seed, 3, 8), level_for(Fraction("0.4"))
         units = [tuple(int(i == x) for i in range(8)) for x in range(8)]

@@ -124,7 +124,7 @@ def test_a_distance_of_two_is_composition() -> None:
         assert leak.delta2(eps2) == pytest.approx(eps2, abs=1e-15)
 
 
-def test_from_the_knee_on_values_are_sent_unchanged() -> None:
+def test_at_and_above_the_knee_values_are_sent_unchanged() -> None:
     bounds = (((3, 10), (6, 10)), ((2, 10), (7, 10)))
     leak = ValueLeak.of_bounds(bounds)
     # D_s: P(u₁|s) in [.3, .4], [.2, .3], P(u₂|s) in [.6, .7], [.7, .8]: the largest ratio is .4/.2.
@@ -146,7 +146,7 @@ def test_the_knee_is_chosen_if_it_is_best() -> None:
 
 
 @pytest.mark.parametrize("eps2", [0.05, 0.3, 0.6])
-def test_delta2_uses_eps2_up_and_no_more(eps2: float) -> None:
+def test_delta2_uses_exactly_eps2(eps2: float) -> None:
     bounds = (((3, 10), (6, 10)), ((2, 10), (7, 10)))
     delta2 = ValueLeak.of_bounds(bounds).delta2(eps2)
     rows = whole(grr_rows(2, delta2))

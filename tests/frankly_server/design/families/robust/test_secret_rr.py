@@ -31,7 +31,7 @@ def test_the_level_holds_for_every_distribution(secrets: int, values: int) -> No
                 require_private(mechanism, Claim("ldp", level))
 
 
-def test_it_is_the_papers_table() -> None:
+def test_the_table_is_the_papers() -> None:
     level = level_for(Fraction(3, 2))
     E, total = math.exp(1.5), math.exp(1.5) + 2 * math.exp(-1.5) + 6  # (58) with a₁ = a₂ = 3
     rows = secret_rr(3, 3, level).weights

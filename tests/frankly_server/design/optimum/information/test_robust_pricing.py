@@ -175,7 +175,7 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
     assert bounds[0] > best + 1e-3  # no part has been examined yet
 
 
-def test_it_agrees_with_branch_and_bound() -> None:
+def test_pricing_agrees_with_branch_and_bound() -> None:
     rng = random.Random(11)
     prior, claim = random_case(rng, 3, 2, diagonal=False)
     base = ConeBase(Cone((claim,), 6), prior)

@@ -143,7 +143,7 @@ def test_a_rare_answer_and_one_without_mass() -> None:
         assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
 
 
-def test_what_cannot_be_estimated_is_refused() -> None:
+def test_targets_that_cannot_be_estimated_are_refused() -> None:
     same = Listed(np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 2.0]]), np.array([0.3, 0.4, 0.3]))
     with pytest.raises(InvalidInput):
         least_variance(same, np.eye(3))
