@@ -34,7 +34,7 @@ HERE = "docs/test_bad_inputs.py"
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "1": ("a level of NaN, anywhere in JSON", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
-        "frankly_protocol/test_canonical.py::test_what_is_not_finite_is_refused_by_its_field")),
+        "frankly_protocol/test_canonical.py::test_infinite_numbers_and_nan_are_refused_by_field")),
     "2": ("a level of 0, below 0, tiny, huge", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
         f"{DEFINITION}::test_faults_name_their_field")),
@@ -43,16 +43,16 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{DEFINITION}::test_faults_name_their_field")),
     "4": ("a prior that does not sum to one", (f"{PRIOR}::test_the_error_names_the_sum", f"{PRIOR}::test_bad_priors")),
     "5": ("a prior of a wrong shape or value", (f"{PRIOR}::test_bad_priors",)),
-    "6": ("a secret without mass", (f"{PRIOR}::test_nothing_is_protected_without_mass",)),
+    "6": ("a secret without mass", (f"{PRIOR}::test_empty_secrets_and_answers_are_refused",)),
     "7": ("a choice without mass", (
-        f"{PRIOR}::test_nothing_is_protected_without_mass",
+        f"{PRIOR}::test_empty_secrets_and_answers_are_refused",
         f"{ENGINE}::test_answers_without_mass_are_protected_by_ldp")),
     "8": ("a prior of a few people", (
         f"{DEFINITION}::test_priors_that_cannot_be_used",
         f"{DEFINITION}::test_small_cells_of_public_data_are_accepted")),
     "9": ("an optimum that is the identity", (
-        f"{SURVEYS}::test_unchanged_answers_need_an_explicit_yes",
-        f"{ENGINE}::test_the_identity_needs_a_yes_and_says_so")),
+        f"{SURVEYS}::test_unchanged_answers_must_be_accepted_explicitly",
+        f"{ENGINE}::test_the_identity_must_be_accepted_explicitly")),
     "10": ("0, 1 or 65 choices", (f"{DEFINITION}::test_faults_name_their_field",)),
     "11": ("choices that look alike", (
         f"{DEFINITION}::test_colliding_choices_are_both_named",
@@ -62,14 +62,14 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_schema.py::test_invisible_and_control_characters_are_named",
         f"{DEFINITION}::test_every_script_and_emoji_are_accepted")),
     "13": ("a programme that cannot be solved", (
-        "frankly_server/design/tables/test_linear.py::test_what_cannot_be_solved_names_another_mechanism",
+        "frankly_server/design/tables/test_linear.py::test_failed_programmes_name_alternatives",
         f"{ASKED}::test_bad_requests_are_refused_by_field")),
     "14": ("rounding that cannot keep the promise", (
-        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused_and_nothing_is_made",
+        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused",
         f"{SURVEYS}::test_a_mechanism_that_breaks_its_promise_is_never_signed")),
     "15": ("a mechanism that cannot tell choices apart", (
-        f"{SURVEYS}::test_what_cannot_be_promised_is_not_published",
-        f"{ENGINE}::test_what_cannot_be_estimated_is_listed")),
+        f"{SURVEYS}::test_claims_that_cannot_be_promised_are_not_published",
+        f"{ENGINE}::test_groups_of_answers_that_can_be_estimated_are_listed")),
     "16": ("delta, alpha or a radius out of range", (
         f"{ASKED}::test_bad_requests_are_refused_by_field",
         f"{ASKED}::test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets")),
@@ -80,10 +80,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_dense.py::test_tables_that_are_no_mechanism_are_refused",
         "frankly_protocol/test_documents.py::test_faults_are_named_by_reason_and_field")),
     "19": ("a level below what the weights need", (
-        "frankly_protocol/test_every_kind.py::test_the_least_step_below_the_line_is_refused_by_name",)),
+        "frankly_protocol/test_every_kind.py::test_levels_just_below_the_needed_one_are_refused",)),
     "19b": ("a document that takes too long to verify", (
         "frankly_protocol/audit/test_work.py"
-        "::test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified",)),
+        "::test_a_document_one_unit_over_the_limit_is_refused_unverified",)),
     "20": ("a level above the app's cap", (
         "frankly_sdk/test_policy.py::test_a_form_over_the_cap_is_refused_by_reason",)),
     "21": ("a promise under a prior, without a pin", (
@@ -185,8 +185,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ROUTES}::test_levels_outside_zero_and_one_are_explained",
         "frankly_server/estimate/test_estimator.py::test_an_ill_conditioned_mechanism_is_flagged")),
     "50": ("several versions", (
-        f"{ANALYSIS}::test_versions_that_asked_alike_are_pooled",
-        f"{ANALYSIS}::test_versions_that_asked_differently_stand_apart")),
+        f"{ANALYSIS}::test_versions_with_the_same_question_are_pooled",
+        f"{ANALYSIS}::test_versions_with_different_questions_are_not_pooled")),
     "51": ("key files that must not be used; files that exist", (
         "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_the_way_out",
         "frankly_server/cli/test_keys.py::test_init_never_overwrites")),
@@ -196,8 +196,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "53": ("files of other editors", (
         "frankly_server/cli/test_survey_counts.py::test_tables_of_any_editor_become_the_prior",
         "frankly_server/cli/test_survey_counts.py::test_a_bad_table_ends_with_code_3_and_its_line",
-        "frankly_server/surveys/test_csv_prior.py::test_it_is_refused_with_its_line",
-        f"{DEFINITION}::test_marks_and_line_ends_of_other_editors_are_fine",
+        "frankly_server/surveys/test_csv_prior.py::test_a_bad_table_is_refused_with_its_line",
+        f"{DEFINITION}::test_byte_order_marks_and_line_ends_of_other_editors_are_accepted",
         f"{DEFINITION}::test_a_bad_line_is_named_and_not_repeated")),
     "54": ("a start that could break a promise", (
         f"{DATABASE}::test_start_is_refused_when_postgresql_commits_before_the_disk",
@@ -206,7 +206,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_server/cli/test_serve.py::test_it_refuses_debug",
         f"{SURVEYS}::test_nothing_is_published_without_a_trusted_key")),
     "55": ("a form that does not fit together", (
-        "frankly_server/surveys/test_form_definition.py::test_faults_name_their_field_and_the_way_out",
+        "frankly_server/surveys/test_form_definition.py::test_errors_name_their_field_and_the_fix",
         "frankly_server/requests/test_design_form.py::test_faults_name_their_field",
         "frankly_server/requests/test_plan_form.py::test_faults_name_their_field")),
 }  # fmt: skip

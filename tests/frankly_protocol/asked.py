@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form that asks in every way of spec 3.5, and faults of such documents; both SDKs read them."""
+"""A form with every kind of question of spec 3.5, and invalid edits of it, for both SDKs."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -41,7 +41,7 @@ STRESS = Question(
 
 
 def box(of: str, name: str, role: str | None = None, rule: AskIf | None = None) -> Question:
-    """One box of the question `of`."""
+    """One checkbox of the question `of`."""
     text, label = {"en": f"Which {of}?"}, {"en": name}
     plain = question(f"{of}-{name}", "no", "yes")
     return Question(
@@ -89,7 +89,7 @@ def form(*questions: Question, epsilon: str = "2") -> Block:
 
 
 def asked(*questions: Question) -> SurveyDocument:
-    """A survey of these questions; by default it asks in every way."""
+    """A survey of these questions, by default one of every kind."""
     return survey(form(*(questions or QUESTIONS)))
 
 
@@ -98,9 +98,9 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[str, Any, str]:
-    """Path and value of an edit of a question, and the field that the error names, by default what is edited.
+    """Path and value of an invalid edit of a question, and the field that the error names.
 
-    In `field`, @ stands for the question's path.
+    field : by default the edited field; @ stands for the question's path.
     """
     named = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
     where = (field or "@" + named).replace("@", f"blocks[0].questions[{_AT[name]}]")
@@ -147,7 +147,7 @@ BENT: list[tuple[str, Any, str]] = [
     _fault("signs-pain", "choices.1.role", "no_answer", "@.choices"),
     _fault("signs-skipped", "box.role", ..., "signs"),
 ]
-"""Edits of the document that a device refuses for its form: path, value and the field that it names."""
+"""Edits after which a device rejects the document as malformed: path, value, field of the error."""
 
 FAULTS: list[tuple[Edit, str]] = [(put(path, value), field) for path, value, field in BENT]
 """The same, as functions that edit a document."""
@@ -163,7 +163,7 @@ SETTLED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         {"age": "silent", "work": "yes", "stress": "calm", "drugs-beer": "yes", "drugs-weed": "no"},
         ("silent", "yes", "calm", *NONE, "yes", "no"),
     ),
-    # What is given for a skipped question does not count.
+    # An answer to a skipped question is ignored.
     (
         {"age": 18, "work": "no", "stress": "hard", "signs": ["pain"], "drugs": []},
         ("young", "no", "none", *NONE, "no", "no"),
@@ -173,7 +173,7 @@ SETTLED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         ("young", "yes", "mixed", "no", "no", "yes", "no", "no", "no"),
     ),
 ]
-"""Answers, and the choice of every question that they stand for."""
+"""Answers of a form, and the choice that results for every question."""
 
 _GOOD = SETTLED[0][0]
 UNSETTLED: list[tuple[dict[str, Any], str | None]] = [

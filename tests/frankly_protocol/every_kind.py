@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A block of every kind under every notion it can promise, at exactly the level it needs by the definitions."""
+"""Blocks of every kind with promises of every notion, at the least level by the definitions."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -51,7 +51,7 @@ FORM = AgreementMechanism(
         Component(5 * UNIT - 1, 1, (Pool((1,), 1, Cover(3, 2)), Pool((3,), 1, Cover(6, 2)))),
     ),
 )
-"""A form of three questions; its answers have no numbers, and only LDP can be promised of it."""
+"""A form of three questions; LDP is the only notion that it can promise."""
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
 PRIOR = Prior("secret", ("low", "mid", "top"), (JOINT,), "a made-up table")
 BOUNDS = (((1, 5), (1, 3)), ((1, 2), (1, 7)))
@@ -76,7 +76,7 @@ assert set(DATA) == set(NOTIONS)
 
 
 def promise(mechanism: AnyMechanism, notion: str) -> Promise:
-    """The promise of a notion at exactly what the mechanism needs; the claim is on the line."""
+    """The promise of a notion at exactly the level that the mechanism needs."""
     claim = Claim(notion, **{"level": ONE, **DATA[notion]})
     levels: dict[str, Any] = {}
     for name, ratio in needed(mechanism, claim).items():
@@ -109,7 +109,7 @@ def block(kind: str, *notions: str, name: str = "") -> Block:
 
 
 def form_block(form: AgreementMechanism = FORM, name: str = "form") -> Block:
-    """A block that holds a form, with its level as the promise."""
+    """A block that consists of a form and promises its level."""
     return Block(
         id=name,
         questions=tuple(
@@ -125,7 +125,7 @@ def form_block(form: AgreementMechanism = FORM, name: str = "form") -> Block:
 
 
 def documents() -> dict[str, SurveyDocument]:
-    """A document for every kind and notion, and one that holds all of them."""
+    """A document for every kind and notion, and one with all of them."""
     single = {
         f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS
     }
@@ -135,13 +135,13 @@ def documents() -> dict[str, SurveyDocument]:
 
 
 def below(promise: Promise) -> list[Promise]:
-    """The same promise with one of its levels a little less than it was."""
+    """Copies of the promise, each with one of its levels slightly lowered."""
     lowered = []
     for name in ("delta",) if promise.claim.notion == "dp" else ("level", "low_level"):
         pair = getattr(promise.claim, name)
         if pair is None:
             continue
-        # The nearest ratio below it with whole numbers below 2^53 and this denominator.
+        # The next lower ratio over the largest multiple of the denominator that fits below 2^53.
         ratio = Fraction(*pair)
         scale = (2**53 - 1) // max(pair)
         lower = Fraction(pair[0] * scale - 1, pair[1] * scale)

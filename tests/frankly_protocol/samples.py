@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small, honest documents and keys for tests to alter."""
+"""Small valid documents and keys for tests to alter."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ def question(name: str, *choices: str) -> Question:
 
 
 def warner(epsilon: str, bits: int = 48) -> tuple[DenseMechanism, tuple[int, int]]:
-    """The binary mechanism of a level, rounded so that it keeps it: off / on ≥ 1 / E."""
+    """The binary mechanism of a level, rounded so that it satisfies the level: on / off ≤ E."""
     level = level_for(Fraction(epsilon))
     off = -(-(level[1] << bits) // (level[0] + level[1]))
     on = (1 << bits) - off
@@ -51,7 +51,7 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
 
 
 def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
-    """A yes/no question whose answers correlate with an outside secret; sent unchanged about one secret in part."""
+    """A question that correlates with a secret outside the survey; only "bad" can send report 1."""
     mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
     prior = Prior(secret, ("no", "yes"), (((60, 40), (50, 50)),), "a made-up table")
     questions = (question(name, "good", "bad"),)
@@ -63,13 +63,13 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
 def dp_block(
     name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)
 ) -> Block:
-    """A yes/no question that gives the true answer away with chance δ: (ε, δ) kept, and no finite ceiling."""
+    """A yes/no question that reveals the answer with chance δ: (ε, δ)-DP, and no finite ceiling."""
     D, clear = 1 << 48, int(delta * (1 << 48))
     off = warner(epsilon)[0].weights[0][1] * (D - clear) // D
     on = D - clear - off
-    # The truth in clear with chance δ, by symbols of its own; otherwise Warner's mechanism.
+    # With chance δ the answer itself, as one of two further symbols; otherwise Warner's mechanism.
     mechanism = DenseMechanism(48, ((on, off, clear, 0), (off, on, 0, clear)))
-    level = level_for(Fraction(epsilon) + Fraction(1, 10**6))  # the tables' rounding
+    level = level_for(Fraction(epsilon) + Fraction(1, 10**6))  # covers the rounding of the table
     promise = Promise(Claim("dp", level, delta=delta.as_integer_ratio()))
     questions = (question(name, "no", "yes"),)
     return Block(name, questions, mechanism, (promise,), (1, 1), ceiling(mechanism), "binary", None)
@@ -109,7 +109,7 @@ def survey(
 
 
 def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
-    """A survey with a public question of two choices, whose one block has a table for each of them."""
+    """A survey with a public question of two choices, whose one block has a table for each."""
     block = lip_block()
     (promise,) = block.promises
     assert promise.prior is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels read from text, and e^r enclosed by rationals."""
+"""Parsing of levels, and rational bounds of e^r."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -62,7 +62,7 @@ def test_plain_decimals_are_read_exactly(text: str) -> None:
 
 
 def rationals(rng: Random, count: int) -> Iterator[Fraction]:
-    """Rationals in [0, 16]: the ends, whole numbers, decimals as people write them, and large odd denominators."""
+    """Rationals in [0, 16]: halves, values near the ends, decimals, and large odd denominators."""
     yield from (Fraction(n, 2) for n in range(33))
     yield from (
         Fraction(1, 10**40),
@@ -81,7 +81,7 @@ def rationals(rng: Random, count: int) -> Iterator[Fraction]:
 
 
 def check_exp(count: int) -> None:
-    """Both bounds against e^r to 100 digits: on their sides, and together within a relative 2^-126."""
+    """Check with 100 digits that the bounds enclose e^r and differ by less than 2^-126 of it."""
     checked = 0
     with mpmath.workdps(100):
         for r in rationals(Random(16), count):
@@ -105,7 +105,7 @@ def test_exp_is_enclosed_and_tight_at_ten_thousand_rationals() -> None:
 
 
 @given(st.decimals(min_value="0.01", max_value=10, places=6))
-def test_published_levels_round_against_us(epsilon: object) -> None:
+def test_published_levels_are_rounded_down(epsilon: object) -> None:
     r = Fraction(str(epsilon))
     p, q = level_for(r)
     assert 0 < q <= p < 2**53

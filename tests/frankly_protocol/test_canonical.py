@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical form against RFC 8785, and strict parsing against hostile bytes."""
+"""Canonical form against RFC 8785, and strict parsing of hostile bytes."""
 
 from decimal import Decimal
 from typing import Any
@@ -78,12 +78,12 @@ def test_payloads_that_are_not_canonical_are_refused(data: bytes) -> None:
         (b"NaN", None),
     ],
 )
-def test_what_is_not_finite_is_refused_by_its_field(data: bytes, field: str | None) -> None:
+def test_infinite_numbers_and_nan_are_refused_by_field(data: bytes, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
         canonical.parse_json(data, decimals=True)
     assert (caught.value.code, caught.value.field) == ("number_not_finite", field)
     with pytest.raises(InvalidInput) as caught:
-        canonical.parse_json(data)  # a report's keys are its sender's own text
+        canonical.parse_json(data)  # without `decimals`, as for reports, no key is repeated
     assert (caught.value.code, caught.value.field) == ("number_not_finite", None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times have one text form."""
+"""The text form of times: only one is accepted."""
 
 from datetime import datetime
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sampler draws exactly the published row: all draws tried for small denominators, all edges for 48 bits."""
+"""The sampler draws the published row: all draws for small denominators, all edges for 48 bits."""
 
 from collections import Counter
 from itertools import accumulate

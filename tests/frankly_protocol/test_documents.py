@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey documents: one form, read strictly, every fault named by its field."""
+"""Survey documents: round trips, strict parsing, and errors that name the field."""
 
 import json
 from collections.abc import Callable
@@ -198,8 +198,8 @@ def test_faults_are_named_by_reason_and_field(edit: Any, reason: str, field: str
     assert (caught.value.reason, caught.value.field) == (reason, field)
 
 
-def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> None:
-    """The level is the ratio of the weights itself; one unit moved, the row still summing to 2^48, is refused."""
+def test_one_unit_moved_inside_a_row_breaks_an_exact_promise() -> None:
+    """The level equals the ratio of the weights; with one unit moved, the document is refused."""
     block = ldp_block()
     assert block.ceiling is not None
     exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
@@ -246,7 +246,7 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
 @settings(max_examples=300)
 @given(st.data())
 def test_the_oracle_accepts_every_accepted_mutation(data: st.DataObject) -> None:
-    """A publisher's key does not help: any edit that is accepted keeps its privacy claim (a first 300 of 10,000)."""
+    """A document that is accepted after any edits satisfies its privacy claims."""
     body = json.loads(PAYLOAD)
     for _ in range(data.draw(st.integers(1, 3))):
         target: Any = body
@@ -286,7 +286,7 @@ def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stra
     assert parsed == original
     assert parsed.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
     parsed.require_private()
-    # Summed over strata the counts are as before; the south alone determines the secret.
+    # Two priors with equal sums over strata; in `broken` the southern answers determine the secret.
     separated = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
     separated.require_private()
     determined = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
@@ -297,7 +297,7 @@ def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stra
     assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].claims[0].level")
 
 
-def test_a_secret_that_a_stratum_rules_out_sets_no_condition_there() -> None:
+def test_a_secret_that_is_impossible_in_a_stratum_is_ignored_there() -> None:
     in_strata(((60, 40), (0, 0)), ((30, 20), (40, 60))).require_private()
     with pytest.raises(DocumentRejected) as caught:
         in_strata(((60, 40), (0, 0)), ((30, 20), (0, 0))).require_private()

@@ -15,7 +15,7 @@ PAYLOAD = b'{"a":1}'
 GOOD = Envelope.seal(SURVEY_TYPE, PAYLOAD, [PUBLISHER]).to_bytes()
 
 
-def test_what_is_signed_is_the_exact_bytes() -> None:
+def test_signatures_cover_the_exact_bytes() -> None:
     envelope = Envelope.from_bytes(GOOD, SURVEY_TYPE)
     assert envelope.verify([PUBLISHER.public], 1) == PAYLOAD
     assert pae("t", b"xy") == b"DSSEv1 1 t 2 xy"

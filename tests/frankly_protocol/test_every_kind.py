@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of every kind and notion: byte-exact round trips, decisions on and next to the line, mutations."""
+"""Documents of every kind and notion: round trips, levels exactly and not quite met, mutations."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ DOCUMENTS = documents()
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_same_bytes_come_back_and_what_is_on_the_line_is_accepted(name: str) -> None:
+def test_a_document_survives_its_bytes_and_exact_levels_are_accepted(name: str) -> None:
     payload = DOCUMENTS[name].payload()
     again = SurveyDocument.parse(payload)
     assert again == DOCUMENTS[name]
@@ -36,7 +36,7 @@ def test_the_same_bytes_come_back_and_what_is_on_the_line_is_accepted(name: str)
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "everything"])
-def test_the_least_step_below_the_line_is_refused_by_name(name: str) -> None:
+def test_levels_just_below_the_needed_one_are_refused(name: str) -> None:
     document = DOCUMENTS[name]
     (only,) = document.blocks
     (promise,) = only.promises
@@ -61,7 +61,7 @@ def test_one_broken_promise_among_many_is_found(kind: str) -> None:
             assert (caught.value.field or "").startswith(f"blocks[0].claims[{i}].")
 
 
-def test_everything_a_document_can_say_comes_back() -> None:
+def test_every_field_of_a_document_survives_its_bytes() -> None:
     document = replace(
         survey(block("unary", "lip", "ldp")),
         languages=("en", "pt-BR"),
@@ -210,7 +210,7 @@ def test_two_infinite_levels_promise_nothing() -> None:
         SurveyDocument.parse(canonical.dumps(body))
 
 
-def test_a_prior_of_one_row_says_that_the_answer_is_the_secret() -> None:
+def test_a_prior_of_one_row_means_that_the_answer_is_the_secret() -> None:
     names = ("a", "b", "c", "d")
     short, long = (
         Prior("x", names, (rows,), "counts")
@@ -277,7 +277,7 @@ def mutated(rng: Random) -> Any:
 
 
 def judge(body: Any) -> str:
-    """Return "refused" for a typed error, or "accepted" for a document that holds by the definitions."""
+    """Return "refused" after a typed error, else "accepted"; assert that an accepted one holds."""
     try:
         document = SurveyDocument.parse(canonical.dumps(body))
         document.require_private()

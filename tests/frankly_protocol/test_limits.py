@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a survey document: what is exactly at a limit is read, one more is refused by its field."""
+"""Limits of a survey document: a value at its limit is read; one more is refused by field."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Edit = Callable[[dict[str, Any], int], None]
 
 
 def languages(body: dict[str, Any], n: int) -> None:
-    """As many languages, all texts in all of them; the one block left has short ones."""
+    """n languages, with short texts in all of them; only the first block is left."""
     tags = ["en", *(f"aa-{chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(n - 1))]
     body["languages"], body["title"] = tags, dict.fromkeys(tags, "t")
     body["blocks"] = body["blocks"][:1]
@@ -112,7 +112,7 @@ def test_counts_of_all_strata_together_stay_exact_numbers() -> None:
     assert "2^53" in caught.value.detail
 
 
-def test_a_block_made_here_has_one_to_sixteen_claims_too() -> None:
+def test_a_block_built_in_python_has_one_to_sixteen_claims_too() -> None:
     block = ldp_block()
     replace(block, promises=block.promises * 16)
     for n in (0, 17):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact verifier against an oracle written from the definitions, and on, above and below the line."""
+"""The exact verifier against an oracle from the definitions, at and just below its levels."""
 
 from fractions import Fraction
 from itertools import product
@@ -58,7 +58,7 @@ def test_the_verifier_agrees_with_the_definitions(
 
 
 @given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
-def test_on_the_line_is_accepted_and_just_over_is_refused(
+def test_the_needed_level_is_accepted_and_slightly_less_is_refused(
     mechanism: DenseMechanism, data: st.DataObject, notion: str
 ) -> None:
     joint = data.draw(joints(mechanism.answers))
@@ -79,9 +79,7 @@ def test_on_the_line_is_accepted_and_just_over_is_refused(
     assert caught.value.reason == "privacy"
 
 
-def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_that_is_worth() -> (
-    None
-):
+def test_the_identity_is_zero_lip_under_independence_without_a_ceiling() -> None:
     identity = DenseMechanism(4, ((16, 0), (0, 16)))
     assert worst(identity, Claim("lip", (1, 1), ((1, 1), (2, 2)))).ratio == 1
     assert ceiling(identity) is None
@@ -125,7 +123,7 @@ def test_an_unknown_notion_asks_for_an_update() -> None:
 
 
 def test_the_decision_is_exact_where_floats_are_equal() -> None:
-    """A 48-bit ratio and a level one part in 10^30 below it: equal as floats, refused all the same."""
+    """A 48-bit ratio and a level below it that is the same float: the level is refused."""
     n, d = 2**47 + 12345, 2**47 - 12345
     n, d = n // gcd(n, d), d // gcd(n, d)
     q = pow(n, -1, d)
@@ -138,7 +136,7 @@ def test_the_decision_is_exact_where_floats_are_equal() -> None:
         require_private(mechanism, Claim("ldp", (p, q)))
 
 
-def test_one_secret_is_no_secret() -> None:
+def test_a_prior_with_a_single_secret_is_refused() -> None:
     identity = DenseMechanism(4, ((16, 0), (0, 16)))
     for notion in ("lip", "secret-ldp"):
         with pytest.raises(DocumentRejected, match="two or more secrets"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem table, both ways."""
+"""Problem codes, their URIs, and the body of an error."""
 
 from frankly_protocol.problems import Problem, problem_body
 
@@ -11,7 +11,7 @@ def test_codes_are_unique_and_both_directions_agree() -> None:
     assert Problem.from_code("nonsense") is None
 
 
-def test_a_body_has_the_members_of_rfc_9457_and_ours() -> None:
+def test_a_body_has_the_members_of_rfc_9457_with_code_and_field() -> None:
     body = problem_body(Problem.CLOSED, "it closed yesterday", "doc")
     assert body == {
         "type": "urn:frankly:problem:closed",

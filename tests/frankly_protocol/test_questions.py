@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering in a signed document (spec 3.5): what is read, and what is refused by field."""
+"""Kinds of questions in a signed document (spec 3.5): round trips, and faults refused by field."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.frankly_protocol.asked import (
 from tests.frankly_protocol.samples import question, survey
 
 
-def test_a_document_that_asks_in_every_way_is_read_as_it_was_written() -> None:
+def test_a_document_with_every_kind_of_question_survives_its_bytes() -> None:
     document = asked()
     document.require_private()
     again = SurveyDocument.parse(document.payload())
@@ -59,7 +59,7 @@ OTHERS: list[tuple[tuple[Question, ...], str]] = [
 
 
 @pytest.mark.parametrize(("questions", "field"), OTHERS)
-def test_boxes_stand_together_and_one_is_an_answer(
+def test_boxes_are_adjacent_and_one_of_them_is_an_answer(
     questions: tuple[Question, ...], field: str
 ) -> None:
     with pytest.raises(DocumentRejected) as caught:
@@ -90,7 +90,7 @@ def test_a_public_question_has_plain_choices_only() -> None:
         (10**9, "old"),
     ],
 )
-def test_a_number_is_the_choice_of_its_range(number: int, choice: str | None) -> None:
+def test_a_number_maps_to_the_choice_of_its_range(number: int, choice: str | None) -> None:
     assert AGE.of_number(number) == choice
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: one length per document, strict reading, nothing repeated in an error."""
+"""Reports: one length per document, strict parsing, and errors that repeat no value."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def test_every_report_on_a_document_has_one_length() -> None:
     assert all(Report.from_bytes(r.to_bytes(DOCUMENT.report_length)) == r for r in reports)
 
 
-def test_a_report_that_is_not_the_documents_is_not_cut_to_fit() -> None:
+def test_a_report_too_long_for_its_document_is_refused() -> None:
     with pytest.raises(ValueError, match="longer"):
         Report(DOCUMENT.digest, "0f" * 16, (100, 100)).to_bytes(DOCUMENT.report_length)
 

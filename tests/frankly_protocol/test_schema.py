@@ -40,8 +40,8 @@ REFUSED: dict[str, tuple[Callable[[Reader], Any], str, str | None]] = {
     "no object": (lambda read: read.record([], None, {"a"}), "field_type", None),
     "an unknown field": (lambda read: read.record({"a": 1, "c": 2}, "x", {"a"}, {"b"}), "field_unknown", "x.c"),
     "a missing field": (lambda read: read.record({"b": 1}, None, {"a"}, {"b"}), "field_missing", "a"),
-    "first the earlier name": (lambda read: read.record({"c": 1}, None, {"b"}), "field_missing", "b"),
-    "first the earlier name, unknown": (lambda read: read.record({"a": 1}, None, {"b"}), "field_unknown", "a"),
+    "missing before unknown": (lambda read: read.record({"c": 1}, None, {"b"}), "field_missing", "b"),
+    "unknown before missing": (lambda read: read.record({"a": 1}, None, {"b"}), "field_unknown", "a"),
     "a number as flag": (lambda read: read.flag(1, "x"), "field_type", "x"),
     "a flag as whole number": (lambda read: read.whole(True, "x"), "field_type", "x"),
     "a float as whole number": (lambda read: read.whole(1.0, "x"), "field_type", "x"),
@@ -51,7 +51,7 @@ REFUSED: dict[str, tuple[Callable[[Reader], Any], str, str | None]] = {
     "no rows": (lambda read: read.table([], "x"), "field_type", "x"),
     "an empty row": (lambda read: read.table([[]], "x"), "field_type", "x"),
     "rows of two lengths": (lambda read: read.table([[1], [1, 2]], "x"), "field_type", "x"),
-    "rows that are none": (lambda read: read.table([1], "x"), "field_type", "x"),
+    "rows that are no lists": (lambda read: read.table([1], "x"), "field_type", "x"),
 }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published JSON Schema accepts the documents that devices accept, as far as a schema can decide."""
+"""The published JSON Schema accepts what devices accept, as far as a schema can decide."""
 
 import json
 import re
@@ -25,15 +25,15 @@ SCHEMA = json.loads(
 )
 VALIDATOR = Draft202012Validator(SCHEMA)
 BEYOND = {"weights", "privacy"}
-"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: outside a schema's reach."""
+"""Reasons of refusal that a schema cannot express: sums, shapes that must agree, and claims."""
 NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
-"""Values at fault for an unknown name or an unsafe character: outside a schema's reach too."""
+"""Values with an unknown name or an unsafe character, which a schema cannot detect either."""
 EDITED = {field for _, field in FAULTS if re.search(r"\.(role|from|score|unless|ask_if)$", field)}
-"""Fields of a single value; that fields agree with each other is outside a schema's reach."""
+"""Fields that are wrong by themselves; a schema cannot check that fields agree with each other."""
 FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
 
 
-def test_the_schema_is_one_and_lists_every_kind_and_notion() -> None:
+def test_the_schema_is_valid_and_lists_every_kind_and_notion() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     kinds = [option["properties"]["kind"]["const"] for option in SCHEMA["$defs"]["block"]["oneOf"]]
     notions = [
@@ -54,19 +54,19 @@ def test_every_document_fits(name: str) -> None:
     )
 
 
-def test_a_document_that_asks_in_every_way_fits() -> None:
+def test_a_document_with_every_kind_of_question_fits() -> None:
     VALIDATOR.validate(json.loads(asked().payload()))
 
 
 @pytest.mark.parametrize("edit", [edit for edit, field in FAULTS if field in EDITED])
-def test_a_way_of_answering_that_is_refused_for_its_form_does_not_fit(edit: Edit) -> None:
+def test_a_malformed_question_does_not_fit(edit: Edit) -> None:
     body = json.loads(asked().payload())
     edit(body)
     assert not VALIDATOR.is_valid(body)
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)
-def test_documents_refused_for_their_form_do_not_fit(
+def test_malformed_documents_do_not_fit(
     name: str, path: str, value: Any, reason: str, field: str
 ) -> None:
     body = json.loads(json.dumps(ONE[name]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of ways of answering (docs/spec/3-documents.md, section 3.5): a document that asks in every way,
-its faults, and what people's answers come to."""
+"""Vectors of kinds of questions (docs/spec/3-documents.md, 3.5): a document with every kind,
+invalid edits of it, and the choices that result from answers."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ Case = dict[str, Any]
 
 
 def answers() -> Case:
-    """The document, its edits that are refused at step 4, and answers that are settled or refused."""
+    """The document, edits refused at step 4, and answers with their choices or refusals."""
     document = asked()
     given = [*(given for given, _ in SETTLED), *(given for given, _ in UNSETTLED)]
     return {
@@ -32,7 +32,7 @@ def answers() -> Case:
 def _fault(document: SurveyDocument, path: str, value: Any) -> Case:
     body = json.loads(document.payload())
     put(body, path, value)
-    # JSON has no value for a field that is taken away.
+    # JSON has no value for a removed field.
     edit = {"path": path} if value is ... else {"path": path, "value": value}
     try:
         SurveyDocument.parse(canonical.dumps(body))

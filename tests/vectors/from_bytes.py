@@ -80,7 +80,7 @@ BAD: dict[str, bytes] = {
 
 
 def canonical_json() -> Case:
-    """Values with their only bytes and digest, and bytes that are the canonical form of nothing."""
+    """Values with their canonical bytes and digest, and bytes that are not canonical."""
     canonical_texts = [canonical.dumps(value) for value in GOOD]
     bad = []
     for name, data in BAD.items():
@@ -105,7 +105,7 @@ def _refusal(data: bytes) -> str:
 
 
 def envelopes() -> Case:
-    """Envelopes with the keys trusted and the threshold: the payload that may be parsed, or the code of the refusal."""
+    """Envelopes with trusted keys and threshold: the payload to parse, or the error code."""
     payload = b'{"hello":"w\xc3\xb6rld"}'
     envelope = Envelope.seal(SURVEY_TYPE, payload, [KEYS["one"], KEYS["two"]])
     body = json.loads(envelope.to_bytes())
@@ -171,7 +171,7 @@ def _with(second: Case, first: Case) -> Any:
 
 
 def _retyped(payload: bytes) -> Any:
-    """Return an envelope of our type whose signature was made over another type."""
+    """Return an envelope of a survey's type whose signature is over another type."""
     foreign = Envelope.seal("application/vnd.other+json", payload, [KEYS["one"]])
     return {**json.loads(foreign.to_bytes()), "payloadType": SURVEY_TYPE}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of survey documents: every kind and notion, accepted or refused at a numbered step (docs/protocol.md §4)."""
+"""Vectors of survey documents of every kind and notion: accepted, or refused at a numbered step."""
 
 import json
 from collections.abc import Callable
@@ -124,7 +124,7 @@ def sample_documents() -> dict[str, SurveyDocument]:
 
 
 def good_documents() -> Case:
-    """A document of every kind and notion, exactly on the line."""
+    """A document of every kind and notion, exactly at its level."""
     listed = []
     for name, document in sample_documents().items():
         payload = document.payload()
@@ -134,9 +134,9 @@ def good_documents() -> Case:
 
 
 def privacy_documents() -> Case:
-    """The same documents with one level lowered by the least that can be written: each is refused at step 9.
+    """The same documents, each with one level lowered slightly: each is refused at step 9.
 
-    A bent document is given by the good one's name, the field, and what stands there instead.
+    A case is the name of the good document, the path of the changed field, and its new value.
     """
     listed = []
     for name, document in sample_documents().items():
@@ -167,11 +167,11 @@ def _privacy(document: SurveyDocument) -> Case:
         SurveyDocument.parse(document.payload()).require_private()
     except FranklyError as error:
         return {"step": 9, "code": error.code, "field": error.field}
-    raise AssertionError("a document below the line was accepted")
+    raise AssertionError("a document below its level was accepted")
 
 
 def acceptance() -> Case:
-    """Envelopes, links, what is remembered and times: accepted, or the step that refuses."""
+    """Envelopes, links, remembered documents and times: accepted, or refused at a step."""
     pinned = PLAIN.digest
     later = replace(PLAIN, version=2, prev=pinned)
     same_version = replace(PLAIN, title={"en": "Another survey"})
@@ -249,13 +249,13 @@ def _collecting(url: str) -> bytes:
 def _edited(path: str, value: Any, document: SurveyDocument = PLAIN) -> bytes:
     body = json.loads(document.payload())
     put(body, path, value)
-    if value == 1.5:  # canonical form knows no fractions: the bytes are made without it
+    if value == 1.5:  # `canonical.dumps` refuses fractions
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
     return canonical.dumps(body)
 
 
 def put(body: Any, path: str, value: Any) -> None:
-    """Set what stands at a path such as blocks.0.bits; `...` takes it away."""
+    """Set the value at a path such as blocks.0.bits; `...` removes it."""
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     for part in parents:
         body = body[part]
@@ -280,7 +280,7 @@ def _case(
     remembered: SurveyDocument | None = None,
     now: datetime = NOW,
 ) -> Case:
-    """Judge one envelope; None stands for one of 6 MiB of spaces."""
+    """Return the case of one envelope; None stands for 6 MiB of spaces."""
     data = b" " * 6 * 2**20 if envelope is None else envelope
     stored = None
     if remembered is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of sampling (mechanism, truth, random bits: symbol), of reports, and of exact estimates from counts."""
+"""Vectors of sampling (mechanism, truth, random bits: symbol), reports and exact estimates."""
 
 import json
 from collections import Counter
@@ -62,9 +62,9 @@ FORMS: dict[str, AgreementMechanism] = {
 
 
 def sampling() -> Case:
-    """Symbols from random bits: each draw is (how many bits, their value), in the order in which they are asked for.
+    """Symbols from random bits: each draw is (number of bits, value), in the order of requests.
 
-    A form draws numbers of more than 48 bits: in pieces of 48, the highest first, and the remaining bits last.
+    A form draws numbers of more than 48 bits in pieces of 48, highest first, the remainder last.
     """
     cases = []
     for name, mechanism in MECHANISMS.items():
@@ -105,7 +105,7 @@ def _drawn(
 
 
 def _turns(form: AgreementMechanism) -> Iterator[Case]:
-    """Draw on both sides of the limit between outcomes that agree and others, and at both ends of all."""
+    """Draw on both sides of the limit between agreeing and other outcomes, and at both extremes."""
     truth, (first, *_) = tuple(choices - 1 for choices in form.choices), form.components
     yield _drawn(form, truth, lambda _bits: 0)
     if any(pool.pick < len(pool.parts) for pool in first.pools):
@@ -123,7 +123,7 @@ def _turns(form: AgreementMechanism) -> Iterator[Case]:
 
 
 def in_pieces(randbits: Callable[[int], int]) -> Callable[[int], int]:
-    """Return a source of numbers of any size that asks for at most 48 bits at a time, the highest first."""
+    """Return a source of numbers of any size from draws of at most 48 bits, highest first."""
 
     def number(bits: int) -> int:
         value = 0
@@ -135,12 +135,11 @@ def in_pieces(randbits: Callable[[int], int]) -> Callable[[int], int]:
 
 
 def _edges(mechanism: Mechanism) -> Iterator[Case]:
-    """Draw on both sides of every threshold of a table, and all zeros and all ones of the others."""
+    """Draw on both sides of every threshold of a table; all zeros and all ones for other kinds."""
     if not isinstance(mechanism, DenseMechanism):
         for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
-            if (
-                not isinstance(mechanism, SubsetMechanism) or fill(1) == 0
-            ):  # all ones never end: they never fit
+            # The rejection sampling of subsets would reject all ones forever.
+            if not isinstance(mechanism, SubsetMechanism) or fill(1) == 0:
                 yield _sampled(mechanism, mechanism.answers - 1, fill)
         return
     for x, row in enumerate(mechanism.weights):
@@ -152,7 +151,7 @@ def _edges(mechanism: Mechanism) -> Iterator[Case]:
 
 
 class Recorded:
-    """A source of random bits that writes down what it gave."""
+    """A source of random bits that records its draws."""
 
     def __init__(self, randbits: Callable[[int], int]) -> None:
         self._randbits = randbits
@@ -165,7 +164,7 @@ class Recorded:
 
 
 def _report(with_token: bool) -> Case:
-    """A whole report: one symbol per block, then 128 bits of id, padded to the document's one length."""
+    """A whole report: one symbol per block and 128 bits of id, padded to the document's length."""
     document = replace(
         sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
     )
@@ -191,7 +190,7 @@ def _report(with_token: bool) -> Case:
 
 
 def estimates() -> Case:
-    """Exact unbiased estimates from counts, as fractions; null where they are not identifiable."""
+    """Exact unbiased estimates from counts, as fractions; null if not identifiable."""
     blurred = DenseMechanism(4, ((8, 8), (4, 12), (6, 10)))
     rows: list[tuple[Mechanism, tuple[int, ...] | None, Any]] = [
         (DENSE, None, [[500, 300, 200]]),

@@ -45,7 +45,7 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """Cases of known keys, served chain and time: the accepted version and the chain's name, or the refusal."""
+    """Known keys, chain, time: the accepted version and the digest of version 1, or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
     forged = _sealed(_keys(2, (R2,)), ROOT, R2)
@@ -112,7 +112,7 @@ def key_chains() -> Case:
 
 
 def _lasting(days: int, seconds: int) -> bytes:
-    """Keys with `expires` that long after `issued`; the bytes are edited, for no such document can be made."""
+    """Keys with `expires` this long after `issued`, edited as bytes: `KeysDocument` may refuse."""
     template = _keys(1)
     until = format_time(template.issued + timedelta(days=days, seconds=seconds))
     return _sealed_bytes(
@@ -121,7 +121,7 @@ def _lasting(days: int, seconds: int) -> bytes:
 
 
 def _unsound_keys() -> Iterator[tuple[str, bytes]]:
-    """Every encoding of a point of small order, one that is not canonical, and one in each place of a key."""
+    """All encodings of a point of small order, one not canonical, one at each place of a key."""
     template = replace(_keys(1), log=role())
     places = {
         "root": _keys(1).root.keys[0].raw,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the test vectors: python -m tests.vectors.make (see docs/conformance.md).
 
-They are what this implementation does; tests/vectors/test_vectors.py holds them against one that shares no code.
+This implementation computes them; test_vectors.py compares them with one that shares no code.
 """
 
 import json
@@ -31,7 +31,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def text(name: str) -> str:
-    """Return one file as it is kept: the same bytes on every machine."""
+    """Return one file as it is stored: the same bytes on every machine."""
     lines = []
     for key, value in FILES[name]().items():
         # One line for each case, so that a difference between two versions can be read.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second reader of ways of answering, from docs/spec/3-documents.md (section 3.5) alone."""
+"""A second implementation of kinds of questions, from docs/spec/3-documents.md (3.5) alone."""
 
 import re
 from itertools import groupby, pairwise
@@ -78,7 +78,7 @@ def _is_rule(rule: dict[str, Any], question: Question, earlier: list[Question]) 
 
 
 def settled(given: dict[str, Any], questions: list[Question]) -> dict[str, str]:
-    """Return a choice for every question. Raises Refused with the question at fault, or "" for none."""
+    """Return a choice for every question. Raises Refused with the question's id or ""."""
     chosen: dict[str, str] = {}
     boxed = {_of(question) for question in questions} - {None}
     for question in questions:

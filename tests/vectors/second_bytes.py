@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of canonical JSON, envelopes and hash trees, from docs/protocol.md §§2 and 9 alone.
+"""A second implementation of canonical JSON, envelopes and hash trees (docs/protocol.md §§2, 9).
 
-It shares no code with frankly_protocol, so that the vectors are more than what one program says of itself.
+It shares no code with frankly_protocol, so that the vectors compare two independent programs.
 """
 
 import base64
@@ -20,7 +20,7 @@ NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class Refused(Exception):
-    """Something does not hold; the argument says which step."""
+    """A check has failed; the argument names the step."""
 
 
 def write(value: Any) -> str:
@@ -133,7 +133,7 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 
 def digest(data: bytes) -> str:
-    """The name of a payload."""
+    """The digest of a payload."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -150,12 +150,12 @@ def signed_message(kind: str, payload: bytes) -> bytes:
 
 
 def key_id(raw: bytes) -> str:
-    """The name of an Ed25519 key."""
+    """The id of an Ed25519 key."""
     return hashlib.sha256(b"ed25519" + b"\x00" + raw).hexdigest()
 
 
 def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
-    """The payload and the signatures by key id; Refused("1"), ("2") or ("3") by the steps of acceptance."""
+    """The payload and signatures by key id; Refused("1"), ("2") or ("3") by acceptance step."""
     if len(data) > BYTES // 3 * 4 + 16 * 2**10:
         raise Refused("1")
     try:
@@ -179,7 +179,7 @@ def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
 def require_signed(
     payload: bytes, kind: str, signatures: dict[str, bytes], keys: list[bytes], threshold: int
 ) -> None:
-    """At least the threshold of distinct keys signed."""
+    """Raise Refused("3") unless at least `threshold` distinct keys signed."""
     signed_by = set()
     for raw in keys:
         try:
@@ -222,7 +222,7 @@ def path(m: int, leaves: list[bytes]) -> list[bytes]:
 
 
 def growth(m: int, leaves: list[bytes], whole: bool = True) -> list[bytes]:
-    """SUBPROOF(m, D[n], b), RFC 6962 §2.1.2; nothing for an empty old tree."""
+    """SUBPROOF(m, D[n], b), RFC 6962 §2.1.2; empty for an empty old tree."""
     n = len(leaves)
     if m in (0, n):
         return [] if whole else [root(leaves)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second judge of documents, key chains and log proofs: which step refuses, from docs/protocol.md alone.
+"""A second verifier of documents, key chains and log proofs, from docs/protocol.md alone.
 
-Ed25519 and SHA-256 are the library's; the schema is docs/survey.schema.json; privacy is the brute force of
-tests/frankly_protocol/audit/definitions.py. Nothing of the SDK's acceptance is used.
+Ed25519 and SHA-256 come from libraries, the schema from docs/survey.schema.json, and privacy from
+tests/frankly_protocol/audit/definitions.py. The SDK's code of acceptance is not used.
 """
 
 import base64
@@ -50,7 +50,7 @@ NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "me
 
 
 def when(text: str) -> datetime:
-    """A time as documents write it."""
+    """Parse a time of a document."""
     return datetime.fromisoformat(text)
 
 
@@ -99,7 +99,7 @@ def _require_known(document: dict[str, Any]) -> None:
 
 
 def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Step 4: the published schema, and what its language cannot say."""
+    """Step 4: the published schema, and the rules that a schema cannot express."""
     if not jsonschema.Draft202012Validator(schema).is_valid(document):
         raise Refused("4")
     times = [when(document[name]) for name in ("issued", "opens", "closes", "expires")]
@@ -168,7 +168,7 @@ def _is_table(block: dict[str, Any]) -> bool:
 
 
 def _is_form(block: dict[str, Any]) -> bool:
-    """What spec 1.10 asks of a form and the schema cannot say."""
+    """Return True if a form follows the rules of spec 1.10 that the schema cannot express."""
     choices, parts, components = block["choices"], block["parts"], block["components"]
     sizes = [prod(choices[q] for q in part if q < len(choices)) for part in parts]
     used = {
@@ -249,7 +249,7 @@ def require_private(document: dict[str, Any]) -> None:
 
 
 def mechanism_of(block: dict[str, Any]) -> AnyMechanism:
-    """The mechanism of a block, only as a holder of numbers."""
+    """The mechanism of a block, used only as a record of its parameters."""
     if block["kind"] == "agreement":
         return AgreementMechanism.from_params(
             {name: block[name] for name in AgreementMechanism.PARAMS}
@@ -270,7 +270,7 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
 
 
 def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
-    """Yield the claim; with several strata, one per stratum in which two secrets or more occur, over those."""
+    """Yield the claim; with several strata, one per stratum where at least two secrets occur."""
     tables: list[Any] = claim_json["prior"]["tables"] if "prior" in claim_json else [None]
     for rows in tables:
         if len(tables) == 1:
@@ -290,7 +290,7 @@ def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
 
 
 def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
-    """A claim, only as a holder of numbers."""
+    """A claim, used only as a record of its fields."""
     arguments: dict[str, Any] = {
         name: tuple(claim_json[name])
         for name in ("level", "low_level", "delta")
@@ -315,7 +315,7 @@ def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
 
 
 def chained(case: dict[str, Any]) -> tuple[int, str]:
-    """The version of the keys that may be used, and the digest of version 1; Refused with K1 to K7."""
+    """The usable version of the keys and the digest of version 1; else Refused, K1 to K7."""
     if not 0 < len(case["chain"]) < 1025:
         raise Refused("K5")
     steps = [_keys(text) for text in case["chain"]]
@@ -340,7 +340,7 @@ def chained(case: dict[str, Any]) -> tuple[int, str]:
 
 
 def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
-    """(K1) and (K2) of one envelope."""
+    """Steps K1 and K2 for one envelope."""
     try:
         payload, signatures = open_envelope(text.encode(), KEYS_TYPE)
         document = read(payload)
@@ -358,7 +358,7 @@ def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
 
 
 def _require_points(document: dict[str, Any]) -> None:
-    """No key is of small order or written otherwise than RFC 8032 does: multiplied out on the curve."""
+    """Refuse keys of small order and non-canonical encodings, by arithmetic on the curve."""
     log = document["log"]
     named = [] if log is None else [log, *log["witnesses"]]
     for key in (*document["root"]["keys"], *document["publisher"]["keys"], *named):
@@ -382,7 +382,7 @@ def _require_root(
 def logged(
     case: dict[str, Any], log: dict[str, Any], now: datetime, logged_digests: list[str]
 ) -> None:
-    """Steps 8.1 to 8.3; `logged_digests` are the digests in the log, from which every root and path is made again."""
+    """Steps 8.1 to 8.3; roots and paths are recomputed from `logged_digests`, those in the log."""
     head, _, note = case["proof"].partition("\n\n")
     lines, (text, _, signed) = head.split("\n"), note.rpartition("\n\n")
     if lines[0] != "c2sp.org/tlog-proof@v1" or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second sampler and a second estimator, from the words of docs/protocol.md §7 and docs/maths; nothing is shared."""
+"""A second sampler and estimator, from docs/protocol.md §7 and docs/maths, without shared code."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ Matrix = list[list[Fraction]]
 
 
 class Bits:
-    """Random bits from a list; each must be asked for by its number of bits."""
+    """Random bits from a list; each draw must request the recorded number of bits."""
 
     def __init__(self, draws: list[list[Any]]) -> None:
         self.remaining = list(draws)
@@ -24,7 +24,7 @@ class Bits:
         return int(value, 16)
 
     def below(self, n: int) -> int:
-        """Uniform below n: as few bits as hold n - 1, drawn again while they are too large; none for n = 1."""
+        """Uniform below n by rejection, with the fewest bits that hold n - 1; none for n = 1."""
         bits = 0 if n == 1 else ceil(log2(n))
         while True:
             value = self.take(bits) if bits else 0
@@ -77,7 +77,7 @@ def _unary(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
 
 
 def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
-    """First whether the truth is in; then `size` others by Fisher and Yates; the truth replaces the last of them."""
+    """One draw for the truth, then `size` others by Fisher-Yates; an inside truth replaces one."""
     a, size = mechanism["answers"], mechanism["size"]
     inside = bits.take(mechanism["bits"]) < mechanism["inside"]
     pool = [x for x in range(a) if x != truth]
@@ -105,7 +105,7 @@ Slot = tuple[dict[str, Any], int]
 
 
 def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
-    """Component, parts, then one number that says whether the outcome agrees and which of all such it is."""
+    """Draw the component and parts, then one number for agreement and rank of the outcome."""
     c = _component(mechanism, bits)
     slots = [slot for pool in mechanism["components"][c]["pools"] for slot in _picked(pool, bits)]
     ways = Ways(mechanism, mechanism["components"][c]["threshold"], slots, truth)
@@ -136,7 +136,7 @@ def _picked(pool: dict[str, Any], bits: Bits) -> list[Slot]:
 
 
 class Ways:
-    """The ways to draw a set for each slot, counted with their weights."""
+    """Weighted counts of the ways to draw a set for each slot."""
 
     def __init__(
         self, mechanism: dict[str, Any], threshold: int, slots: list[Slot], truth: list[int]
@@ -152,15 +152,15 @@ class Ways:
             self.sets.append(cover_sets(pool["cover"], len(joint)))
 
     def weight(self, j: int, is_inside: bool) -> int:
-        """The weight of the sets of slot j that hold the true answer, or do not."""
+        """The weight of the sets of slot j that contain the true answer, or do not."""
         return sum(w for held, w in self.sets[j] if (self.answers[j] in held) == is_inside)
 
     def more(self, j: int, score: int) -> int:
-        """The score after a set of slot j that holds the true answer."""
+        """The score after a set of slot j that contains the true answer."""
         return min(score + int(self.slots[j][0]["score"]), self.threshold)
 
     def count(self, j: int, score: int, does_agree: bool) -> int:
-        """The weight of all ways to go on from slot j that end with enough of the score, or without."""
+        """The weight of all continuations from slot j that reach the threshold, or do not."""
         if j == len(self.slots):
             return int((score >= self.threshold) == does_agree)
         key = (j, score, does_agree)
@@ -183,7 +183,7 @@ class Ways:
         return symbol
 
     def set_at(self, j: int, place: int, is_inside: bool) -> int:
-        """The number of the set at a place among those that hold the true answer, or do not."""
+        """The number of the set at a place among those that contain the true answer, or do not."""
         for number, (held, w) in enumerate(self.sets[j]):
             if (self.answers[j] in held) == is_inside:
                 if place < w:
@@ -193,7 +193,7 @@ class Ways:
 
 
 def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
-    """The sets of a cover in their order, each with its weight: all of one size, or as they are listed."""
+    """The sets of a cover in order, each with its weight: all of one size, or those listed."""
     if isinstance(cover, int):
         return [(set(held), 1) for held in combinations(range(answers), cover)]
     return [
@@ -203,7 +203,7 @@ def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
 
 
 def hexed(held: list[int], answers: int) -> str:
-    """A set of answers as it travels: answer x is bit x; one hex digit for every four answers begun."""
+    """A set of answers as hex: answer x is bit x; one digit for every four answers begun."""
     return format(sum(2**x for x in held), "x").rjust((answers + 3) // 4, "0")
 
 
@@ -252,7 +252,7 @@ def _longest_of(block: dict[str, Any], c: int) -> list[int]:
 
 
 def unbiased(case: dict[str, Any]) -> list[Fraction | None]:
-    """W (QᵀΓQ)⁻¹ QᵀΓ of the shares of the reports, where Q has full column rank; sets by how often they hold x."""
+    """W (QᵀΓQ)⁻¹ QᵀΓ of the reports' shares, if Q has full column rank; sets by inclusion rates."""
     mechanism, counts = case["mechanism"], case["counts"]
     if mechanism["kind"] in ("unary", "subset"):
         shares: list[Fraction] | None = _of_sets(mechanism, counts)
@@ -288,7 +288,7 @@ def table(mechanism: dict[str, Any]) -> Matrix:
 def _of_table(Q: Matrix, counts: list[int], prior: list[int]) -> list[Fraction] | None:
     rows, columns, n = range(len(Q)), range(len(Q[0])), sum(counts)
     d = [sum(prior[x] * Q[x][y] for x in rows) for y in columns]
-    # Γ stands for D₀⁻¹: the frequent report counts 2^64, the others as often as they are rarer, to the nearest whole.
+    # Γ is D₀⁻¹ scaled to 2^64 for the most frequent report, and rounded to integers.
     g = [floor(max(d) / v * 2**64 + Fraction(1, 2)) for v in d]
     G = [
         [sum((Q[i][y] * Q[j][y] * g[y] for y in columns), Fraction(0)) for j in rows] for i in rows
@@ -313,7 +313,7 @@ def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
 
 
 def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fraction | None]:
-    """As many reports as Q has rank: w is estimable iff some v has Q·v = w, and there is no other v then."""
+    """With as many reports as Q's rank, w is estimable iff Q·v = w for some v, which is unique."""
     shares = [Fraction(c, sum(counts)) for c in counts]
     estimates: list[Fraction | None] = []
     for w in W:
@@ -334,7 +334,7 @@ def _dot(remaining: list[Fraction], right: list[Fraction]) -> Fraction:
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
-    """Membership of x has chance q1 if x is true and q0 if not; what a unary set's bits lack to 1 is spread evenly."""
+    """Membership of x has chance q1 if x is true, else q0; what the sum lacks to 1 is spread."""
     a, n = mechanism["answers"], sum(counts.values())
     D = 2 ** mechanism["bits"]
     if mechanism["kind"] == "unary":

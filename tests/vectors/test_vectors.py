@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vectors are what this code does now, byte for byte, and what a second implementation says too."""
+"""The vectors equal this code's output, byte for byte, and agree with a second implementation."""
 
 import base64
 import json
@@ -23,10 +23,10 @@ def cases_by_name(rows: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", make.FILES)
-def test_the_files_are_what_the_code_makes(name: str) -> None:
+def test_the_files_equal_the_output_of_the_code(name: str) -> None:
     stored = (make.HERE / f"{name}.json").read_text("ascii")
     assert stored == make.text(name), (
-        "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
+        "run python -m tests.vectors.make, and describe the change in CHANGELOG"
     )
     assert len(stored) < 200_000
 
@@ -40,13 +40,13 @@ def test_canonical_values_have_one_text_and_one_name(case: Any) -> None:
 
 
 @cases_by_name(V["canonical"]["bad"])
-def test_what_is_not_canonical_is_refused(case: Any) -> None:
+def test_json_that_is_not_canonical_is_refused(case: Any) -> None:
     assert case["code"] == "document_canonical"
     with pytest.raises(Refused):
         second_bytes.read(base64.b64decode(case["base64"]))
 
 
-def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
+def test_the_pre_authentication_encoding_is_signed() -> None:
     vector = V["envelopes"]["pae"]
     message = second_bytes.signed_message(
         V["envelopes"]["payload_type"], base64.b64decode(vector["payload_base64"])
@@ -95,7 +95,7 @@ def test_trees_have_these_roots_paths_and_proofs() -> None:
 
 
 @cases_by_name(V["log"]["inclusion_bad"])
-def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
+def test_bad_inclusion_proofs_differ_from_the_true_one(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     index, size = case["index"], case["size"]
     assert case["code"] == "document_log"
@@ -107,7 +107,7 @@ def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
 
 
 @cases_by_name(V["log"]["consistency_bad"])
-def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
+def test_bad_consistency_proofs_differ_from_the_true_one(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     old, new = case["old"], case["new"]
     assert case["code"] == "document_log"
@@ -161,7 +161,7 @@ def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     assert case["step"] is None
 
 
-def test_a_document_asks_in_every_way(root: Path) -> None:
+def test_a_document_with_every_kind_of_question_is_accepted(root: Path) -> None:
     case = V["answers"]
     document = second_bytes.read(case["payload"].encode())
     assert second_bytes.digest(case["payload"].encode()) == case["digest"]
@@ -180,7 +180,7 @@ def test_faults_of_its_questions_are_refused(case: Any, root: Path) -> None:
 
 
 @pytest.mark.parametrize("case", V["answers"]["answers"])
-def test_answers_come_to_these_choices(case: Any) -> None:
+def test_answers_result_in_these_choices(case: Any) -> None:
     document = json.loads(V["answers"]["payload"])
     questions = [question for block in document["blocks"] for question in block["questions"]]
     try:

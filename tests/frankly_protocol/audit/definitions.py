@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions as the papers define them, by brute force in Fractions, and claims to try them on.
+"""The notions as the papers define them, by brute force in Fractions, and random claims.
 
-Nothing here is shared with the verifier: every conditional probability is summed from the joint distribution of
-(S, X, Y), every pair is compared, and the balls of the robust notion are walked vertex by vertex.
+Nothing here is shared with the verifier: every conditional probability is summed from the joint
+law of (S, X, Y), all pairs are compared, and the vertices of the robust notion's sets listed.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
 
 
 def agreement_table(mechanism: AgreementMechanism) -> dict[tuple[int, ...], list[Fraction]]:
-    """Q(y|·) by joint answer, row-major: outcomes are weighted one by one and divided by their sum, truth by truth."""
+    """Q(y|·) by joint answer, row-major: for each truth, the weights divided by their sum."""
     truths = list(product(*map(range, mechanism.choices)))
     columns: dict[tuple[int, ...], list[Fraction]] = {}
     for c, component in enumerate(mechanism.components):
@@ -142,14 +142,14 @@ def needed(mechanism: AnyMechanism, claim: Claim) -> Levels:
 
 
 def excess(mechanism: AnyMechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
-    """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those that are likelier under x even so."""
+    """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those y with Q(y|x) > E·Q(y|z)."""
     x, z = pair
     E = Fraction(*(claim.level or ONE))
     return sum((max(Fraction(0), q[x] - E * q[z]) for q in table(mechanism).values()), Fraction(0))
 
 
 def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
-    """Every pair of every column that the definition compares, and the level it is compared with."""
+    """Every pair of every column that the definition compares, and the level for this pair."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
     pairs: list[tuple[str, tuple[int, int]]]
@@ -177,7 +177,7 @@ def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]
 
 
 def conditions(claim: Claim) -> list[Condition | None]:
-    """Every x_J of every subset J; none but the empty word for notions without attributes."""
+    """Every x_J of every subset J; [None] for notions without attributes."""
     if claim.attributes is None:
         return [None]
     places = range(len(claim.attributes))
@@ -190,7 +190,7 @@ def conditions(claim: Claim) -> list[Condition | None]:
 
 
 def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | str | None:
-    """The ratio of one pair: "endless" for a positive number over zero, None where there is nothing to compare."""
+    """The ratio of one pair: "endless" for a positive number over zero, None if it is undefined."""
     y, (a, b), condition = place
     if claim.notion == "ldp":
         up, down = table(mechanism)[y][a], table(mechanism)[y][b]
@@ -218,7 +218,7 @@ def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | 
 def probability(
     mechanism: AnyMechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
 ) -> tuple[Fraction, Fraction]:
-    """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
+    """P(s, x_J) and P(s, x_J, y); s = AVERAGE sums over every s."""
     joint = claim.joint or ()
     sizes = claim.attributes or (mechanism.answers,)
     fixed = condition or (None,) * len(sizes)
@@ -248,7 +248,7 @@ def average(mechanism: AnyMechanism, y: Symbol, s: int, R: list[Fraction]) -> Fr
 
 @st.composite
 def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechanism:
-    """A mechanism over so many answers, zeros and equal columns included."""
+    """A table over this many answers; weights may be zero and columns equal."""
     reports = draw(st.integers(2, 4))
     rows = []
     for _ in range(answers):
@@ -262,7 +262,7 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
 
 @st.composite
 def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
-    """A mechanism of another kind over answers made of parts of these sizes; chances of 0 and 1 included."""
+    """A mechanism without a table, for answers of parts of these sizes; chances may be 0 or 1."""
     a, weight = prod(sizes), st.integers(0, 16)
     kinds = ["unary", "subset", *(["product"] if len(sizes) > 1 else [])]
     kind = draw(st.sampled_from(kinds))
@@ -276,14 +276,14 @@ def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
 
 @st.composite
 def structured_cases(draw: st.DrawFn) -> tuple[Mechanism, Claim]:
-    """A mechanism that is no table and a claim of it at the least level, with the data its notion needs."""
+    """A mechanism without a table, and a claim at the least level with the data of its notion."""
     sizes = draw(st.sampled_from([(2,), (3,), (4,), (2, 2)]))  # larger ones: test_kinds
     return draw(structured_over(sizes)), draw(claims(sizes))
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[DenseMechanism, Claim]:
-    """A mechanism and a claim of it at the least level, with the data its notion needs."""
+    """A table, and a claim at the least level with the data its notion needs."""
     sizes = draw(st.sampled_from([(2,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
     return draw(mechanisms_over(prod(sizes))), draw(claims(sizes))
 
@@ -310,9 +310,7 @@ def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
         row = st.lists(st.integers(0, 6), min_size=width, max_size=width)
         bounds = []
         for counts in draw(st.lists(row, min_size=secrets, max_size=secrets)):
-            d = max(1, sum(counts)) + draw(
-                st.integers(0, 5)
-            )  # d = Σ: the bounds leave nothing open
+            d = max(1, sum(counts)) + draw(st.integers(0, 5))  # d = Σ: the bounds leave no slack
             bounds.append(tuple((2 * n, 2 * d) if n % 2 else (n, d) for n in counts))
         return Claim(notion, ONE, lower_bounds=tuple(bounds), diagonal=draw(st.booleans()))
     row = st.lists(st.integers(0, 3), min_size=prod(sizes), max_size=prod(sizes)).filter(any)

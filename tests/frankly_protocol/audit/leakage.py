@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leakage of a whole report, by brute force over the joint distribution of all that is asked, kept and sent.
+"""Leakage of a whole report, by brute force over secrets, answers, strata and reports.
 
 Nothing here is shared with `frankly_protocol.audit`: every P(y | s, z) is summed cell by cell.
 """
@@ -22,9 +22,9 @@ Ratio = Fraction | None
 
 @dataclass(frozen=True)
 class Rows:
-    """Laws of the report under several hypotheses that can occur together.
+    """Laws of the report under each of several hypotheses.
 
-    masses : how likely each hypothesis is. laws : P(y | hypothesis) · scale, y by y, in whole numbers.
+    masses : weight of each hypothesis. laws : integers P(y | hypothesis) · scale, for every y.
     """
 
     masses: tuple[int, ...]
@@ -44,7 +44,7 @@ class Rows:
         return _largest((max(column), min(column)) for column in zip(*self.laws, strict=True))
 
     def lift(self) -> Ratio:
-        """Return the largest P(y|s) / P(y) or P(y) / P(y|s), which is that of P(s|y) and P(s)."""
+        """Return the largest P(y|s) / P(y) or P(y) / P(y|s), equal to that of P(s|y) and P(s)."""
         total = sum(self.masses)
         columns = list(zip(zip(*self.laws, strict=True), self.average, strict=True))
         up = _largest((max(column) * total, average) for column, average in columns)
@@ -58,7 +58,7 @@ class Rows:
         )
 
     def lift_excess(self, E: Fraction) -> Fraction:
-        """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T of reports."""
+        """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T."""
         total = sum(self.masses)
         excesses = [Fraction(0)]
         for law in self.laws:
@@ -82,7 +82,7 @@ class Rows:
 
 
 class Leakage:
-    """Leakage in a world of a report on some blocks, given the public answers."""
+    """Leakage of a report on some blocks in one world, given the public answers."""
 
     def __init__(self, shape: Shape, mechanisms: Sequence[AnyMechanism], world: World) -> None:
         self.shape, self.world = shape, world
@@ -93,9 +93,9 @@ class Leakage:
     def about(
         self, r: int, i: int | None = None, fixed: tuple[int, ...] = ()
     ) -> list[tuple[tuple[int, ...], Rows]]:
-        """Return (the values of secret r that can occur, their rows) for every stratum that occurs.
+        """Return (possible values of secret r, their rows) for every stratum that occurs.
 
-        i, fixed : for every stratum together with every value of these questions of block i.
+        i, fixed : if given, for every stratum and every joint answer to these questions of block i.
         """
         key = (r, i, fixed)
         if key not in self._secrets:
@@ -105,20 +105,20 @@ class Leakage:
         return self._secrets[key]
 
     def beside(self, r: int, i: int) -> list[tuple[tuple[int, ...], Rows]]:
-        """Return the same beside the answers to every subset of the questions of block i."""
+        """Return `about` given the answers to each subset of the questions of block i."""
         places = range(len(self.shape.questions[i]))
         subsets = chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
         return [pair for fixed in subsets for pair in self.about(r, i, fixed)]
 
     @property
     def answers(self) -> Rows:
-        """Laws of the report given every joint answer, those without respondents included."""
+        """Laws of the report given every joint answer, including those that no respondent has."""
         every = list(product(*(range(len(columns[0])) for columns in self._columns)))
         laws = tuple(tuple(self.chances(x)) for x in every)
         return Rows((1,) * len(every), laws, sum(laws[0]))
 
     def strata(self, r: int) -> Rows:
-        """Return the stratum's laws given each value of secret r, as if the stratum were the report."""
+        """Return the stratum's laws given each value of secret r, as if it were the report."""
         strata, held = sorted({z for _, _, z in self.world}), range(self.shape.secrets[r])
         counts = {(s, z): 0 for s in held for z in strata}
         for (s, _, z), n in self.world.items():

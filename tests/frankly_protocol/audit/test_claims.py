@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims without a definite meaning, or with a field that is never verified, are refused by the field at fault."""
+"""Ambiguous claims and claims with a field that their notion ignores are refused by name."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,7 @@ BELONGS = {
 }
 
 
-def test_every_notion_has_a_good_claim_here_and_which_need_no_prior() -> None:
+def test_every_notion_has_a_valid_claim_and_is_listed_as_prior_based_or_prior_free() -> None:
     assert tuple(GOOD) == NOTIONS
     assert (
         set(PRIOR_BASED)
@@ -86,7 +86,7 @@ def test_malformed_levels(notion: str, level: Any) -> None:
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_a_ratio_is_at_least_one_and_a_probability_at_most(notion: str) -> None:
+def test_a_ratio_is_at_least_one_and_a_probability_at_most_one(notion: str) -> None:
     require_private(
         MECHANISM, replace(GOOD[notion], level=(MAX_INT, MAX_INT if notion == "dpv" else 1))
     )
@@ -188,7 +188,7 @@ def test_an_unknown_notion_asks_for_an_update(notion: Any) -> None:
         assert caught.value.field == "notion"
 
 
-def test_no_claim_at_all_is_not_a_promise_that_is_kept() -> None:
+def test_a_mechanism_without_a_claim_is_refused() -> None:
     with pytest.raises(DocumentRejected, match="nothing is promised"):
         require_private(MECHANISM)
 
@@ -200,14 +200,14 @@ def test_a_malformed_claim_is_refused_at_any_place_of_an_intersection() -> None:
             require_private(MECHANISM, *claims)
 
 
-def test_bounds_that_leave_nothing_or_everything_open_are_well_formed() -> None:
+def test_bounds_without_slack_and_bounds_of_zero_are_well_formed() -> None:
     for row in (((1, 3), (2, 3)), ((0, 1), (0, 7)), ((1, 1), (0, 1))):
         claim = replace(GOOD["rldp"], lower_bounds=(row, row))
         assert worst(MECHANISM, claim).needed == needed(MECHANISM, claim)
 
 
 def refused(claim: Claim, field: str) -> None:
-    """Both entry points check the whole claim, and the message begins with the notion."""
+    """Check that both entry points refuse the claim, with a message that begins with the notion."""
     for call in (worst, require_private):
         with pytest.raises(DocumentRejected) as caught:
             call(MECHANISM, claim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier against the definitions: what is needed, where, and exactly on and next to the line."""
+"""The verifier against the definitions: levels, the place named, claims just below a level."""
 
 import re
 from dataclasses import replace
@@ -42,7 +42,7 @@ def refusal(mechanism: Mechanism, *claims: Claim) -> DocumentRejected | None:
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(ANY)
-def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
+def test_the_needed_level_follows_the_definition(case: Case) -> None:
     assert worst(*case).needed == needed(*case)
 
 
@@ -77,7 +77,7 @@ def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_all_small_lower_bounds(diagonal: bool) -> None:
-    # In the last two, what one secret may look like encloses what the other may, and both orders are the worst once.
+    # In the last two, the range of P(y|s) of one secret contains the other's, in either order.
     mechanisms = [
         ((64, 0, 0), (36, 16, 12), (8, 52, 4), (20, 20, 24)),
         ((14, 50), (4, 60), (5, 59), (6, 58)),
@@ -92,7 +92,7 @@ def test_all_small_lower_bounds(diagonal: bool) -> None:
 
 @settings(max_examples=150)
 @given(ANY)
-def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
+def test_the_place_named_attains_the_ratio(case: Case) -> None:
     mechanism, claim = case
     verdict = worst(mechanism, claim)
     for side in filter(None, (verdict, verdict.other)):
@@ -111,7 +111,7 @@ def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(ANY)
-def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> None:
+def test_the_needed_level_is_accepted_and_slightly_less_is_refused(case: Case) -> None:
     mechanism, claim = case
     levels = needed(mechanism, claim)
     huge: Any = (2**53 - 1, 1)
@@ -130,7 +130,7 @@ def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> Non
             continue
         p, q = ratio.as_integer_ratio() if ratio else (0, 1)
         if field == "delta" and p == q:
-            continue  # a certain breach is no promise
+            continue  # δ = 1 promises nothing
         if p or bounded:
             assert refusal(mechanism, replace(generous, **at(p, q))) is None
         if p > q or (p and bounded):
@@ -140,7 +140,7 @@ def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> Non
             assert re.match(f"{claim.notion}: report .+: {ratio} is needed, ", error.detail)
 
 
-# Four answers, at 48 bits: proportions, and a claim that needs more than E = 1 of them.
+# Claims over four answers; the test below replaces each level by the one needed.
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
 ON_THE_LINE = [
     Claim("ldp", ONE),
@@ -156,8 +156,8 @@ ON_THE_LINE = [
 
 
 @pytest.mark.parametrize("claim", ON_THE_LINE, ids=lambda c: c.notion + "-diagonal" * c.diagonal)
-def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> None:
-    """2^-48 of probability moved between two reports of one answer: too little for a float, not for the verifier."""
+def test_every_move_of_one_unit_of_weight_is_decided_exactly(claim: Claim) -> None:
+    """Probability 2^-48 moves between two reports of one answer."""
     unit = 1 << 44
     rows = [[w * unit for w in row] for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))]
     mechanism = DenseMechanism(48, tuple(map(tuple, rows)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/maths/notions.md: its tables of arrows and of missing arrows, read from the page and tried.
+"""Implications between notions: the tables of docs/maths/notions.md are read and checked.
 
 Levels are measured by the definitions (`needed`), not by the verifier.
 """
@@ -22,7 +22,7 @@ Joint = tuple[tuple[int, ...], ...]
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "maths" / "notions.md").read_text("utf-8")
 ALIASES = ("pml", "pmc")
 UNBOUNDED = ("ldp", "secret-ldp", "lip", "alip", "pmc", "srlip", "rldp", "metric-ldp")
-"""The notions that some mechanism keeps at no finite level."""
+"""The notions that some mechanism satisfies at no finite level."""
 
 
 ALIKE = tuple(tuple((2, 1) if x != z else None for z in range(4)) for x in range(4))
@@ -32,8 +32,8 @@ ALIKE = tuple(tuple((2, 1) if x != z else None for z in range(4)) for x in range
 class World:
     """A mechanism over four answers (2 × 2 attributes) with the counts [s][x] of a secret.
 
-    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp. levels :
-    of pairs, for metric-ldp.
+    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp.
+    levels : of pairs of answers, for metric-ldp.
     """
 
     mechanism: DenseMechanism
@@ -43,7 +43,7 @@ class World:
     levels: tuple[tuple[tuple[int, int] | None, ...], ...] = ALIKE
 
     def level(self, notion: str) -> Fraction | None:
-        """The least level at which the mechanism keeps the notion, None if there is none."""
+        """The least level at which the mechanism satisfies the notion, None if there is none."""
         claims = {
             "ldp": Claim("ldp", ONE),
             "dp": Claim("dp", self.F.as_integer_ratio(), delta=(0, 1)),
@@ -67,7 +67,7 @@ class World:
         return level
 
     def letters(self, notion: str) -> dict[str, Fraction | None]:
-        """The letters of the page's formulas for an arrow from a notion."""
+        """Values of the letters in the page's formulas for an arrow from a notion."""
         sizes = [sum(row) for row in self._joint_of(notion)]
         letters: dict[str, Fraction | None] = {
             "p": Fraction(min(sizes), sum(sizes)),
@@ -104,7 +104,7 @@ class Arrow:
         letters = world.letters(self.source)
         if None in letters.values():
             return None
-        # The formulas are those of a page of this repository.
+        # Safe to evaluate: the formulas come from a page of this repository.
         names: dict[str, object] = {**letters, "max": max, "__builtins__": {}}
         if self.condition and not eval(self.condition, names):
             return None
@@ -123,7 +123,7 @@ MISSING = [(row[0], row[1]) for row in rows("No arrows")]
 
 
 def quiet(mechanism: DenseMechanism) -> DenseMechanism:
-    """The mechanism in one case of 32, otherwise a draw that depends on no answer: small levels."""
+    """The mechanism in one case of 32, otherwise a draw independent of the answer: low levels."""
     rows = mechanism.weights
     mixed = (tuple(31 * m + n for m, n in zip(rows[0], row, strict=True)) for row in rows)
     return DenseMechanism(mechanism.bits + 5, tuple(mixed))
@@ -181,7 +181,7 @@ def test_arrows_hold_for_random_mechanisms(arrow: Arrow) -> None:
 
 
 def one_column(*weights: int) -> DenseMechanism:
-    """A report with this column, in 4096 parts, and one that says next to nothing."""
+    """Two reports: one with this column, in 4096ths, and one that is nearly uninformative."""
     return DenseMechanism(12, tuple((n, 4096 - n) for n in weights))
 
 
@@ -279,14 +279,14 @@ def test_missing_arrows_have_counterexamples(source: str, target: str) -> None:
     world = COUNTEREXAMPLES[source, target]
     level = world.level(source)
     assert level is not None
-    # The notions whose level is always finite keep one that says something.
+    # The level of dp and dpv is always finite, so a small one is required.
     if source in ("dp", "dpv"):
         assert level < Fraction(1, 2)
     assert world.level(target) is None
 
 
 def closed(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The pairs of notions that are joined by a path of arrows, each notion with itself."""
+    """The reflexive and transitive closure of the arrows."""
     reach = {(notion, notion) for notion in (*NOTIONS, *ALIASES)} | arrows
     for middle, first, last in product((*NOTIONS, *ALIASES), repeat=3):
         if (first, middle) in reach and (middle, last) in reach:
@@ -306,7 +306,7 @@ def test_the_diagram_has_the_arrows_that_hold_at_every_level() -> None:
 
 
 def test_every_pair_of_notions_is_settled() -> None:
-    """Unconditional arrows and counterexamples decide every pair: A ⇒ B would join C ⇒ A and B ⇒ D to C ⇒ D."""
+    """Arrows and counterexamples decide every pair: A ⇏ B if C ⇒ A, B ⇒ D and C ⇏ D."""
     assert set(COUNTEREXAMPLES) == set(MISSING)
     reach = closed(UNCONDITIONAL)
     for source, target in product((*NOTIONS, *ALIASES), UNBOUNDED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product mechanisms against a list of all their reports, up to ten answers; products and bounds."""
+"""Unary, subset and product mechanisms against a list of all their reports; work limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ SHAPES = [(6,), (7,), (2, 4), (9,), (3, 3), (10,), (2, 5)]
 def largest(
     columns: Sequence[Sequence[int]], pairs: Sequence[tuple[Measure, Measure]]
 ) -> Fraction | None:
-    """The largest ratio of two averages over all reports, 1 if there is none larger; None for infinite."""
+    """The largest ratio of two averages over all reports, at least 1; None if infinite."""
     n, d = 1, 1
     for A, C in pairs:
         scale = lcm(*(m.denominator for m in (*A, *C)))
@@ -65,7 +65,7 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
 
 
 def answer_law(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
-    """The distribution of the answer among these rows and answers; empty if there is no mass."""
+    """The law of the answer in these rows, given that it is `inside`; empty without mass."""
     counts = [sum(row[x] for row in rows) * ok for x, ok in enumerate(inside)]
     return [Fraction(n, sum(counts)) for n in counts] if any(counts) else []
 
@@ -181,7 +181,7 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
-def test_what_is_needed_is_what_a_list_of_all_reports_needs(part: int) -> None:
+def test_the_needed_level_is_that_of_a_list_of_all_reports(part: int) -> None:
     covered = set()
     for number in range(part * 1000, part * 1000 + 30):
         mechanism, claim = random_case(number)
@@ -198,10 +198,10 @@ LOOSE, TIGHT = ((1, 10),) * 3, ((1, 3),) * 3
 
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("second", [LOOSE, TIGHT, ((0, 1), (1, 2), (1, 4))], ids=str)
-def test_a_secret_compared_with_itself_needs_no_more_of_sets(
+def test_rldp_of_subset_and_unary_with_and_without_diagonal(
     second: tuple[tuple[int, int], ...], diagonal: bool
 ) -> None:
-    """Every size of subset, and weights that put out reports, in or outside; the oracle lists every pair."""
+    """Every subset size; some weights make the reports inside or outside impossible."""
     claim = Claim("rldp", ONE, lower_bounds=(LOOSE, second), diagonal=diagonal)
     shapes = [SubsetMechanism(4, 6, size, inside) for size in range(1, 6) for inside in (0, 7, 16)]
     shapes += [
@@ -214,7 +214,7 @@ def test_a_secret_compared_with_itself_needs_no_more_of_sets(
 
 @pytest.mark.full_only
 @pytest.mark.parametrize("part", range(20))
-def test_what_is_needed_in_thousands_of_cases(part: int) -> None:
+def test_the_needed_level_in_thousands_of_cases(part: int) -> None:
     for number in range(10**6 + part * 1000, 10**6 + part * 1000 + 300):
         mechanism, claim = random_case(number)
         levels = list(worst(mechanism, claim).needed.values())
@@ -222,8 +222,8 @@ def test_what_is_needed_in_thousands_of_cases(part: int) -> None:
         assert ratio == oracle(mechanism, claim), (mechanism, claim)
 
 
-def test_a_posterior_that_nothing_changes_is_shown_by_a_report_that_is_sent() -> None:
-    """Only answer 2 has mass, and its bit is never 1: a report with that bit would show nothing."""
+def test_an_unchanged_posterior_names_a_report_that_can_be_sent() -> None:
+    """Only answer 2 has mass, and its bit is never 1: a report with that bit has probability 0."""
     claim = Claim("dpv", ONE, ((0, 0, 1), (0, 0, 1)), sensitive=0)
     verdict = worst(UnaryMechanism(4, 3, 0, 1), claim)
     assert verdict.ratio == Fraction(1, 2)
@@ -233,11 +233,11 @@ def test_a_posterior_that_nothing_changes_is_shown_by_a_report_that_is_sent() ->
 RR = DenseMechanism(4, ((12, 4), (4, 12)))
 
 
-def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed() -> None:
+def test_levels_and_ceilings_multiply_for_products_too_large_to_list() -> None:
     nine_factors = ProductMechanism((RR,) * 9)
     assert ceiling(nine_factors) == 3**9
     assert worst(nine_factors, Claim("ldp", ONE)).report == (0,) * 9
-    # (ε, δ) of nine parts: the number of parts that flip is binomial; reports of a kind have the likelihood 3^(9 - 2k).
+    # (ε, δ) of nine factors: C(9, k) reports with k flips have the likelihood ratio 3^(9 − 2k).
     chances = [Fraction(3**9, 4**9) * Fraction(1, 3) ** k for k in range(10)]
     ways = [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
     E = Fraction(100)
@@ -252,7 +252,7 @@ def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed()
     require_private(nine_factors, Claim("dp", (100, 1), delta=delta.as_integer_ratio()))
 
 
-def test_composition_of_a_table_with_itself_needs_no_more_than_the_basic_rule() -> None:
+def test_composing_a_table_with_itself_needs_at_most_the_basic_rule() -> None:
     claim = Claim("dp", (2, 1), delta=(0, 1))
     single = worst(RR, claim).ratio
     both = worst(ProductMechanism((RR, RR)), Claim("dp", (4, 1), delta=(0, 1))).ratio
@@ -262,7 +262,7 @@ def test_composition_of_a_table_with_itself_needs_no_more_than_the_basic_rule() 
     assert 0 < both <= 2 * single  # Thesis, Theorem 3.5
 
 
-def test_a_table_at_any_level_needs_what_the_definition_needs() -> None:
+def test_needed_levels_of_a_table_are_those_of_the_definition() -> None:
     mechanism = DenseMechanism(4, ((9, 4, 3), (2, 13, 1), (6, 6, 4)))
     for level in (ONE, (5, 4), (3, 1), (9, 2), (13, 1)):
         claim = Claim("dp", level, delta=(0, 1))
@@ -291,7 +291,9 @@ LONG: list[tuple[Mechanism, Claim]] = [
 
 
 @pytest.mark.parametrize(("mechanism", "claim"), LONG[:3], ids=["product", "unary", "subset"])
-def test_what_would_take_too_long_is_refused_at_once(mechanism: Mechanism, claim: Claim) -> None:
+def test_claims_that_need_too_much_work_are_refused_at_once(
+    mechanism: Mechanism, claim: Claim
+) -> None:
     with pytest.raises(DocumentRejected) as caught:
         worst(mechanism, claim)
     reason = (
@@ -300,7 +302,7 @@ def test_what_would_take_too_long_is_refused_at_once(mechanism: Mechanism, claim
     assert (caught.value.reason, caught.value.field) == (reason, "notion")
 
 
-def test_likelihoods_that_are_all_alike_are_no_work() -> None:
-    """240 pairs of answers of each factor show the same: what counts is how different they are."""
+def test_equal_likelihood_ratios_count_as_work_once() -> None:
+    """All 240 pairs of answers of a factor have equal likelihood ratios; distinct ones count."""
     mechanism, claim = LONG[3]
     assert work(mechanism, claim) < MAX_WORK // 20

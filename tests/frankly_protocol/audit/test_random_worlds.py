@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report_level` against the true leakage of whole reports, in random small worlds (docs/maths/whole_report.md)."""
+"""`report_level` against the true leakage of random small worlds (docs/maths/whole_report.md)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ DELTA_CAPS = (Fraction(0), Fraction(1, 8), Fraction(3))
 
 @dataclass(frozen=True)
 class Finding:
-    """A finite stated bound beside the true value."""
+    """A finite stated bound and the true value."""
 
     seed: int
     bound_name: str
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def is_about_a_secret(self) -> bool:
-        """True if the bound is on the symbols' leakage about a secret, neither a product nor a table's figure."""
+        """True for levels, odds and posteriors of a secret, not for those of answers or strata."""
         return (
             self.bound_name.endswith(("lift level", "odds level", " odds", "posterior"))
             or self.bound_name == "odds"
@@ -50,12 +50,12 @@ class Finding:
 
     @property
     def is_tight(self) -> bool:
-        """True if the bound says something and is attained."""
+        """True if the bound is not trivial and is attained."""
         return self.stated not in (0, 1) and self.true == self.stated
 
 
 def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
-    """Compare every finite bound of the level with the largest truth, over the worlds and the public answers."""
+    """Compare every finite bound with the largest true value over worlds and public answers."""
     leakages = [leakage_of(case.seed, w) for w in range(len(case.worlds))]
     answers = [leakages[0].answers]
     yield from bound(case, "answers", level.answers.odds, answers, "odds", level.answers.delta)
@@ -105,7 +105,7 @@ def bound(
     unit: str,
     delta: Fraction = Fraction(0),
 ) -> Iterator[Finding]:
-    """Compare one finite bound with all laws of the report; where a δ is stated, with the δ that the bound needs."""
+    """Compare a finite bound with all laws of the report; a stated δ with the δ it needs."""
     if stated is None:
         return
     if delta:
@@ -125,7 +125,7 @@ def largest(ratios: Sequence[Ratio]) -> Ratio:
 
 
 def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> int | None:
-    """Return the block that counts its promise, if all it promises is srlip: that holds beside its own answers too."""
+    """Return the counted block if it promises only srlip, which also holds given its answers."""
     for i, block in enumerate(document.blocks):
         if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {
             "srlip"
@@ -149,13 +149,13 @@ case_of = cache(case)
 
 
 def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
-    """Return the level by one of several caps on δ."""
+    """Return the level of the document, under one of several caps on δ."""
     return report_level(document, DELTA_CAPS[seed % len(DELTA_CAPS)])
 
 
 @pytest.mark.slow
 def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
-    """5,000 worlds with --full. Every published table is true, and every level is on the line."""
+    """5,000 worlds with --full. Every published table is true, and every level is the least one."""
     counts: Counter[str] = Counter()
     for seed in range(5_000 if full else 300):
         random_case = case_of(seed)
@@ -181,7 +181,7 @@ def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
 
 
 def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) -> None:
-    """A document's blocks, asked by two documents with the same public questions."""
+    """A document's blocks, divided between two documents with the same public questions."""
     tried = 0
     for seed in range(3_000 if full else CACHED):
         document, shape = case_of(seed).document, case_of(seed).shape
@@ -192,7 +192,7 @@ def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) ->
         ]
         charge = total_charge(level_of(half, seed).cost for half in documents)
         leakage = leakage_of(seed, 0)
-        # A reader who knows the answers to one block learns no more from the others.
+        # The bound also holds for a reader who knows the answers to one block.
         places = [
             (None, ()),
             *((i, tuple(range(len(sizes)))) for i, sizes in enumerate(shape.questions)),
@@ -215,7 +215,7 @@ def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) ->
 
 
 def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
-    """The pooled table is true and flat, so nothing can be inferred; given the stratum everything can."""
+    """The pooled table is independent of the secret; given a stratum, the answer determines it."""
     document, leakage = xor((((25, 25), (25, 25)),))
     document.require_private()
     secret = document.report_level.secrets["s0"]
@@ -235,7 +235,7 @@ def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
 
 
 def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
-    """Return a survey that sends x unchanged and promises 0 nats about x xor z, and its leakage in that world."""
+    """Return a survey that sends x and promises 0 nats about x xor z, and its leakage."""
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
     prior = Prior("s0", ("no", "yes"), tables, "true counts")
     promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)

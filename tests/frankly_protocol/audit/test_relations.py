@@ -42,7 +42,7 @@ def test_lift_with_equal_levels_is_lip(
 
 
 SHUT = DenseMechanism(4, ((8, 8), (0, 16)))
-"""Report 0 is never sent for answer 1: its lift is 2 upwards and infinite downwards under a uniform diagonal."""
+"""Answer 1 never causes report 0: under DIAGONAL its lift is 2 upwards, infinite downwards."""
 DIAGONAL = ((1, 0), (0, 1))
 
 
@@ -72,7 +72,9 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
     claim = Claim("alip", (2, 1), DIAGONAL, low_level=(2, 1))
     assert worst(mechanism, claim).needed == {"level": Fraction(3, 2), "low_level": 2}
     assert worst(mechanism, claim).field == "low_level"
-    assert worst(mechanism, replace(claim, level=(5, 4))).field == "level"  # 1.2 beyond, against 1
+    assert (
+        worst(mechanism, replace(claim, level=(5, 4))).field == "level"
+    )  # 1.2 times its level, against 1
     assert holds(mechanism, replace(claim, level=(3, 2)))
     assert not holds(mechanism, replace(claim, level=(5, 4)))
 
@@ -81,7 +83,7 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
 def test_with_one_attribute_the_side_channel_adds_nothing_to_lip(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]
 ) -> None:
-    """J = ∅ is LIP itself; given all of x the report is independent of s, for it depends on x alone."""
+    """J = ∅ is LIP itself; given x the report is independent of s: it depends on x alone."""
     assert (
         worst(mechanism, Claim("srlip", ONE, joint, attributes=(5,))).ratio
         == worst(mechanism, Claim("lip", ONE, joint)).ratio
@@ -107,14 +109,14 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
     assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == largest(levels)
 
 
-def test_a_secret_that_cannot_occur_beside_what_is_known_sets_no_condition() -> None:
-    """N(s, x_J) = 0 is not P(y|s, x_J) = 0, which would make every ratio infinite."""
+def test_a_secret_that_cannot_occur_given_the_known_attributes_is_ignored() -> None:
+    """If N(s, x_J) = 0, P(y|s, x_J) is undefined; taken as 0, it makes every ratio infinite."""
     determined = ((1, 1, 0, 0), (0, 0, 1, 1))  # s = x1, answers (x1, x2)
-    second = DenseMechanism(4, ((12, 4), (4, 12), (12, 4), (4, 12)))  # speaks of x2 only
+    second = DenseMechanism(4, ((12, 4), (4, 12), (12, 4), (4, 12)))  # depends on x2 only
     assert worst(second, Claim("srlip", ONE, determined, attributes=(2, 2))).ratio == 1
     absent = ((1, 1, 1, 1), (1, 1, 0, 0))  # s = 1 never has x1 = 1
-    first = DenseMechanism(4, ((4, 12), (4, 12), (8, 8), (8, 8)))  # speaks of x1 only
-    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, whether x2 is known or not; given x1, s makes no difference.
+    first = DenseMechanism(4, ((4, 12), (4, 12), (8, 8), (8, 8)))  # depends on x1 only
+    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, with or without x2; given x1, s has no influence.
     verdict = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
     assert (verdict.ratio, verdict.report, verdict.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
 
@@ -127,7 +129,7 @@ def test_a_condition_is_named_by_attribute() -> None:
 
 
 def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
-    """Given x1 = 0 two of three secrets are possible; the report has 12/16 and 4/16 given them, 8/16 on average."""
+    """Given x1 = 0 two secrets are possible, with P(y = 0) = 12/16 and 4/16, 8/16 on average."""
     rows = ((0, 0, 1, 1), (1, 0, 1, 1), (0, 1, 1, 1))
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (8, 8), (8, 8)))
     for joint in permutations(rows):
@@ -158,7 +160,7 @@ def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
 
 
 def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[DenseMechanism, Claim]:
-    """The binary mechanism [[p00, 1−p00], [1−p11, p11]] in units of 2^-48, and a share ones/of of holders."""
+    """Rows [[p00, 1−p00], [1−p11, p11]] in units of 2^-48; a share ones/of is sensitive."""
     D = 1 << 48
     joint = ((of - ones, 0), (0, ones))
     return DenseMechanism(48, ((p00, D - p00), (D - p11, p11))), Claim(
@@ -188,10 +190,10 @@ def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(hits: int, total
     ("hits", "total", "alpha"),
     [(1, 10, (1, 3)), (1, 3, (1, 2)), (7, 1000, (1, 4)), (2, 5, (99, 100))],
 )
-def test_warner_and_mangat_meet_a_degree_to_the_last_unit(
+def test_warner_and_mangat_satisfy_a_degree_to_the_last_unit(
     hits: int, total: int, alpha: Ratio
 ) -> None:
-    """Thesis (6.28), and p_m = (α − π)/(α(1 − π)): rounded down they keep α, one unit of 2^-48 more breaks it."""
+    """Thesis (6.28), p_m = (α − π)/(α(1 − π)): rounded down they satisfy α, one unit above not."""
     D, pi, a = 1 << 48, Fraction(hits, total), Fraction(*alpha)
     warner = a * (1 - pi) / (a * (1 - pi) + pi * (1 - a))
     mangat = (a - pi) / (a * (1 - pi))
@@ -203,8 +205,8 @@ def test_warner_and_mangat_meet_a_degree_to_the_last_unit(
         assert holds(*dpv(p, D, hits, total, alpha)) == (Fraction(p, D) <= mangat)
 
 
-def test_nothing_keeps_a_degree_below_the_share_of_holders() -> None:
-    """Thesis (6.29): α ≥ π, attained by a report that says nothing."""
+def test_no_mechanism_has_a_degree_below_the_share_of_holders() -> None:
+    """Thesis (6.29): α ≥ π, attained by a report that does not depend on the answer."""
     constant, claim = dpv(1 << 47, 1 << 47, 1, 4, (1, 4))
     assert holds(constant, claim)
     assert not holds(constant, replace(claim, level=(2**50 - 1, 2**52)))
@@ -215,7 +217,7 @@ def test_nothing_keeps_a_degree_below_the_share_of_holders() -> None:
 def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
     mechanism: DenseMechanism, s: int
 ) -> None:
-    """erratum 9.11."""
+    """Erratum 9.11."""
     zero_bounds = (((0, 1),) * (6 // s),) * s
     ldp_ratio = worst(mechanism, Claim("ldp", ONE)).ratio
     assert (
@@ -232,10 +234,10 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
         st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any), min_size=2, max_size=2
     ),
 )
-def test_with_nothing_left_open_the_robust_notion_is_that_of_a_secret(
+def test_without_slack_the_robust_notion_is_secret_ldp(
     mechanism: DenseMechanism, N: list[list[int]]
 ) -> None:
-    """Where L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u) answers."""
+    """If L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u)."""
     bounds = tuple(tuple((n, sum(row)) for n in row) for row in N)
     joint = ((*N[0], 0, 0, 0), (0, 0, 0, *N[1]))
     secret_ldp_ratio = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio

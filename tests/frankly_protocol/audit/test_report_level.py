@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests that they are sound."""
+"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests soundness."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,7 +88,7 @@ CAPPED = entry("capped", 7, promise())
 OTHER = entry("other", 4, promise(level=(2, 1), secret="t"))
 
 
-def test_prior_free_blocks_add_by_their_ceilings_and_that_is_the_cost() -> None:
+def test_ceilings_of_prior_free_blocks_multiply_to_the_level_and_the_cost() -> None:
     level = form(FREE, FREE)
     assert (level.answers.level, level.answers.odds, level.cost) == (Fraction(9, 4),) * 2 + (
         Charge(Fraction(9, 4)),
@@ -114,10 +114,10 @@ def test_a_second_block_about_the_same_secret_counts_its_ceiling() -> None:
     assert form(CAPPED, CAPPED).secrets["s"].level == 35
 
 
-def test_every_secret_has_its_own_bound_and_the_dearest_one_is_the_reports() -> None:
+def test_every_secret_has_its_own_bound_and_the_largest_is_the_reports() -> None:
     level = form(CAPPED, OTHER)
     assert {name: secret.level for name, secret in level.secrets.items()} == {"s": 20, "t": 14}
-    # In odds the two ceilings are the least: 25 · 4 and 7 · 4 are no less than 7 · 4.
+    # In odds the product of the ceilings counts: 7 · 4, against 25 · 4 and 4 · 7.
     assert {(secret.odds, secret.counted) for secret in level.secrets.values()} == {(28, None)}
     assert level.odds == 28
     assert (
@@ -126,7 +126,7 @@ def test_every_secret_has_its_own_bound_and_the_dearest_one_is_the_reports() -> 
     assert form(LEAKY, OTHER).odds is None
 
 
-def test_real_documents_are_what_it_reads() -> None:
+def test_the_level_of_a_real_document() -> None:
     free, based = ldp_block(), lip_block()
     level = survey(free, based).report_level
     assert free.ceiling is not None
@@ -152,7 +152,7 @@ UNITS = [
 
 
 @pytest.mark.parametrize(("claimed", "unit", "level", "odds"), UNITS, ids=range(len(UNITS)))
-def test_the_level_keeps_the_notions_unit_and_the_odds_say_what_that_is(
+def test_the_level_is_in_the_notions_unit_and_converted_to_odds(
     claimed: Promise, unit: str, level: Any, odds: Any
 ) -> None:
     secret = form(entry("b", None, claimed), FREE).secrets["s"]
@@ -161,7 +161,7 @@ def test_the_level_keeps_the_notions_unit_and_the_odds_say_what_that_is(
     assert secret.odds == (None if odds is None else odds * Fraction(3, 2))
 
 
-def test_where_units_meet_the_level_is_a_lift() -> None:
+def test_the_level_of_mixed_units_is_a_lift() -> None:
     both = form(
         entry("a", 7, promise("secret-ldp")), entry("b", 7, promise("lip", (4, 1)))
     ).secrets["s"]
@@ -257,7 +257,7 @@ def test_beyond_the_cap_on_delta_the_ledger_charges_ceilings() -> None:
     assert level.charge(Fraction(1, 51)) == Charge(Fraction(10))
 
 
-def test_what_several_surveys_cost_is_the_product_and_the_deltas_add() -> None:
+def test_charges_of_several_surveys_multiply_and_their_deltas_add() -> None:
     assert total_charge([]) == Charge(Fraction(1))
     approximate, pure = Charge(Fraction(3), Fraction(1, 50)), Charge(Fraction(5, 2))
     assert total_charge([approximate, pure, approximate]) == Charge(
@@ -287,7 +287,7 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     )  # the pooled prior may be the true one
     swapped = promise(
         "secret-ldp", (6, 1), BY_STRATUM[::-1]
-    )  # the same table of everybody, and another prior
+    )  # the same pooled table, but another prior
     assert in_strata(entry("b", 9, within, swapped)).secrets["s"].odds == 6
     assert in_strata(entry("b", None, promise("rldp", lower_bounds=BALL))).secrets["s"].odds is None
     assert in_strata(LEAKY, FREE).answers.odds is None
@@ -317,7 +317,7 @@ def test_the_leakage_of_public_answers_alone_is_read_from_the_tables() -> None:
 
 
 def test_beside_answers_to_other_blocks_the_cost_holds_and_no_promise_does() -> None:
-    """S = X1 xor X2: block 1 is independent of it, unless the answer to block 2 is known from elsewhere."""
+    """S = X1 xor X2: X1 is independent of S, but not for a reader who knows X2."""
     mechanism, silent = DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16,), (16,)))
     trivial = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
     level = form(entry("first", 3, trivial), entry("second", 1))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of docs/maths/whole_report.md, in small worlds with every probability written out in fractions.
+"""The claims of docs/maths/whole_report.md, in small worlds with every probability a fraction.
 
-A world is a joint distribution of a secret, a stratum and two answers, with any correlation; each block is a table of
-weights drawn on independently. Nothing here uses `report_level`: these are the statements it rests on.
+A world is a joint distribution of a secret, a stratum and two answers; each block draws
+independently from a table of weights. `report_level`, which relies on the claims, is not called.
 """
 
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ SYMBOLS: Final = tuple(product(range(2), range(2)))
 
 @pytest.mark.slow
 def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_stratum() -> None:
-    """Odds, both sides of the lift, and a posterior; and the least factor that is seen is near the bound."""
+    """Odds and both sides of the lift stay within the bound; some odds come within 10% of it."""
     closest = Fraction(0)
     for world in worlds(400):
         C = ceiling(world.blocks[1])
@@ -93,7 +93,7 @@ def test_the_bound_is_attained() -> None:
 
 
 def test_units_convert_and_no_smaller_conversion_holds() -> None:
-    """LIP E is E² of odds, ALIP the product of its sides, and LDP of the secret E is LIP E."""
+    """LIP at E implies odds of E², ALIP those of both sides' product; odds of E imply LIP at E."""
     for world in worlds(400):
         for z, y in product(range(2), range(2)):
             lifts = [world.law_of_first(y, z, s) / world.law_of_first(y, z, None) for s in range(2)]
@@ -108,7 +108,7 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
 
 
 def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() -> None:
-    """S = X xor Z: the table of everybody promises lift 1, and the report determines S."""
+    """S = X xor Z: the pooled table promises lift 1; given the stratum the report determines S."""
     identity = ((12, 0), (0, 12))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
@@ -127,7 +127,7 @@ def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() 
 
 
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
-    """The same world with Warner's mechanism: its ceiling is attained, although the table promises lift 1."""
+    """The same world with Warner's mechanism: its ceiling is attained; the table promises 1."""
     warner = ((9, 3), (3, 9))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
@@ -137,7 +137,7 @@ def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() 
 
 
 def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
-    """Two documents, any correlation, the second chosen after the first report has been seen; 30 events each."""
+    """Two documents, the second chosen after the first report was seen; 30 random events each."""
     chance = Random(7)
     for world in worlds(100):
         second_document = (
@@ -160,7 +160,7 @@ def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
 
 
 def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
-    """P(s | y, z) / P(s) is the product of both lifts; the same for odds, whose largest change is max over min lift."""
+    """P(s | y, z) / P(s) is the product of both lifts; the odds change by max over min lift."""
     for world in worlds(200):
         total = sum(world.counts.values())
         mass = {
@@ -194,7 +194,7 @@ def least_delta(table: Table, E: Fraction) -> Fraction:
 
 
 def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
-    """P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂ for every set T of reports, E of the first block, (E₂, δ₂) of the second."""
+    """P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂ for all T, with E of block 1 and (E₂, δ₂) of block 2."""
     for world in worlds(300):
         E2 = Fraction(3, 2)
         delta = least_delta(world.blocks[1], E2)
@@ -208,10 +208,10 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
 
 
 @pytest.mark.parametrize("factor", [Fraction(11, 10), Fraction(2), Fraction(10)])
-def test_a_ratio_beyond_e_times_the_factor_is_rarer_than_delta_by_its_price(
+def test_the_probability_of_a_ratio_beyond_the_level_times_a_factor_is_bounded(
     factor: Fraction,
 ) -> None:
-    """P(ratio > c·E) ≤ δ·c/(c − 1). With c = 1 there is no bound: δ is not the chance that the ratio exceeds E."""
+    """P(ratio > c·E) ≤ δ·c/(c − 1). There is no bound for c = 1: P(ratio > E) can exceed δ."""
     chance = Random(5)
     for _ in range(500):
         low, high, E = (
@@ -226,8 +226,8 @@ def test_a_ratio_beyond_e_times_the_factor_is_rarer_than_delta_by_its_price(
             assert Fraction(sum(beyond), 12) <= delta * factor / (factor - 1)
 
 
-def test_a_small_delta_can_exceed_the_ratio_nearly_always() -> None:
-    """Randomised response at 11 : 1 as (ln 10, 1/12)-DP: the ratio exceeds 10 with probability 11/12."""
+def test_with_a_small_delta_the_ratio_can_nearly_always_exceed_the_level() -> None:
+    """Randomised response at 11 : 1 is (ln 10, 1/12)-DP: the ratio exceeds 10 with chance 11/12."""
     table = ((11, 1), (1, 11))
     assert least_delta(table, Fraction(10)) == Fraction(1, 12)
     assert sum(p for p, q in zip(*table, strict=True) if p > 10 * q) == 11

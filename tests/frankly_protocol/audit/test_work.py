@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work budget: documents it refuses before verification, and figures that grow with the work done."""
+"""The work budget: documents refused before verification, and estimates that grow with the work."""
 
 import sys
 import time
@@ -37,7 +37,7 @@ work_module = sys.modules["frankly_protocol.audit.work"]
 
 
 def table(answers: int, reports: int) -> DenseMechanism:
-    """A table of 48 bits without any pattern."""
+    """A table of 48 bits with random weights."""
     random, rows = Random(answers * 7919 + reports), []
     for x in range(answers):
         row = [1 + random.randrange(2**49 // (3 * reports)) for _ in range(reports)]
@@ -47,7 +47,7 @@ def table(answers: int, reports: int) -> DenseMechanism:
 
 
 def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
-    """Counts near 2^53 without any pattern."""
+    """Random counts between 2^52 and 2^53."""
     random = Random(secrets * 7919 + answers)
     return tuple(
         tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets)
@@ -55,7 +55,7 @@ def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
 
 
 def pairs(answers: int) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
-    """A level near 2^53 for every pair of answers."""
+    """A level of two numbers up to 2^53 for every pair of answers."""
     random = Random(answers)
     return tuple(
         tuple(
@@ -74,7 +74,7 @@ def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Blocks of 16 LIP claims, each with a secret of its own: most of the work is the report's level."""
+    """Blocks of 16 LIP claims, each about another secret: the report's level takes much work."""
     claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
 
     def block_of(i: int) -> Block:
@@ -109,7 +109,7 @@ def total(document: SurveyDocument) -> int:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified(
+def test_a_document_one_unit_over_the_limit_is_refused_unverified(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = DOCUMENTS[name]
@@ -176,7 +176,7 @@ def test_the_level_of_a_report_counts() -> None:
 
 @pytest.mark.usefixtures("no_verifier")
 def test_the_claims_of_every_stratum_count() -> None:
-    """One promise of a set with 64 secrets passes; within each of 60 strata it does not."""
+    """One promise of a subset mechanism about 64 secrets passes; with 60 strata it is refused."""
     secrets = tuple(f"s{i}" for i in range(64))
     claim = Claim("secret-ldp", (1000, 1), joint(64, 4))
     prior_of_all = Prior("x", secrets, (claim.joint or (),), "?")
@@ -205,7 +205,7 @@ def diagonal(strata: int) -> dict[str, Any]:
 def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One row of 256 counts stands for 65,536: 32 of them are as many as a document may hold."""
+    """One row of 256 counts expands to 65,536 counts; a document may have 32 such rows."""
     assert Prior.from_json(diagonal(32), "prior").size == MAX_COUNTS
     monkeypatch.setattr(promises, "_rows_per_secret", lambda _: pytest.fail("written out"))
     with pytest.raises(DocumentRejected) as caught:
@@ -228,8 +228,8 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(
     assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
 
 
-def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Geometric counts take many steps: with fewer than they need, the claim is refused after exactly those."""
+def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Geometric counts need many steps; a smaller budget is spent first, and the claim refused."""
     rows = tuple(
         tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2)
     )
@@ -256,7 +256,7 @@ def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.Mon
 def form(
     components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
 ) -> AgreementMechanism:
-    """A form of the pools' questions with so many components, all alike; parts hold `together` questions."""
+    """A form of the pools' questions with equal components; each part has `together` questions."""
     parts = max(max(pool.parts) for pool in pools) + 1
     chances = [(1 << 48) // components] * components
     chances[0] += (1 << 48) - sum(chances)
@@ -276,7 +276,7 @@ def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
 
 
 def pairs_of(count: int) -> Cover:
-    """Sets of 256 joint answers and what they leave out, with large weights."""
+    """Sets of joint answers, out of 256, and their complements, with large weights."""
     full = (1 << 256) - 1
     return Cover(
         256,
@@ -295,7 +295,7 @@ LARGE_FORMS: dict[str, AgreementMechanism] = {
     ),
     "sets of a size": form(2, (Pool((0, 1), 2, Cover(81, 2)),), 2, choices=9, together=2),
 }
-"""Forms that come near a limit: of cells, or of the document's bytes."""
+"""Forms near the limit of cells or of the document's size."""
 
 
 def test_the_cells_of_a_form_are_limited() -> None:
@@ -330,7 +330,7 @@ def test_large_forms_are_read_and_verified_in_two_seconds(name: str) -> None:
 
 
 def instructions(trial: Callable[[], object]) -> int:
-    """Return how many bytecode instructions of the verifier a trial runs, which other processes do not affect."""
+    """Return the number of the verifier's bytecode instructions, which is reproducible."""
     executed = 0
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
@@ -352,9 +352,9 @@ def instructions(trial: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("part", range(3))
 def test_figures_bound_the_instructions_that_are_run(part: int) -> None:
-    """An instruction takes some 20 to 50 ns, and what C does beside it as much: a figure stays above 25 for each.
+    """An instruction takes 20 to 50 ns, and the C code it calls as much; one unit is about 1 ns.
 
-    100,000 of a figure are for what every claim takes.
+    The 300,000 are for work that every claim takes.
     """
     for number in range(part * 1000, part * 1000 + 40):
         mechanism, claim = random_case(number)
@@ -408,14 +408,14 @@ def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
     assert executed[1] / executed[0] <= 1.5 * figures[1] / figures[0]
 
 
-def test_the_level_grows_as_its_figure_says() -> None:
+def test_the_work_for_the_level_grows_as_its_figure() -> None:
     small, large = (many_secrets(n) for n in (3, 9))
     executed = [instructions(lambda d=d: report_level(d)) for d in (small, large)]
     assert executed[1] / executed[0] <= level_work(large.blocks) / level_work(small.blocks)
 
 
 def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
-    """It counts once in a document's figure, beside the claims."""
+    """Its work counts once for each block, in addition to the claims."""
     single = block("dense", "ldp")
     assert (
         single.ceiling
@@ -428,7 +428,7 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
 
 
 def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
-    """As the browser computes it too: per answer 300 for each word and three more, per secret 2,000, per pair 40."""
+    """The browser's formula: 300 (words + 3) per answer, 2,000 per secret, 40 per answer pair."""
     for secrets, width in ((2, 4), (4, 2), (4, 4)):
         a = secrets * width
         bounds = (((1, 2 * width),) * width,) * secrets
@@ -481,5 +481,5 @@ UNITS = {
 
 
 def test_the_budget_of_every_kind_and_notion_is_that_of_the_format() -> None:
-    """Every SDK has to refuse the same documents: another figure is another version of the format."""
+    """Every SDK must refuse the same documents, so a changed number needs a new format version."""
     assert {name: total(document) for name, document in every_document().items()} == UNITS

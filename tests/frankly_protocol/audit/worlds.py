@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random small worlds, and survey documents whose published tables are true in them.
 
-A world is a joint distribution of secrets, answers and public answers, as counts. A document promises what its
-mechanisms need for the world's own tables, of everybody or within every stratum, and not a unit more.
+A world is a joint distribution of secrets, answers and public answers, as counts. A document
+promises the least level of its mechanisms for the world's tables, pooled or in every stratum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ Cell = tuple[tuple[int, ...], tuple[int, ...], int]
 World = Mapping[Cell, int]
 ONE = (1, 1)
 MAX_REPORTS = 128
-"""Reports that a document can send, at most: every one of them is looked at."""
+"""Maximum number of reports that a document can send; the tests enumerate all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Sizes of a world.
 
-    secrets : number of values of each. names : of the secrets; two of them may bear one name.
+    secrets : number of values of each. names : of the secrets; two may have the same name.
     questions : number of choices of each question, by block. strata : of each public question.
     linked : block → the secret that its answer determines, as the first part of the answer.
     """
@@ -55,7 +55,7 @@ class Shape:
     names: tuple[str, ...] = ("s0", "s1")
 
     def width(self, i: int) -> int:
-        """Return how many answers to block i go with each value of the secret that it determines."""
+        """Return the number of answers to block i per value of the secret that they determine."""
         return prod(self.questions[i]) // self.secrets[self.linked[i]]
 
     def cells(self) -> Iterator[Cell]:
@@ -68,7 +68,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The promise of a block with the number of the world that it is true in; secret None: in every world."""
+    """A block's promise and the number of the world where it holds; secret None: in all worlds."""
 
     promise: Promise
     world: int = 0
@@ -77,7 +77,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A document with the worlds in which one of each block's tables is true, and where its promises come from."""
+    """A document, the worlds where one table of each block is true, and its promises' sources."""
 
     seed: int
     shape: Shape
@@ -117,7 +117,7 @@ def case(seed: int) -> Case:
 
 
 def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
-    """Return the counts [s][x] of secret r against the answers to block i, in one stratum or of everybody."""
+    """Return counts [s][x] of secret r against the answers to block i, in a stratum or pooled."""
     rows = [[0] * prod(shape.questions[i]) for _ in range(shape.secrets[r])]
     for (s, x, stratum), n in world.items():
         if z in (None, stratum):
@@ -205,7 +205,7 @@ def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
 
 
 def _cover(rng: Random, answers: int) -> Cover:
-    """All sets of a size, or cuts of a scale in two with a random weight for each."""
+    """All sets of a size, or random cuts of a scale in two, each with a random weight."""
     if rng.random() < 0.6:
         return Cover(answers, rng.randint(1, answers - 1))
     full, listed = (1 << answers) - 1, []
@@ -229,7 +229,7 @@ def _dense(rng: Random, answers: int) -> DenseMechanism:
 
 
 def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
-    """Return about the same mechanism with 48 bits: its levels and its ceiling have to be rounded up."""
+    """Return nearly the same mechanism with 48 bits: levels and ceiling must be rounded up."""
 
     def near(n: int) -> int:
         return n << 44 if n in (0, 16) else (n << 44) + rng.getrandbits(40)
@@ -256,7 +256,7 @@ def _fine_table(rng: Random, mechanism: DenseMechanism) -> DenseMechanism:
 
 
 def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
-    """Return counts, None if a secret or a stratum is without any."""
+    """Return counts, or None if a value of a secret or a stratum has none."""
     style = "full" if full else rng.choice(("full", "full", "sparse", "sum", "sum"))
     share = rng.uniform(0.2, 0.9)
     world: dict[Cell, int] = {}
@@ -300,7 +300,7 @@ def _block(
                     for _ in range(rng.choice((1, 1, 2)))
                 ]
             valid = [Source(promise, w, r) for promise, w in drawn if promise is not None]
-            # A world is true only if every block has a table of it for each of its secrets.
+            # A world is possible only if every block has its table for each of the block's secrets.
             if robust or {source.world for source in valid} == {w for _, w in drawn}:
                 sources += valid
     if not isinstance(mechanism, AgreementMechanism) and (not sources or rng.random() < 0.3):
@@ -360,13 +360,13 @@ def _up(ratio: Fraction) -> Ratio:
 def _promise(
     rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World
 ) -> Promise | None:
-    """Return a promise about secret r on the world's tables, None if what it needs is infinite."""
+    """Return a promise about secret r on the world's tables; None if its level is 0 or > 2^20."""
     notion = rng.choice(("secret-ldp", "lip", "lip", "alip", "srlip", "dpv"))
     strata = prod(shape.strata)
     is_stratified = strata > 1 and rng.random() < 0.75
     tables = [table(shape, world, i, r, z) for z in (range(strata) if is_stratified else (None,))]
     is_answer = shape.linked.get(i) == r and shape.width(i) == 1
-    # The answer itself is the secret: one row, and the verifier makes the diagonal of it.
+    # If the answer is the secret, the prior is one row, which the verifier expands to a diagonal.
     short = [(tuple(map(sum, zip(*rows, strict=True))),) if is_answer else rows for rows in tables]
     values = tuple(f"s{r}-{v}" for v in range(shape.secrets[r]))
     prior = Prior(shape.names[r], values, tuple(short), "the world's own counts")
@@ -395,7 +395,7 @@ def _promise(
 def _needed(
     mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]
 ) -> dict[str, Fraction | None]:
-    """Return what each level of the claim has to be within every table; rows without mass are left out."""
+    """Return the least levels at which the claim holds in every table; empty rows are left out."""
     start = Fraction(claim.notion != "dpv")
     levels: dict[str, Fraction | None] = {"level": start}
     if claim.notion == "alip":
@@ -407,7 +407,7 @@ def _needed(
             continue
         if len(present) == 1:
             if sensitive is not None:
-                return {"level": None}  # a certainty
+                return {"level": None}  # the posterior is 1
             continue
         reduced = replace(
             claim, joint=joint, sensitive=None if sensitive is None else present.index(sensitive)
@@ -421,7 +421,7 @@ def _needed(
 def _robust(
     rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, worlds: Sequence[World]
 ) -> Promise | None:
-    """Return a promise for all P(u|s) above bounds that the worlds keep; None if block i does not hold the secret."""
+    """Return an rldp promise whose bounds hold in all worlds; None if block i cannot make one."""
     if shape.linked.get(i) != r or shape.width(i) < 2:
         return None
     width, bounds = shape.width(i), []
@@ -452,7 +452,7 @@ def _true_worlds(
         for promise in block.promises
         if promise.claim.lower_bounds is not None
     ]
-    # Without another ball, which the same world would have to lie in, and without tables.
+    # Only if no other ball or table has to be true in the same world.
     if robust and len(balls) == 1:
         i, promise = balls[0]
         width, bounds = shape.width(i), promise.claim.lower_bounds or ()
@@ -465,7 +465,7 @@ def _true_worlds(
 
 
 def _moved(world: World, i: int, shares: Mapping[int, Fraction]) -> World:
-    """Return the world with P(x_i | s) as in `shares`, secrets equally likely, all else given x_i unchanged."""
+    """Return the world with uniform secrets and P(x_i | s) = `shares`; laws given x_i are kept."""
     totals: dict[int, int] = {}
     for (_, x, _), n in world.items():
         totals[x[i]] = totals.get(x[i], 0) + n

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agreement kind: its law drawn exactly, its level, and parameters and symbols that are refused."""
+"""Agreement mechanisms: the sampler's exact law, the level, and refused parameters and symbols."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ class _Wanted(Exception):
 
 
 def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
-    """Every run of the sampler, each number that it draws tried in turn, with the sum of the chances by symbol."""
+    """The exact law of the sampler's symbol: every value of each number that it draws is tried."""
     chances: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     pending: list[tuple[list[int], Fraction]] = [([], Fraction(1))]
     while pending:
@@ -129,7 +129,7 @@ def test_only_ldp_at_its_level_can_be_promised() -> None:
 
 
 def test_a_cover_that_is_not_uniform_would_break_the_level() -> None:
-    """The sets {0}, {0, 1}, {2}: the normalisation would be 5/3 or 4/3, and the ratio above agree/disagree."""
+    """With {0}, {0, 1}, {2} the sum of weights depends on the answer: a ratio is too large."""
     with pytest.raises(InvalidInput, match="equally often"):
         Cover(3, None, ((0b001, 1), (0b011, 1), (0b100, 1)))
     sets, agree = ({0}, {0, 1}, {2}), 2
@@ -140,7 +140,7 @@ def test_a_cover_that_is_not_uniform_would_break_the_level() -> None:
     assert max(max(column) / min(column) for column in zip(*rows, strict=True)) > agree
 
 
-def test_no_random_bits_draw_nothing() -> None:
+def test_without_random_bits_no_symbol_is_drawn() -> None:
     def none(_: int) -> int:
         raise OSError
 
@@ -165,7 +165,7 @@ def test_the_number_of_random_bits_does_not_depend_on_the_answers() -> None:
 
 
 @pytest.mark.parametrize("mechanism", FORMS, ids=range(len(FORMS)))
-def test_parameters_and_symbols_come_back_as_they_went(mechanism: AgreementMechanism) -> None:
+def test_parameters_and_symbols_survive_a_round_trip(mechanism: AgreementMechanism) -> None:
     assert AgreementMechanism.from_params(mechanism.params_json()) == mechanism
     longest = len(str(mechanism.longest_symbol_json()))
     for symbol in mechanism.symbols():

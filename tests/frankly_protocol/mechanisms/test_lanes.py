@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing many numbers at once gives what comparing them one by one gives."""
+"""Packed comparisons of many numbers give the same result as comparing them one by one."""
 
 from itertools import product
 
@@ -63,8 +63,8 @@ def test_every_pair_of_numbers_of_four_bits() -> None:
 
 
 @given(st.data(), BITS, st.integers(1, 40))
-def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
-    """Intermediate integers have one length for every draw and row, so the work does not depend on them."""
+def test_intermediate_integers_have_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
+    """Intermediate integers have one length for all draws and rows: the work is always the same."""
     top = 1 << bits
     rows = [
         tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON of parameters and symbols: round trips, and malformed values refused by the name of the field."""
+"""JSON of parameters and symbols: round trips, and errors that name the malformed field."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ BAD_PARAMS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=repr)
-def test_parameters_and_symbols_come_back_as_they_went(mechanism: Any) -> None:
+def test_parameters_and_symbols_survive_a_round_trip(mechanism: Any) -> None:
     assert KINDS[mechanism.kind].from_params(mechanism.params_json()) == mechanism
     lengths = set()
     for symbol in mechanism.symbols():
@@ -100,7 +100,7 @@ BAD_SYMBOLS: list[tuple[Any, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("mechanism", "value", "code", "field"), BAD_SYMBOLS)
-def test_symbols_that_no_mechanism_sends_are_refused_unrepeated(
+def test_symbols_that_are_never_sent_are_refused_without_repeating_them(
     mechanism: Any, value: Any, code: str, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -120,7 +120,7 @@ def test_a_table_has_two_to_256_rows(answers: int) -> None:
         assert caught.value.field == "weights"
 
 
-def test_as_many_symbols_are_listed_as_are_allowed() -> None:
+def test_columns_lists_symbols_up_to_its_limit() -> None:
     mechanism = DenseMechanism(4, ((8, 4, 4), (4, 8, 4)))
     assert len(columns(mechanism, 3)) == 3
     with pytest.raises(InvalidInput, match="more than 2 reports"):

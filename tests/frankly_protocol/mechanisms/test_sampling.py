@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind draws exactly what it promises: all random bits tried, each weighted by its chance."""
+"""Samplers of every kind draw exactly the promised law: all random bits are tried, weighted."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ class _Stop(Exception):
 
 
 def draws(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
-    """Every run of the sampler whose random bits have a chance of `least` or more, and what it draws."""
+    """Every run of the sampler whose random bits have chance `least` or more, with its symbol."""
     pending: list[list[tuple[int, int]]] = [[]]
     while pending:
         prefix = pending.pop()
@@ -92,13 +92,13 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         for (
             symbol,
             chance,
-        ) in promised.items():  # runs that were not followed to their end can only be missing
+        ) in promised.items():  # unfinished runs can only lower a chance
             assert chance - missing <= drawn[symbol] <= chance
 
 
 @pytest.mark.parametrize("truth", range(4))
 def test_without_the_rejected_draws_every_set_has_the_same_chance(truth: int) -> None:
-    """Given that nothing was thrown away, sets with the truth are equally likely, and so are those without it."""
+    """If no draw was rejected, sets with the truth are equally likely, and so are those without."""
     mechanism = SubsetMechanism(4, 4, 2, 5)
     drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
     for chance, symbol in draws(mechanism, truth, Fraction(1, 2 ** (4 + 2 + 1))):
@@ -133,20 +133,20 @@ def test_the_best_guess_takes_the_likeliest_answer_of_every_report(mechanism: Me
 def test_the_table_of_a_small_mechanism_is_the_mechanism(mechanism: Mechanism) -> None:
     dense = as_dense(mechanism)
     if dense is None:
-        # Thirds and tenths are no sums of 2^-48.
+        # Thirds and tenths are not multiples of 2^-48.
         assert any(
             c.denominator & (c.denominator - 1)
             for column in table(mechanism).values()
             for c in column
         )
         return
-    # In as few bits as there can be: those of the mechanism, or some weight is odd.
+    # The fewest bits possible: those of the mechanism, or fewer with some odd weight.
     assert dense.bits == mechanism.bits or any(w % 2 for row in dense.weights for w in row)
     for y, column in enumerate(columns(mechanism).values()):
         assert tuple(dense.probability(y, x) for x in range(dense.answers)) == column
 
 
-def test_what_is_too_large_is_not_listed() -> None:
+def test_a_mechanism_that_is_too_large_is_not_listed() -> None:
     large = UnaryMechanism(48, 1000, 1 << 47, 3)
     assert large.reports == 2**1000
     assert as_dense(large) is None
@@ -170,7 +170,7 @@ def test_without_randomness_nothing_is_drawn(mechanism: Mechanism) -> None:
 @pytest.mark.parametrize(
     "mechanism", [m for m in SMALL if not isinstance(m, SubsetMechanism)], ids=repr
 )
-def test_as_many_bits_are_asked_for_whichever_answer_is_true(mechanism: Mechanism) -> None:
+def test_the_random_bits_drawn_do_not_depend_on_the_answer(mechanism: Mechanism) -> None:
     def sizes_requested(truth: int, fill: Callable[[int], int]) -> list[int]:
         sizes: list[int] = []
         mechanism.sample(truth, lambda bits: sizes.append(bits) or fill(bits))
@@ -199,6 +199,6 @@ def test_the_rejections_of_a_subset_do_not_depend_on_the_answer(seed: int) -> No
     assert len(runs) == 1
 
 
-def test_fixed_sets_are_drawn_in_every_combination() -> None:
+def test_the_symbols_of_a_subset_are_all_sets_of_its_size() -> None:
     mechanism = SubsetMechanism(4, 5, 2, 8)
     assert {sum(1 << x for x in B) for B in combinations(range(5), 2)} == set(mechanism.symbols())

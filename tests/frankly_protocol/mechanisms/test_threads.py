@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several threads draw first from one mechanism: every one sees its tables whole."""
+"""Concurrent first draws from one mechanism: no thread sees half-built tables."""
 
 import sys
 import threading
@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, Subset
 
 @pytest.fixture
 def eager() -> Iterator[None]:
-    """Threads take turns as often as Python lets them."""
+    """Make Python switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -19,7 +19,7 @@ def eager() -> Iterator[None]:
 
 
 def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int = 4) -> list[object]:
-    """Return what threads drew at the same time, for the truth of their number, with every random bit zero."""
+    """Return the symbols of concurrent draws; thread i has truth i, all random bits are zero."""
     start = threading.Barrier(threads)
     symbols: dict[int, object] = {}
 

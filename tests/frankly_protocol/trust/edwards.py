@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ed25519's curve -x² + y² = 1 + d·x²·y² in plain integers: the points of small order, and every encoding of them.
+"""Points of small order on Ed25519's curve -x² + y² = 1 + d·x²·y², and all their encodings.
 
-Nothing here is copied from a list: the points of small order are L times any point, L being the order of the base.
+They are computed, not copied from a list: the multiples by L, the order of the base point.
 """
 
 P = 2**255 - 19
@@ -50,14 +50,14 @@ def small_order() -> set[Point]:
 
 
 def encodings(y: int, x: int) -> list[bytes]:
-    """Every 32 bytes that a lenient reader takes for (x, y): y and y + P where it fits, and both signs of x = 0."""
+    """Every encoding of (x, y) that a lenient reader accepts: y, y + P if it fits, x = 0 signed."""
     signs = (0, 1) if x == 0 else (x % 2,)
     ys = [value for value in (y, y + P) if value < 2**255]
     return [(value | sign << 255).to_bytes(32, "little") for value in ys for sign in signs]
 
 
 def small_order_encodings() -> list[bytes]:
-    """The 14 ways in which the 8 points can be written."""
+    """The 14 encodings of the 8 points."""
     return sorted(data for x, y in small_order() for data in encodings(y, x))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rotation drill: every order of rotations is proven, every broken step is refused (spec 3.2)."""
+"""Key rotation: chains with rotations in any order are proven, broken steps refused (spec 3.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,7 @@ def key(number: int) -> SigningKey:
 
 @dataclass
 class Drill:
-    """A root of two of three keys that rotates things and keeps every version."""
+    """A chain whose root needs two of three keys, with methods that append rotations."""
 
     roots: list[SigningKey] = field(default_factory=lambda: [key(1), key(2), key(3)])
     publisher: SigningKey = field(default_factory=lambda: key(100))
@@ -82,7 +82,7 @@ class Drill:
         self.next(publisher=Role((self.publisher.public,), 1))
 
     def rotate_root(self) -> None:
-        """One of three root keys is replaced: two old ones sign, and two of the new set, which may be the same."""
+        """Replace one of three root keys; two keys of the old set sign, and two of the new set."""
         old = list(self.roots)
         self.roots[0] = self.new_key()
         self.next(*old[:2], self.roots[0], root=self.role())
@@ -103,7 +103,7 @@ class Drill:
         )
 
     def expire(self) -> None:
-        """A version that has expired by NOW."""
+        """Append a version that has expired by NOW."""
         self.next(expires=NOW - timedelta(days=1))
 
     def last(self) -> None:
@@ -129,7 +129,7 @@ def drilled(order: Sequence[str]) -> Drill:
 def proven(
     chain: Sequence[bytes], held_keys: bytes | None = None, first_root: str | None = None
 ) -> Proven:
-    """The chain as it is proven at NOW."""
+    """Prove the chain at NOW."""
     return prove_chain(chain, None if held_keys is None else KnownKeys(held_keys, first_root), NOW)
 
 
@@ -197,7 +197,7 @@ REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
     ),
     "a version skipped": (lambda d: served(d, newest(d, version=3), A, B), KeyChainError),
     "fast forward": (lambda d: served(d, newest(d, version=10**9), A, B), KeyChainError),
-    "the last version there is": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
+    "the largest number": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
     "300 rotations": (lambda d: served(d, newest(d, version=301), A, B), KeyChainError),
     "the same version, other content": (
         lambda d: served(d, newest(d, version=1, expires=NOW + timedelta(days=5)), A, B), KeyChainError
@@ -224,7 +224,7 @@ def doubled(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_follow_is_refused(name: str, is_known: bool) -> None:
+def test_versions_that_do_not_follow_are_refused(name: str, is_known: bool) -> None:
     drill = Drill()
     make, error = REFUSED[name]
     with pytest.raises(error):
@@ -232,7 +232,7 @@ def test_what_does_not_follow_is_refused(name: str, is_known: bool) -> None:
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_document_in_their_place_equivocation(
+def test_a_chain_without_the_known_keys_is_a_rollback_or_equivocation(
     is_named: bool,
 ) -> None:
     drill = drilled(["publisher", "root"])
@@ -247,8 +247,8 @@ def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_docum
         )
 
 
-def test_old_root_keys_make_another_chain_but_none_that_holds_the_keys_known() -> None:
-    """Two of the first three root keys are rotated away, and stolen afterwards."""
+def test_stolen_old_root_keys_cannot_forge_a_chain_with_the_known_keys() -> None:
+    """Two of the first three root keys are stolen, after two rotations of the root."""
     drill = Drill()
     first_root = digest(drill.documents[0].payload())
     drill.rotate_root()
@@ -288,7 +288,7 @@ def test_a_clock_may_be_off_by_ten_minutes(minutes: int) -> None:
 
 @pytest.fixture(scope="module")
 def longest() -> Drill:
-    """A chain of one version more than is read."""
+    """A chain with one version more than the maximum."""
     drill = Drill()
     for _ in range(MAX_VERSIONS):
         drill.last()
@@ -303,7 +303,7 @@ def test_a_chain_has_at_most_1024_versions(longest: Drill) -> None:
         assert caught.value.field == "chain"
 
 
-def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> None:
+def test_the_longest_chain_of_typical_documents_fits_in_the_maximum_size(longest: Drill) -> None:
     assert read_chain(write_chain(longest.chain[:-1])) == longest.chain[:-1]
 
 
@@ -333,7 +333,7 @@ BAD_CHAINS = [b"", b"[]", b"{}", b'{"chain":{}}', b'{"chain":[1]}', b'{"chain":[
 
 
 @pytest.mark.parametrize("data", BAD_CHAINS, ids=range(len(BAD_CHAINS)))
-def test_what_is_no_chain_is_refused_by_type(data: bytes) -> None:
+def test_bytes_that_are_no_chain_are_refused_by_type(data: bytes) -> None:
     with pytest.raises(DocumentRejected):
         read_chain(data)
 
@@ -348,7 +348,7 @@ def test_no_bytes_crash_the_proof(data: bytes) -> None:
         proven(read_chain(data), drill.chain[0])
 
 
-def test_no_keys_are_no_chain() -> None:
+def test_an_empty_chain_is_refused() -> None:
     with pytest.raises(KeyChainError) as caught:
         prove_chain([], None, NOW)
     assert caught.value.field == "chain"

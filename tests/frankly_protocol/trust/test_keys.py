@@ -55,7 +55,7 @@ CHAINS: list[tuple[bytes, bytes | None, type[FranklyError] | None]] = [
 
 
 def read_after(data: bytes, previous: bytes | None) -> KeysDocument:
-    """A version after the one before it."""
+    """Read a version and check that it follows the previous one."""
     version = SignedKeys.read(data)
     if previous is not None:
         version.require_follows(SignedKeys.read(previous).keys)
@@ -79,7 +79,7 @@ def test_keys_outside_their_window_are_refused_with_both_times(days: int) -> Non
 
 
 @pytest.mark.parametrize("year", ["9999", "0001"])
-def test_a_date_beyond_all_reason_is_refused_not_overflown(year: str) -> None:
+def test_a_date_far_out_of_range_is_refused_without_overflow(year: str) -> None:
     payload = keys_document().payload().replace(b'"expires":"2027', f'"expires":"{year}'.encode())
     with pytest.raises(DocumentRejected) as caught:
         accept_keys(Envelope.seal(KEYS_TYPE, payload, [ROOT]).to_bytes(), NOW)

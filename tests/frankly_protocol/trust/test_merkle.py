@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roots and proofs against a brute-force tree written from RFC 6962's recursive definitions; nothing mutated passes."""
+"""Roots and proofs against a tree by RFC 6962's recursive definitions, and mutated proofs."""
 
 import hashlib
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def refused(check: Callable[[], None]) -> bool:
 
 
 def mutations(proof: list[bytes]) -> list[list[bytes]]:
-    """Every proof that differs by one bit in each hash, one hash more, one fewer, two exchanged, one twice."""
+    """Proofs with one bit changed, a hash added, left out or repeated, or two exchanged."""
     mutated = []
     for i, entry in enumerate(proof):
         mutated.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])
@@ -162,10 +162,10 @@ def test_no_mutated_consistency_proof_is_accepted(
     assert (accepted, tried > 5_000) == (0, True)
 
 
-def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(
+def test_a_wrong_size_is_accepted_only_if_its_path_is_as_long(
     roots: list[bytes], tree: Tree
 ) -> None:
-    """A path fixes root and position, not the size, which a checkpoint signs. What passes has the path of that size."""
+    """A path does not fix the size of the tree, which the checkpoint signs, only its own length."""
     for n in range(2, 34):
         for m in range(n):
             for wrong_size in {n - 1, n + 1}:
@@ -183,7 +183,7 @@ def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(
 
 
 def test_a_forked_history_cannot_be_proven_consistent(roots: list[bytes], tree: Tree) -> None:
-    """A log that changes one entry behind an old head can prove nothing about it."""
+    """A log that changed an entry below an old head cannot prove consistency with that head."""
     for n in (2, 3, 7, 8, 20, 33):
         for m in range(1, n):
             forked = Tree([leaf_hash(e) for e in [*ENTRIES[: m - 1], b"forged", *ENTRIES[m:n]]])
@@ -214,7 +214,7 @@ BEYOND: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("call", BEYOND, ids=range(len(BEYOND)))
-def test_what_lies_beyond_the_tree_is_a_typed_refusal(call: Callable[[], object]) -> None:
+def test_positions_beyond_the_tree_raise_a_typed_error(call: Callable[[], object]) -> None:
     with pytest.raises(LogError):
         call()
 
@@ -224,8 +224,8 @@ def test_the_empty_tree() -> None:
     require_consistency(0, EMPTY_ROOT, 3, sha(b"anything"), [])
 
 
-def test_a_tree_has_at_most_as_many_leaves_as_json_counts_exactly() -> None:
-    """2^53 - 1, and one more: the first fails by its proof only."""
+def test_a_tree_has_at_most_2_to_the_53_minus_1_leaves() -> None:
+    """The largest size fails only because of its proof; one more is refused itself."""
     root, largest = b"\0" * 32, 2**53 - 1
     for size, field in ((largest, "proof"), (largest + 1, "index")):
         with pytest.raises(LogError) as caught:
@@ -237,7 +237,7 @@ def test_a_tree_has_at_most_as_many_leaves_as_json_counts_exactly() -> None:
         assert caught.value.field == field
 
 
-def test_only_leaves_of_the_size_that_is_asked_for_have_a_path() -> None:
+def test_only_leaves_within_the_size_have_a_path() -> None:
     tree = Tree([bytes([i]) * 32 for i in range(5)])
     assert [len(tree.inclusion(i, 3)) for i in range(3)] == [2, 2, 1]
     for index, size in ((3, 3), (-1, 3), (0, 0)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof texts: logged and cosigned documents pass, altered proofs do not, and every refusal is typed."""
+"""Proof texts: logged and cosigned documents pass; altered proofs do not; refusals are typed."""
 
 import hashlib
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_the_texts_are_c2sps_line_by_line() -> None:
 
 
 def test_signatures_are_over_the_bytes_that_the_specifications_name() -> None:
-    """Checked with the library directly: the log over the text, a witness over its own two lines and the text."""
+    """By `cryptography`: the log signs the text, a witness two header lines and the text."""
     head = LOG.head()
     text = head.checkpoint.text()
     log, witness = head.signatures[0], head.signatures[1]
@@ -74,7 +74,7 @@ def accepted(data: bytes, digest: str = DIGESTS[4]) -> bool:
 
 
 def test_no_byte_of_a_proof_can_be_changed(full: bool) -> None:
-    """Every byte, with one bit turned, left out or doubled; all three witnesses are needed."""
+    """Every byte is changed in one bit, left out or doubled; all three witnesses are required."""
     assert accepted(TEXT)
     altered = [
         TEXT[:i] + bytes([TEXT[i] ^ bit]) + TEXT[i + 1 :]
@@ -88,7 +88,7 @@ def test_no_byte_of_a_proof_can_be_changed(full: bool) -> None:
     assert (through, len(altered) > 2000) == ([], True)
 
 
-def test_the_proof_of_one_document_is_none_of_another() -> None:
+def test_a_proof_of_one_document_is_refused_for_another() -> None:
     assert not any(accepted(TEXT, digest) for digest in DIGESTS if digest != DIGESTS[4])
     assert not accepted(TEXT, "sha256:" + "0" * 64)
 
@@ -98,7 +98,7 @@ def altered(**changes: object) -> LogProof:
 
 
 def forged() -> LogProof:
-    """Two true witnesses, and a third one's name under a stranger's key."""
+    """Two genuine cosignatures, and one under the third witness's name by a stranger's key."""
     head = LOG.head(witnesses=("w0.example", "w1.example"))
     extra = replace(cosign(head.checkpoint, "w2.example", STRANGER, NOW), hint=WITNESS_KEY_HINT)
     return altered(signed=replace(head, signatures=(*head.signatures, extra)))
@@ -116,7 +116,7 @@ CASES: dict[str, tuple[Callable[[], LogProof], LogRole, str]] = {
     "one witness twice": (lambda: altered(signed=TWICE), role(), "witnesses"),
     "a witness from the future": (lambda: FUTURE.proof(DIGESTS[4]), role(), "witnesses"),
     "witnesses that saw it long ago": (lambda: PAST.proof(DIGESTS[4]), role(), "witnesses"),
-    "a false cosignature spoils the note": (forged, role(), "signature"),
+    "a false cosignature invalidates the note": (forged, role(), "signature"),
     "another log's key": (lambda: FakeLog(DIGESTS, key=STRANGER).proof(DIGESTS[4]), role(), "signature"),
     "another log": (lambda: FakeLog(DIGESTS, origin="other.example").proof(DIGESTS[4]), role(), "origin"),
     "a rotated log key": (lambda: GOOD, role(log=STRANGER), "signature"),
@@ -136,7 +136,7 @@ def test_proofs_that_no_device_may_rely_on(name: str) -> None:
     assert caught.value.field == field
 
 
-def test_a_witness_that_no_role_names_is_passed_over() -> None:
+def test_a_witness_that_the_role_does_not_name_is_ignored() -> None:
     head = LOG.head()
     stranger = cosign(head.checkpoint, "stranger.example", STRANGER, NOW)
     altered(signed=replace(head, signatures=(*head.signatures, stranger))).require(
@@ -165,7 +165,7 @@ BAD_TEXTS: list[bytes] = [
 
 
 @pytest.mark.parametrize("data", BAD_TEXTS, ids=range(len(BAD_TEXTS)))
-def test_what_is_no_proof_is_refused_by_type(data: bytes) -> None:
+def test_texts_that_are_no_proof_are_refused_by_type(data: bytes) -> None:
     with pytest.raises(LogError):
         LogProof.from_bytes(data).require(DIGESTS[4], role(), NOW)
 
@@ -198,7 +198,7 @@ def test_a_log_role_needs_distinct_keys_and_a_threshold_in_reach(
         make()
 
 
-def test_a_log_without_witnesses_can_be_audited_and_nothing_more() -> None:
+def test_a_log_without_witnesses_can_be_audited_but_proves_no_document() -> None:
     alone = role(threshold=0, witnesses=0)
     GOOD.signed.require_log(alone.log.note_key)
     with pytest.raises(LogError, match="no witness"):
@@ -221,7 +221,7 @@ def test_a_text_that_is_too_long_is_refused_before_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("root", ["", "AAAA", "=" * 44, "A" * 43 + "é", "A" * 44])
-def test_a_root_that_is_none_is_named(root: str) -> None:
+def test_an_invalid_root_is_refused_by_field(root: str) -> None:
     with pytest.raises(LogError) as caught:
         Checkpoint.from_text(f"{ORIGIN}\n3\n{root}\n".encode())
     assert caught.value.field == "root"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number leaves with its uncertainty, from counts alone (bad inputs 46, 47, 49, 50)."""
+"""Estimates from counts alone, each with its uncertainty (bad inputs 46, 47, 49, 50)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -236,14 +236,14 @@ def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, Surv
 
 
 def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, float, float]:
-    """Share of yes, its standard error, and its variance at equal shares, of a symmetric yes/no mechanism."""
+    """Share of yes, standard error, and variance at equal shares, of a symmetric mechanism."""
     on = float(mechanism.probability(0, 0))
     k, n = 2 * on - 1, sum(counts)
     rate = counts[1] / n
     return (rate - (1 - on)) / k, sqrt(rate * (1 - rate) / (n - 1)) / k, 0.25 / k**2 / n
 
 
-def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
+def test_versions_with_the_same_question_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
     estimates = [
@@ -302,8 +302,8 @@ def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
         assert (pooled_row["low"], pooled_row["high"]) == pytest.approx(ends)
 
 
-def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Database) -> None:
-    """Distances before they are cut; what is made of them is."""
+def test_ends_of_a_pooled_row_add_its_parts_distances_in_squares(sqlite: Database) -> None:
+    """The parts' distances are not cut at 0 and 1; only the pooled ends are."""
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     apart = [
@@ -329,7 +329,7 @@ def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Databas
         assert estimate_row["high"] == pytest.approx(min(1.0, estimate_row["estimate"] + above))
 
 
-def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
+def test_the_parts_of_a_census_are_weighted_by_their_size(sqlite: Database) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     estimates = [
@@ -342,7 +342,7 @@ def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
     assert question_result["rows"][0]["estimate"] == pytest.approx(pooled)
 
 
-def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
+def test_versions_with_different_questions_are_not_pooled(sqlite: Database) -> None:
     mechanism, level = _grr(3)
     questions = (question("affair", "no", "yes", "unsure"),)
     block = Block(

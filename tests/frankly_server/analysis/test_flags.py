@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every flag an analyst can meet, on the rows it belongs to; and populations, whose margins are narrower."""
+"""Every flag of an estimate, on the rows it concerns; narrower margins of finite populations."""
 
 import json
 from fractions import Fraction
@@ -24,7 +24,7 @@ Asked = dict[str, Any]
 SPARE = DenseMechanism(48, ((D // 2, D // 4, D // 8, D // 8), (D // 8, D // 8, D // 2, D // 4)))
 FLAT = DenseMechanism(48, ((D // 2 + 9, D // 2 - 9), (D // 2 - 9, D // 2 + 9)))
 MIXED = DenseMechanism(48, ((D // 2, D // 2, 0), (0, D // 2, D // 2), (D // 4, D // 2, D // 4)))
-"""Three answers, of which two are identifiable: the row of the third is the mean of theirs."""
+"""Three answers, none of whose shares is identifiable: the third row is the mean of the others."""
 
 FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "outside_simplex": (dense(2, 2, Random(1)), (300, 0), {}),
@@ -65,7 +65,7 @@ def _received(database: Database, mechanism: Mechanism, counts: tuple[int, ...])
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_a_flag_stands_on_the_row(sqlite: Database, flag: str) -> None:
+def test_a_flag_is_on_the_row_it_concerns(sqlite: Database, flag: str) -> None:
     mechanism, counts, options = FLAGS[flag]
     _received(sqlite, mechanism, counts)
     (question_result,) = Analysis(sqlite).estimates(SURVEY, **options)["questions"]
@@ -74,7 +74,7 @@ def test_a_flag_stands_on_the_row(sqlite: Database, flag: str) -> None:
     ]
 
 
-def test_honest_and_plentiful_reports_have_none(sqlite: Database) -> None:
+def test_many_plausible_reports_have_no_flag(sqlite: Database) -> None:
     _received(sqlite, SPARE, (1250, 750, 1250, 750))
     (question_result,) = Analysis(sqlite).estimates(SURVEY)["questions"]
     assert [row["flags"] for row in question_result["rows"]] == [[], []]
@@ -134,7 +134,7 @@ def test_a_denominator_that_is_always_zero_is_refused(sqlite: Database) -> None:
     assert refused.value.field == "targets.b-0.x"
 
 
-def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_any_name(
+def test_constants_are_not_flagged_as_imprecise_and_a_ratio_over_everybody_is_a_share(
     sqlite: Database,
 ) -> None:
     _received(sqlite, dense(2, 2, Random(1)), (300, 0))
@@ -160,11 +160,11 @@ def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_
     assert rows["part"] == rows["one"] | {"choice": "part", "label": {"en": "part"}}
     ratio_targets = {"b-0": {"inverse": {"of": everybody, "over": {"c0": 1}}}}
     (inverse,) = Analysis(sqlite).estimates(SURVEY, targets=ratio_targets)["questions"][0]["rows"]
-    assert "few_informative" in inverse["flags"]  # of its denominator
+    assert "few_informative" in inverse["flags"]  # because of its denominator
 
 
 def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No such mechanism is known; here the search may not take its last steps."""
+    """No mechanism is known for which the search fails, so its Newton steps are disabled."""
     monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
     rng = np.random.default_rng(3)
     rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
@@ -178,7 +178,7 @@ def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.M
     assert estimated.mle_gap > 1e-3
 
 
-def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced() -> None:
+def test_a_design_prior_that_leaves_a_report_without_mass_is_replaced_and_flagged() -> None:
     mechanism = DenseMechanism(4, ((16, 0, 0), (0, 8, 8), (0, 4, 12)))
     estimated = estimate(mechanism, [10, 20, 30], design_prior=(1, 0, 0))
     assert "design_prior_replaced" in estimated.flags
@@ -196,7 +196,7 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
     counts, people = (
         (100, 60, 100, 60),
         500,
-    )  # as often as even shares have it: the floor of the error is the error
+    )  # the expected counts at even shares, where the error equals its floor
     document = _received(sqlite, SPARE, counts)
     options: tuple[dict[str, Any], ...] = ({}, {"population": people})
     sample, finite = (
@@ -222,16 +222,20 @@ BAD: dict[str, tuple[Asked, str, str]] = {
     "one person": ({"population": 1}, "counts_invalid", "population"),
     "no number": ({"population": "many"}, "field_type", "population"),
     "half a person": ({"population": Fraction(1, 2)}, "field_type", "population"),
-    "everybody and some": ({"population": 400, "census": True}, "counts_invalid", "population"),
+    "a population of a census": (
+        {"population": 400, "census": True},
+        "counts_invalid",
+        "population",
+    ),
     "of a version": ({"population": 400, "by": "version"}, "unsupported", "population"),
     "of a week": ({"population": 400, "by": "week"}, "unsupported", "population"),
     "of some days": ({"population": 400, "since": "2026-06-01"}, "unsupported", "population"),
-    "many looks": ({"population": 400, "method": "sequence"}, "unsupported", "method"),
+    "a confidence sequence": ({"population": 400, "method": "sequence"}, "unsupported", "method"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_populations_that_cannot_be(sqlite: Database, name: str) -> None:
+def test_invalid_populations(sqlite: Database, name: str) -> None:
     _received(sqlite, SPARE, (120, 70, 70, 50))
     options, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates by day, week and month of release, of some days, and by public question too: of these batches alone."""
+"""Estimates by day, week or month of release, of some days, and by public question."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
 from tests.frankly_server.store.counted import D, block, dense, number
 
-FIRST = date(2026, 12, 24)  # the days around New Year: ISO weeks and years part ways
+FIRST = date(2026, 12, 24)  # days around New Year, when the ISO year differs from the calendar year
 REGIONS = ("north", "south")
 Sent = list[tuple[str, str, tuple[Any, ...]]]
 """(day, region, symbols) of every report, which only the test knows."""
@@ -55,7 +55,7 @@ def _collect(
 
 
 def _alone(mechanism: Mechanism, prior: tuple[int, ...], symbols: list[Any]) -> Any:
-    """The estimate from these reports' symbols of one block, counted here."""
+    """The estimate from these symbols of one block, counted by the test."""
     if isinstance(mechanism, UnaryMechanism):
         return estimate(
             mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols))
@@ -223,7 +223,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_periods_that_cannot_be(sqlite: Database, name: str) -> None:
+def test_invalid_periods(sqlite: Database, name: str) -> None:
     _collect(sqlite, days=2, a_day=2)
     question_result, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
@@ -231,7 +231,7 @@ def test_periods_that_cannot_be(sqlite: Database, name: str) -> None:
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
-def test_more_tables_than_an_answer_holds_are_refused(sqlite: Database) -> None:
+def test_more_tables_than_a_response_may_have_are_refused(sqlite: Database) -> None:
     document = put(sqlite, survey(ldp_block("affair", "1")))
     for day in range(1001):
         released(

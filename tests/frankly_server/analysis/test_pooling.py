@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of a survey that asked alike: whose mean is shown, and the test that their truths are equal."""
+"""Pooling versions with the same question: the mean, and the test that shares are equal."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from tests.frankly_server.maths import random_mechanism
 
 FloatArray = NDArray[np.float64]
 FIRST, SECOND = (0.4, 0.3, 0.2, 0.1), (0.1, 0.3, 0.2, 0.4)
-"""Shares in two versions: choices 2 and 3 did not move."""
+"""Shares in two versions; those of choices 2 and 3 are equal."""
 PRIOR = (13, 19, 27, 16)
 
 
@@ -44,7 +44,7 @@ def grr(answers: int, epsilon: float) -> DenseMechanism:
 
 
 LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
-"""Four answers, rows of different shapes, as optima for a skewed prior have them; scores take four values."""
+"""Four answers with rows of different shapes, like an optimum for a skewed prior."""
 
 
 def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
@@ -62,7 +62,7 @@ def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
 def part(
     mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None
 ) -> Part:
-    """A document that asked one question, and its counts."""
+    """Counts of a document with one question."""
     block = block_of(mechanism, prior or (1,) * mechanism.answers)
     return Part(
         (block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers)
@@ -74,13 +74,13 @@ def law(mechanism: DenseMechanism) -> FloatArray:
 
 
 def expected(mechanism: DenseMechanism, truth: Sequence[float], n: int) -> Part:
-    """The part whose counts are their means, rounded."""
+    """A part whose counts are the expected ones, rounded."""
     counts = [round(n * rate) for rate in np.array(truth) @ law(mechanism)]
     counts[0] += n - sum(counts)
     return part(mechanism, counts)
 
 
-def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
+def test_a_joint_table_of_unary_and_product_is_that_of_all_factors() -> None:
     unary, table = UnaryMechanism(8, 2, 200, 60), DenseMechanism(4, ((12, 4), (4, 12)))
     product = ProductMechanism((table, table))
     blocks = (block_of(unary, (1, 2)), block_of(product, (1, 1, 1, 3)))
@@ -133,7 +133,7 @@ def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_pa
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
+def test_the_pooled_estimate_is_the_mean_of_all_respondents(name: str) -> None:
     pooled, parts = both(name)
     truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(part.n for part in parts)
     np.testing.assert_allclose(np.array(pooled.mean.unbiased, dtype=float), truth, atol=1e-3)
@@ -167,7 +167,7 @@ def test_versions_that_agree_are_not_flagged() -> None:
 @pytest.mark.parametrize("answers", [2, 3, 5])
 @pytest.mark.parametrize("versions", [2, 4])
 def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -> None:
-    """The quadratic form of the differences to the first version, in the inverse of their covariance."""
+    """The quadratic form of differences to the first version, in their inverse covariance."""
     rng = np.random.default_rng(10 * answers + versions)
     centre = np.eye(answers) - 1 / answers
     values = [rng.dirichlet(np.ones(answers)) for _ in range(versions)]
@@ -191,7 +191,7 @@ def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -
     assert test_result.p == pytest.approx(stats.chi2.sf(test_result.statistic, test_result.freedom))
 
 
-def test_what_no_version_can_tell_is_not_compared() -> None:
+def test_versions_without_covariance_are_not_compared() -> None:
     nothing = np.zeros((2, 2))
     assert homogeneity([np.zeros(2), np.ones(2)], [nothing, nothing]) is None
     contrast = np.array([[1.0, -1.0], [-1.0, 1.0]])
@@ -209,8 +209,8 @@ SIZED: dict[str, tuple[tuple[DenseMechanism, ...], tuple[int, ...], Sequence[flo
 
 
 @pytest.mark.parametrize("name", SIZED)
-def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, full: bool) -> None:
-    """Size 5 ± 1 %, beside 3.5 Monte Carlo errors."""
+def test_five_percent_of_equal_versions_are_flagged(name: str, full: bool) -> None:
+    """The size of the test is 5 ± 1 %, plus 3.5 Monte Carlo standard errors."""
     mechanisms, sizes, truth = SIZED[name]
     runs, rng, flagged = 4000 if full else 400, np.random.default_rng(97), 0
     rates = [np.array(truth) @ law(mechanism) for mechanism in mechanisms]
@@ -236,8 +236,8 @@ def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, ful
     assert abs(flagged / runs - 0.05) <= 0.01 + 3.5 * (0.05 * 0.95 / runs) ** 0.5
 
 
-def test_weights_by_inverse_variance_do_not_look_at_answers_and_have_the_least_variance() -> None:
-    """Variances at the design prior from the decoders' rows, by definition."""
+def test_inverse_variance_weights_do_not_depend_on_answers_and_have_the_least_variance() -> None:
+    """Variances at the design prior are computed from the decoders' rows."""
     import random
 
     rng = random.Random(97)
@@ -284,8 +284,8 @@ CONSTANT: dict[str, Any] = {
 
 @pytest.mark.parametrize("weights", ["respondents", INVERSE_VARIANCE])
 @pytest.mark.parametrize("name", CONSTANT)
-def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -> None:
-    """Alone it has no test; beside a share it leaves that one's."""
+def test_versions_cannot_differ_in_a_constant_target(name: str, weights: str) -> None:
+    """A constant target alone has no test; next to a share, the test is that of the share."""
     parts = [expected(grr(4, 1), FIRST, 1_000), expected(grr(4, 2), SECOND, 2_000)]
     alone = pool(
         [replace(part, targets=CONSTANT[name]) for part in parts], Request(weights=weights)
@@ -303,7 +303,7 @@ def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -
 
 
 def test_a_census_of_open_answers_is_compared() -> None:
-    """No error at all, yet people who are split by chance differ too: Pearson's test of the 2 by 2 table."""
+    """Standard errors are 0, but a random split of people differs: Pearson's test of the table."""
     openly = DenseMechanism(4, ((16, 0), (0, 16)))
     pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
     assert pooled.mean.se == (0, 0)

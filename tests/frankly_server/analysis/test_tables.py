@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables, combinations, ratios, strata, versions, formats, and results that replay byte for byte."""
+"""Joint tables, combinations, ratios, strata, versions, formats, and byte-exact replay."""
 
 import csv
 import io
@@ -98,7 +98,7 @@ def test_combinations_and_ratios(two: Database) -> None:
     assert difference["estimate"] == pytest.approx(yes - no)
     assert difference["se"] == pytest.approx(
         2 * shares_result["rows"][0]["se"]
-    )  # the shares mirror each other
+    )  # the two shares sum to 1
     assert odds["estimate"] == pytest.approx(yes / no)
     # d(p/(1−p)) = dp/(1−p)²
     assert odds["se"] == pytest.approx(shares_result["rows"][0]["se"] / no**2)
@@ -177,7 +177,7 @@ def test_a_ratio_without_ends_is_empty_in_every_format(sqlite: Database) -> None
     assert table.column("low").to_pylist()[-1] is None
 
 
-def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> None:
+def test_strata_are_separate_and_small_ones_have_no_estimates(sqlite: Database) -> None:
     document_of_one_block = survey(ldp_block("affair", "1"))
     from dataclasses import replace
 
@@ -244,7 +244,7 @@ BROKEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_result_is_refused(sqlite: Database, name: str) -> None:
+def test_a_body_that_is_no_result_is_refused(sqlite: Database, name: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Analysis(sqlite).replay(BROKEN[name])
     assert refused.value.code == "json_invalid"
@@ -312,7 +312,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "unsupported",
         "weights",
     ),
-    "a sequence of everybody": ({"method": "sequence", "census": True}, "unsupported", "method"),
+    "a sequence in a census": ({"method": "sequence", "census": True}, "unsupported", "method"),
 }
 
 
@@ -325,7 +325,7 @@ def test_refusals(two: Database, name: str) -> None:
 
 
 def test_a_result_replays_only_with_all_its_documents(two: Database) -> None:
-    """Without one of them it could be computed again, but about fewer reports."""
+    """Without one of them, a replay would silently cover fewer reports."""
     analysis = Analysis(two)
     result = analysis.estimates(SURVEY)
     result["inputs"]["documents"].append({"digest": "sha256:" + "0" * 64, "release": 1})

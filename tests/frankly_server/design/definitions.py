@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions as rows r·q ≥ 0 in floats, written from their definitions and sharing nothing with the engine."""
+"""The notions as rows r·q ≥ 0 in floats, from their definitions without the engine's code."""
 
 import itertools
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
 
 
 def _conditioned(claim: Claim, a: int) -> Iterator[np.ndarray]:
-    """The prior given every x_J; for lip and alip J is empty only."""
+    """The prior given every x_J; for lip and alip only with empty J."""
     N = np.array(claim.joint, dtype=float)
     sizes = claim.attributes or ()
     values = np.array(list(np.ndindex(*sizes))) if sizes else np.zeros((a, 0), dtype=int)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chernoff bounds against linear programmes, closed forms and the enumeration of everything that can come in."""
+"""Chernoff bounds against linear programmes, closed forms and the enumeration of all outcomes."""
 
 import random
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from scipy import optimize, special, stats
 
 from tests.frankly_server.maths import random_mechanism
 
-# Reports that only one answer sends, as designs for a skewed prior have them, and an ordinary table.
+# A table with reports that only one answer sends, like designs for a skewed prior, and another.
 SKEWED = DenseMechanism(4, ((8, 4, 4, 0), (0, 12, 4, 0), (0, 4, 8, 4)))
 ORDINARY = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
 TABLES = (SKEWED, ORDINARY)
@@ -36,7 +36,7 @@ def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray
 
 
 def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
-    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
+    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf without any."""
     solution = optimize.linprog(
         -moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1)
     )
@@ -44,7 +44,7 @@ def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
 
 
 def worst_by_pairs(moments: np.ndarray, w: np.ndarray, theta: float) -> np.ndarray:
-    """Return the same at many λ (rows of `moments`): at most two shares are positive at the maximum."""
+    """Return the same for each row of `moments` (one per λ): at most two shares are positive."""
     best = np.where(np.isclose(w, theta), moments, -inf).max(axis=1)
     for i, j in product(range(len(w)), repeat=2):
         if w[i] < theta < w[j]:
@@ -101,16 +101,14 @@ def test_ends_are_where_the_definition_puts_them(n: int) -> None:
             assert ends is not None
             if np.ptp(w) == 0:
                 continue
-            hair = 1e-3 * (ends[1] - ends[0])
+            step = 1e-3 * (ends[1] - ends[0])
             for inside, outside in (
-                (ends[0] + hair, ends[0] - hair),
-                (ends[1] - hair, ends[1] + hair),
+                (ends[0] + step, ends[0] - step),
+                (ends[1] - step, ends[1] + step),
             ):
-                assert not excluded(Q, v, w, mean, n, level, inside), (
-                    "an end beyond which something is possible"
-                )
+                assert not excluded(Q, v, w, mean, n, level, inside), "a value inside is excluded"
                 if w.min() < outside < w.max():
-                    assert excluded(Q, v, w, mean, n, level, outside), "an end wider than need be"
+                    assert excluded(Q, v, w, mean, n, level, outside), "a value outside is possible"
                     compared += 1
     assert compared >= 5
 
@@ -160,7 +158,7 @@ def test_never_wider_than_hoeffdings_bounds() -> None:
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9, 10**12, 10**15])
-def test_many_reports_give_narrow_ends_that_rounding_does_not_eat(n: int) -> None:
+def test_many_reports_give_narrow_ends_despite_rounding(n: int) -> None:
     result = estimate(ORDINARY, [n // 4] * 4, methods=("kl",))
     for value, se, ends in zip(result.unbiased, result.se, result.margins.kl, strict=True):
         assert ends is not None
@@ -194,13 +192,13 @@ def ends_of_all(
 
 
 def held(ends: np.ndarray, chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return the chance that each interval holds the truth."""
+    """Return the chance that each interval contains the truth."""
     inside = (ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1])
     return np.asarray(chances @ inside)
 
 
 def of_people(mechanism: DenseMechanism, people: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-    """Return the law of the counts from respondents of whom people[x] have answer x: independent, not alike."""
+    """Return the law of the counts if people[x] respondents have answer x, independently."""
     law = {(0,) * mechanism.reports: 1.0}
     for x, n in enumerate(people):
         for _ in range(n):
@@ -217,7 +215,9 @@ def of_people(mechanism: DenseMechanism, people: tuple[int, ...]) -> dict[tuple[
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_like_draws_are_covered_at_every_truth_by_enumeration(mechanism: DenseMechanism) -> None:
+def test_identical_draws_are_covered_at_every_truth_by_enumeration(
+    mechanism: DenseMechanism,
+) -> None:
     n, level = 6, 0.8
     ends, every = ends_of_all(mechanism, n, level, "kl"), list(tallies(n, mechanism.reports))
     Q = np.array(mechanism.weights) / mechanism.denominator
@@ -297,7 +297,7 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 def test_the_mixture_of_a_target_of_three_weights_is_that_of_the_definition(
     mechanism: DenseMechanism,
 ) -> None:
-    """Between every two of its weights, at them, and for as many reports as there may be."""
+    """Values at and between the target's weights, for 1 and for 20 reports."""
     targets = (tuple(Fraction(w) for w in (0, 1, 3)),)
     Q, (v,) = law_by_hand(mechanism, targets)
     counts, w = [40, 60, 30, 20], np.array([0.0, 1.0, 3.0])
@@ -332,18 +332,18 @@ def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
             assert mean <= 1 + 1e-9
 
 
-def test_a_range_alone_gives_a_sequence_that_holds_the_one_of_the_law() -> None:
+def test_a_range_alone_gives_a_sequence_that_contains_the_one_of_the_law() -> None:
     evidence = evidence_of(ORDINARY, [40, 60, 30, 20], shares(3), None)
     for w, score in zip(evidence.W, evidence.scores(), strict=True):
         aware = chernoff.sequence(score, w, 150, 0.95)
         range_only = chernoff.sequence(Score(score.mean, score.reach), w, 150, 0.95)
         assert range_only[0] <= aware[0] < aware[1] <= range_only[1]
-        # And a single look is no wider than any look.
+        # The interval for a single look is narrower than that for any number of looks.
         alone = chernoff.kl(score, w, 150, 0.95)
         assert aware[0] < alone[0] < alone[1] < aware[1]
 
 
-def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> None:
+def test_reports_that_no_truth_explains_have_ends_outside_the_possible_range() -> None:
     result = estimate(ORDINARY, [0, 0, 0, 500])
     assert any(value is not None and value > 1.2 for value in result.unbiased)
     for method in ("kl", "sequence"):
@@ -397,7 +397,7 @@ def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
 
 
 def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
-    """Why `combined_ends` is not for `kl`: with a share of 0 it would hold in far fewer than 95 of 100 surveys."""
+    """Why `combined_ends` is not used for `kl`: at a share of 0 its coverage would be below 90%."""
     n = 40
     warner = DenseMechanism(4, ((10, 6), (6, 10)))
     estimates = [estimate(warner, [n - k, k], methods=("kl",)) for k in range(n + 1)]
@@ -424,7 +424,7 @@ def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
 
 
 def test_negated_scores_have_negated_ends_for_all_groups() -> None:
-    """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: each end takes its own outer mean."""
+    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; each end uses the outer values."""
     low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
     minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])
     w, second_weights = np.array([low[0], high[1]]), np.array([0.0, 1.0])
@@ -438,7 +438,7 @@ def test_negated_scores_have_negated_ends_for_all_groups() -> None:
         [(Score(-0.4, (-high[1], -low[0]), negative), -w, n), turned], 0.9
     )
     assert ends == pytest.approx((-mirrored[1], -mirrored[0]), abs=1e-9)
-    # The means of the groups' outer values differ by 0.3 to 0.5: the interval is wider than with the middles alone.
+    # The groups' outer values differ by 0.3 and 0.5: wider than with the middle values alone.
     middles = TwoValues((-0.05, -0.05), (1.05, 1.05), count)
     narrower = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), middles), w, n), two_valued], 0.9)
     assert ends[0] < narrower[0] - 0.05
@@ -451,11 +451,11 @@ def test_negated_scores_have_negated_ends_for_all_groups() -> None:
         ((0.2, 0.4), 0.3, (0.2, 0.4)),
         ((0.2, 0.4), 0.7, (0.2, 0.7)),
         ((0.2, 0.4), 0.1, (0.1, 0.4)),
-        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # cut at what is possible, and the estimate too
-        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # nothing of it is possible
+        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # interval and estimate are cut at the possible values
+        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # no value in it is possible
     ],
 )
-def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
+def test_an_interval_from_a_single_bit_contains_the_displayed_estimate(
     ends: tuple[float, float], mean: float, expected: tuple[float, float]
 ) -> None:
     w = np.array([0.0, 1.0, 0.0])
@@ -466,7 +466,7 @@ def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
 
 @pytest.mark.slow
 def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
-    """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
+    """A programme over the shares of both parts gives the largest mean moment at each λ and sum."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9
     tallied = ([12, 9, 8, 1], [20, 31, 22, 17])
     targets = [
@@ -497,15 +497,15 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
                     return True
             return False
 
-        hair = 0.01 * (ends[1] - ends[0])
-        assert not is_excluded(ends[0] + hair)
-        assert not is_excluded(ends[1] - hair)
-        assert ends[0] < hair or is_excluded(ends[0] - hair)
-        assert ends[1] > 1 - hair or is_excluded(ends[1] + hair)
+        step = 0.01 * (ends[1] - ends[0])
+        assert not is_excluded(ends[0] + step)
+        assert not is_excluded(ends[1] - step)
+        assert ends[0] < step or is_excluded(ends[0] - step)
+        assert ends[1] > 1 - step or is_excluded(ends[1] + step)
 
 
 def test_a_score_that_is_the_same_for_every_report_has_a_law_of_one_value() -> None:
-    """As of a target that every respondent meets alike: no share is divided by a range of zero."""
+    """The same for a target that is constant: no share is divided by a range of zero."""
     score = Score(mean=1.0, reach=(1.0, 1.0), two=None, law=None)
     law = chernoff._law_of(score, np.array([1.0, 1.0]))
     assert law.chances.tolist() == [[1.0, 0.0], [1.0, 0.0]]

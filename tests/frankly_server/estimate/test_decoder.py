@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decoder is exactly unbiased, in fractions, by arithmetic that shares nothing with it."""
+"""The decoder is exactly unbiased, by separate arithmetic in fractions."""
 
 import random
 from fractions import Fraction
@@ -62,7 +62,7 @@ def test_the_mean_over_every_outcome_is_the_truth(n: int) -> None:
         assert mean == p
 
 
-def test_it_is_the_formula_of_the_design() -> None:
+def test_the_decoder_is_weighted_least_squares() -> None:
     # V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹ with D₀ = diag(Qp₀), in floats.
     rng = random.Random(63)
     for _ in range(20):
@@ -98,7 +98,7 @@ def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
 
 
 def test_identifiable_targets_of_a_deficient_mechanism_and_only_these() -> None:
-    # Answers 1 and 2 are reported alike: only their sum and its multiples are identifiable.
+    # Answers 1 and 2 have equal rows: only their sum and its multiples are identifiable.
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     targets = tuple(
         tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0))
@@ -137,8 +137,8 @@ def test_a_design_prior_that_leaves_reports_without_mass_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_a_product_one_factor_whose_prior_is_replaced_is_enough(order: int) -> None:
-    """One factor's second report needs its second answer: 0 of 8 and 1 of 9 people in the two design priors."""
+def test_a_product_is_flagged_if_the_prior_of_one_factor_is_replaced(order: int) -> None:
+    """One factor's second report needs its second answer: 0 of 8 or 1 of 9 in the design priors."""
     factors = (DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16, 0), (8, 8))))[::order]
     everybody = (tuple(map(Fraction, (1, 1, 1, 1))), tuple(map(Fraction, (1, 1, 0, 0))))
     for without, replaced in ((0, True), (1, False)):
@@ -169,11 +169,11 @@ def test_exact_linear_algebra() -> None:
         rational.normal_equations([[1, 0], [1, 0]], [1, 1])
 
 
-def test_without_a_design_prior_there_is_nothing_to_fall_back_from() -> None:
+def test_without_a_design_prior_there_is_no_fallback() -> None:
     mechanism = random_mechanism(random.Random(64), 3, 4)
     assert not decoder(mechanism, shares(3), None).fallback
     assert decoder(mechanism, shares(3), None).rows == decoder(mechanism, shares(3), (2,) * 3).rows
-    # Symbol 2 comes from answer 2 alone, to which this prior gives no chance: equal weights decode instead.
+    # Symbol 2 comes from answer 2 alone, which has no mass here: the fallback is equal weights.
     lonely = DenseMechanism(4, ((8, 8, 0), (8, 8, 0), (4, 4, 8)))
     assert decoder(lonely, shares(3), (1, 1, 0)).fallback
     assert not decoder(lonely, shares(3), (1, 1, 1)).fallback

@@ -72,7 +72,7 @@ def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
-    """Yield (chance, reports) of drawing n people without replacement and randomising their answers."""
+    """Yield (chance, reports) of drawing n people without replacement and randomising answers."""
     samples = list(permutations(people, n))
     for sample in samples:
         for chance, reports in everyone(mechanism, sample):
@@ -122,7 +122,7 @@ def test_the_parts_make_up_the_whole() -> None:
         assert privacy is not None
         assert sampling is not None
         assert total**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
-    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75 for either answer, and both λ(1−λ)/(½)².
+    # By hand at λ = 0.7, per report: ¾·¼/(½)² = 0.75 for the privacy part, λ(1−λ)/(½)² in total.
     assert result.unbiased == pytest.approx((0.1, 0.9))
     assert result.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
     assert result.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
@@ -149,15 +149,15 @@ def test_population_shrinks_only_the_sampling_part() -> None:
 
 
 def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance() -> None:
-    """Warner with p00 = p11 = ¾, n of N people: privacy 0.75/n and (N−n)/(N−1)·¼/n of sampling, at a share of ½."""
+    """Warner with p00 = p11 = ¾, share ½, n of N people: 0.75/n + (N−n)/(N−1)·¼/n."""
     n, population = 10, 40
     result = estimate(WARNER, [5, 5], population=population)
     expected = sqrt(0.75 / n + 0.25 / n * (population - n) / (population - 1))
     assert result.worst_case_se[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None:
-    """The unbiased privacy part may fall below 0; the error shown is at least what the projected shares imply."""
+def test_a_census_margin_is_at_least_that_of_the_projected_shares(full: bool) -> None:
+    """The unbiased privacy part may be negative; the error shown is at least the projection's."""
     rng = random.Random(31)
     negative = 0
     for _ in range(200 if full else 50):
@@ -180,7 +180,7 @@ def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None
             assert (result.se[t] or 0) ** 2 >= implied * (1 - 1e-9)
             assert result.se[t] == pytest.approx(result.se_privacy[t])
         negative += "privacy_part_negative" in result.flags
-    assert negative > 0, "the case must occur, or nothing was shown"
+    assert negative > 0, "no negative privacy part occurred"
 
 
 def test_the_worst_case_bounds_every_truth() -> None:
@@ -197,7 +197,7 @@ def test_the_worst_case_bounds_every_truth() -> None:
         assert np.all(np.sqrt(spread) <= np.array(result.worst_case_se, dtype=float) * (1 + 1e-9))
 
 
-def test_no_reports_give_a_typed_answer_without_numbers() -> None:
+def test_no_reports_give_a_result_without_numbers() -> None:
     result = estimate(WARNER, [0, 0])
     assert result.n == 0
     assert (
@@ -232,7 +232,7 @@ def test_estimates_are_never_clipped_and_projections_are_labelled() -> None:
     assert result.se_sampling == (0, 0)
 
 
-def test_what_is_not_identifiable_has_no_number() -> None:
+def test_shares_that_are_not_identifiable_have_no_number() -> None:
     result = estimate(DEFICIENT, [400, 600])
     assert result.unbiased[0] == pytest.approx(0.3)
     assert result.unbiased[1:] == (None, None)
@@ -255,8 +255,8 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
     )  # the split is unknown
 
 
-def test_the_covariance_of_what_is_identifiable_has_its_own_places() -> None:
-    """The third of four targets is unknown: its row and column are empty, and the others are those asked for alone."""
+def test_the_covariance_keeps_the_positions_of_all_targets() -> None:
+    """Target 3 of 4 is not identifiable: its row and column are empty, the others as without it."""
     targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
     of_all, alone = (
         estimate(DEFICIENT, [400, 600], targets=rows)
@@ -326,7 +326,7 @@ def test_fractions_are_targets() -> None:
     assert estimate(WARNER, [3, 7], targets=[[Fraction(1, 2), Fraction(1, 2)]]).unbiased == (0.5,)
 
 
-def test_nothing_yet_is_no_report_of_any_kind() -> None:
+def test_nothing_yet_has_no_reports_of_any_kind() -> None:
     table = DenseMechanism(4, ((12, 4), (4, 12)))
     for mechanism in (table, ProductMechanism((table, table)), UnaryMechanism(4, 3, 8, 2)):
         nothing = nothing_yet(mechanism, shares(mechanism.answers), None)
@@ -334,8 +334,8 @@ def test_nothing_yet_is_no_report_of_any_kind() -> None:
         assert not any(nothing.exact)
 
 
-def test_sums_of_shares_are_held_to_what_shares_can_be_and_other_sums_are_not() -> None:
-    """Every report is 0, which answer 0 sends most: its share is estimated above 1, and so is its part of any sum."""
+def test_only_shares_are_flagged_outside_the_simplex() -> None:
+    """Every report is 0, which answer 0 sends most often, so its share is estimated above 1."""
     for targets, is_flagged in (
         ("shares", True),
         ([[1, 0]], True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least and the largest value that one report decodes to, by decoding every report alone; and no reports at all."""
+"""The extreme values of one decoded report, against decoding each report alone; and no reports."""
 
 from fractions import Fraction
 from typing import Any
@@ -65,8 +65,8 @@ def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
     assert result.margins.score == result.margins.kl == result.margins.clt == nothing
 
 
-def test_scores_beyond_what_is_affordable_have_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their intervals then rest on the range alone; one chance for each score, answer and report is counted."""
+def test_scores_above_the_limit_have_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals then use the range alone; the limit is on scores times answers times reports."""
     cells = 3 * SKEWED.answers * SKEWED.reports
     for most, has_law in ((cells, True), (cells - 1, False)):
         monkeypatch.setattr(evidence, "MOST_LAWS", most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likeliest shares, intervals, efficiency, cost and words, each against an independent computation."""
+"""Likeliest shares, intervals, efficiency, cost and descriptions against separate computations."""
 
 import random
 from math import exp
@@ -22,7 +22,7 @@ def log_likelihood(Q: np.ndarray, counts: np.ndarray, p: np.ndarray) -> np.ndarr
     return np.sum(counts * np.log(np.maximum(p @ Q, 1e-300)), axis=-1) / counts.sum()
 
 
-def test_nothing_on_a_grid_is_likelier_and_the_gap_bounds_it() -> None:
+def test_no_grid_point_is_likelier_by_more_than_the_gap() -> None:
     rng, points = random.Random(91), grid(3, 60)
     iterated = 0
     for _ in range(40):
@@ -53,7 +53,7 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
         assert closed.closed_form
         doubled = (
             np.hstack([Q, Q]) / 2
-        )  # the same mechanism in twice the symbols, for which no form is known
+        )  # the same mechanism with every symbol split in two, without a closed form
         iterated = likeliest(doubled, np.concatenate([counts, counts]), None)
         assert not iterated.closed_form
         assert iterated.gap <= GAP
@@ -61,7 +61,7 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
 
 
 def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
-    """A symmetric mechanism: the cyclic shifts of random halves of the answers, e^ε likelier if the truth is inside."""
+    """A symmetric mechanism: shifts of random halves, e^ε likelier with the truth inside."""
     halves = [rng.choice(answers, answers // 2, replace=False) for _ in range(blocks)]
     inside = np.array([[(x + shift) % answers in half for half in halves for shift in range(answers)]
                        for x in range(answers)])  # fmt: skip
@@ -71,8 +71,10 @@ def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Gener
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("n", [1000, 10**9])
-def test_the_search_ends_where_reports_hardly_depend_on_the_answer(epsilon: float, n: int) -> None:
-    """16 answers, 128 reports: within 1e-3 nats over all reports, by a gradient of the test's own, in no time."""
+def test_the_search_converges_if_reports_hardly_depend_on_the_answer(
+    epsilon: float, n: int
+) -> None:
+    """16 answers, 128 reports: the gap, by the test's gradient, is small within half a second."""
     rng = np.random.default_rng(n)
     Q = nearly_alike(epsilon, 16, 8, rng)
     for p in (np.full(16, 1 / 16), np.array([0.5, 0.3, 0.1, *[0.1 / 13] * 13]), np.eye(16)[0]):
@@ -87,7 +89,7 @@ def test_the_search_ends_where_reports_hardly_depend_on_the_answer(epsilon: floa
         assert likeliest_shares.gap == pytest.approx(max(gap, 0.0), abs=n * 1e-14)
 
 
-def test_the_search_ends_for_any_mechanism() -> None:
+def test_the_search_converges_for_any_mechanism() -> None:
     """Deficient, nearly flat and skewed tables, also with reports that they cannot give."""
     rng = np.random.default_rng(92)
     for trial in range(300):
@@ -111,7 +113,7 @@ def test_the_search_ends_for_any_mechanism() -> None:
 @pytest.mark.parametrize("truth", [(1.0, 0.0, 0.0, 0.0), (0.958, 0.02, 0.02, 0.002)])
 @pytest.mark.parametrize("epsilon", [1, 4])
 @pytest.mark.parametrize("n", [100, 500])
-def test_intervals_of_the_biased_products_hold_the_truth(
+def test_intervals_of_the_biased_products_contain_the_truth(
     truth: tuple[float, ...], epsilon: int, n: int, full: bool
 ) -> None:
     """Where the likelihood ratio covers 88% and the bootstrap 70%: a corner of the simplex, and next to it."""
@@ -138,7 +140,7 @@ def test_intervals_of_the_biased_products_hold_the_truth(
         assert covered[name].min() / runs >= 0.93 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
 
 
-def test_an_interval_of_a_biased_product_is_left_where_no_score_interval_is_possible() -> None:
+def test_a_biased_product_has_an_interval_if_no_value_of_the_score_interval_is_possible() -> None:
     """The unbiased share of the first answer is 1½; its interval is moved to 1 and cut there."""
     result = estimate(WARNER, [10_000, 0])
     low, _ = result.margins.score[0]
@@ -206,7 +208,7 @@ def test_words_about_a_product_are_those_of_its_whole_table() -> None:
 
 
 def test_the_simultaneous_margin_holds_for_all_targets_at_once() -> None:
-    """Jointly normal errors with the covariance shown: all are within in 95 to 96 of 100 cases."""
+    """Normal errors with this covariance are all within their margins in 95% to 96% of draws."""
     result = estimate(even_response(4, 1), [400, 300, 200, 100])
     draws = np.random.default_rng(94).multivariate_normal(
         np.zeros(4), np.array(result.covariance), 200_000

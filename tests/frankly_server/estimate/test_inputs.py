@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of a product by symbol."""
+"""Checks of the estimator's input: counts of a product by symbol, and design priors."""
 
 from itertools import product
 
@@ -16,7 +16,7 @@ WIDE, NARROW = (
 
 
 def test_counts_by_symbol_are_those_in_row_major_order() -> None:
-    """Of factors with more reports than answers, the second one's symbols fastest; a symbol left out has no reports."""
+    """The second factor's symbol varies fastest; a symbol that is left out has no reports."""
     for first, second in ((WIDE, NARROW), (NARROW, WIDE)):
         both = ProductMechanism((first, second))
         symbols = list(product(range(first.reports), range(second.reports)))

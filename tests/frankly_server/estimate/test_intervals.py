@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of scores of two values and the score interval, against other libraries and by enumeration."""
+"""Intervals of two-valued scores and the score interval, against libraries and enumeration."""
 
 from math import comb, exp
 from typing import Any
@@ -29,7 +29,7 @@ def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
     assert result.margins.exact is not None
     (low, high), (low_1, high_1) = result.margins.exact
     assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
-    # Cut at what is possible: −½ + 2·low is below 0.
+    # Cut at 0: −½ + 2·low is negative.
     assert (low_1, high_1) == pytest.approx((0, -0.5 + 2 * reference.high))
 
 
@@ -45,7 +45,7 @@ def test_exact_covers_every_truth_by_enumeration() -> None:
 
 
 def test_outer_values_cover_for_all_groups_by_enumeration() -> None:
-    """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: the mean may be anywhere between."""
+    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; all means between are possible."""
     n, low, high = 12, (-0.2, 0.1), (0.8, 1.3)
     ends = [exact(TwoValues(low, high, k), n, 0.9) for k in range(n + 1)]
     for q in np.linspace(0, 1, 41):
@@ -88,7 +88,7 @@ def test_the_score_interval_of_a_binomial_is_wilsons(count: int, n: int) -> None
     assert interval == pytest.approx((-0.5 + 2 * wilson.low, -0.5 + 2 * wilson.high), abs=1e-12)
 
 
-def test_the_score_interval_is_the_set_it_is_defined_as() -> None:
+def test_the_score_interval_satisfies_its_definition() -> None:
     rng = np.random.default_rng(3)
     for _ in range(200):
         n, value = int(rng.integers(1, 500)), float(rng.normal())
@@ -101,7 +101,7 @@ def test_the_score_interval_is_the_set_it_is_defined_as() -> None:
         variance_at_value = constant + slope * value - curve * value**2
         assert low <= value <= high
         for end in (low, high):
-            # Where the variance at the estimate came out below 0, the constant is what makes it 0.
+            # If the variance at the estimate is negative, the constant is raised to make it 0.
             variance = constant - min(variance_at_value, 0) + slope * end - curve * end**2
             assert (value - end) ** 2 == pytest.approx(Z**2 / n * variance, rel=1e-7, abs=1e-12)
 
@@ -113,7 +113,7 @@ def response(epsilon: float) -> DenseMechanism:
 
 
 def margins(mechanism: DenseMechanism, counts: list[int]) -> dict[str, Any]:
-    """Return what `estimate` does, without what has no part in an interval."""
+    """Return the fields of `estimate` that its intervals need."""
     evidence = evidence_of(mechanism, counts, shares(mechanism.answers), None)
     figures = Figures(evidence, mechanism.answers, None, census=False, are_shares=True)
     return figures.spreads(0.95, ("kl", "exact"))
@@ -126,7 +126,7 @@ EPSILONS, SHARES = (0.1, 0.5, 1.0, 2.0, 4.0), (0.0, 0.002, 0.02, 0.3)
     "n", [50, 100, *(pytest.param(n, marks=pytest.mark.full_only) for n in (200, 500))]
 )
 def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
-    """With four sizes 80 cells: no Monte Carlo error. The least of clt shows that these are hard."""
+    """20 cells per n, without Monte Carlo error. The coverage of clt shows that they are hard."""
     least = {"score": 1.0, "kl": 1.0, "exact": 1.0, "clt": 1.0}
     for epsilon in EPSILONS:
         mechanism = response(epsilon)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables of blocks that report sets: every figure by listing all symbols together."""
+"""Joint tables of several blocks: every figure by listing all joint symbols."""
 
 from fractions import Fraction
 from itertools import product
@@ -32,7 +32,7 @@ JOINTS = {
 
 
 def law(joint: Joint) -> dict[tuple[int, ...], list[Fraction]]:
-    """Q of every symbol together, by joint answer."""
+    """Q of every joint symbol, by joint answer."""
     answers = list(product(*(range(block.answers) for block in joint.blocks)))
     return {
         symbol: [
@@ -101,7 +101,7 @@ def test_moments_are_those_of_every_symbol(name: str) -> None:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -> None:
-    """The mean estimated variance is that of the estimates, within 4 errors over all cells; margins are one-way."""
+    """Mean estimated variances match the estimates' within 4 errors; margins equal one-way ones."""
     joint, rng, n, runs = JOINTS[name], np.random.default_rng(9), 200, 150
     listed = law(joint)
     symbols, Q = list(listed), np.array([[float(v) for v in row] for row in listed.values()]).T
@@ -151,7 +151,7 @@ def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
-    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ for p₀ = (5, 6)/11; three reports of two answers leave it a choice."""
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹, p₀ = (5, 6)/11: with more reports than answers, V depends on p₀."""
     prior = np.array([[1, 4], [3, 3]])
     blocks, table = (TABLE, UNARY), prior
     if axis == 1:
@@ -214,13 +214,13 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "a list": ([1, 2], "counts_invalid", "counts"),
     "a negative count": ({(1, 0): -1}, "counts_invalid", "counts"),
     "one symbol for two": ({(1,): 4}, "counts_invalid", "counts"),
-    "a set of others": ({(4, 0): 4}, "counts_invalid", "counts"),
+    "a set beyond the answers": ({(4, 0): 4}, "counts_invalid", "counts"),
     "a report beyond the table": ({(1, 3): 4}, "counts_invalid", "counts"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_counts_that_cannot_be(name: str) -> None:
+def test_invalid_counts(name: str) -> None:
     counts, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         estimate(JOINTS["unary, table"], counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product: exactly unbiased, and every moment as enumeration of all symbols gives it."""
+"""Unary, subset and product: exactly unbiased, with the moments of all symbols enumerated."""
 
 import random
 from fractions import Fraction
@@ -63,7 +63,7 @@ def law(mechanism: Any, p: list[Fraction]) -> dict[Any, Fraction]:
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
 def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: bool) -> None:
-    """The estimate is affine in the symbol, so its mean is the chance-weighted mean of one report's: all enumerated."""
+    """The mean estimate from one report, over all symbols, is the truth in exact fractions."""
     rng = random.Random(401)
     for _ in range(TRIALS[full]):
         mechanism = random_set(rng, kind)
@@ -122,7 +122,7 @@ def test_moments_are_those_of_every_symbol(kind: str) -> None:
 
 
 def test_the_covariance_of_sets_is_unbiased_by_enumeration() -> None:
-    """Every outcome of two unary reports: E[T] is the covariance of the estimate, E[Priv] its part."""
+    """Over all outcomes of two unary reports, E[T] is the covariance of the estimate."""
     mechanism = UnaryMechanism(4, 2, 9, 3)
     p = [Fraction(3, 4), Fraction(1, 4)]
     chances = law(mechanism, p)
@@ -140,7 +140,7 @@ def test_the_covariance_of_sets_is_unbiased_by_enumeration() -> None:
 
 
 def test_a_product_agrees_with_its_factors_one_by_one() -> None:
-    """Margins of the joint table are the one-way estimates, to rounding (the decoder's weights hold 64 bits)."""
+    """Margins of the joint table are the one-way estimates up to rounding (64-bit weights)."""
     rng = random.Random(404)
     for sizes in ((2, 3), (2, 2, 2)):
         factors = tuple(table(rng, a, a + 1) for a in sizes)
@@ -207,13 +207,13 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "more than n": (5, ((6, 0), (0, 0)), "counts.pairs[0]"),
     "negative": (5, ((1, -1), (-1, 0)), "counts.pairs[0]"),
     "not symmetric": (5, ((3, 1), (2, 3)), "counts.pairs[0]"),
-    "a pair more often than one of it": (5, ((1, 2), (2, 3)), "counts.pairs[0]"),
+    "a pair more often than its member": (5, ((1, 2), (2, 3)), "counts.pairs[0]"),
     "n a float": (5.0, ((1, 0), (0, 1)), "counts.n"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_counts_of_sets_that_cannot_be(name: str) -> None:
+def test_invalid_counts_of_sets(name: str) -> None:
     n, pairs, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         SetCounts(n, pairs)

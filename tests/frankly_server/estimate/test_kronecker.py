@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products are worked with factor by factor, and give what the whole matrix gives."""
+"""Products are computed factor by factor, with the results of the whole matrix."""
 
 import random
 from dataclasses import fields
@@ -109,7 +109,7 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     product = ProductMechanism(tuple(random_mechanism(rng, a, b, bits=10) for a, b in shapes))
     table = joint_table(product)
     counts = drawn(table, n, len(case))
-    # With a prior that is a product too the best weights are the product's.
+    # If the prior is a product too, so is the optimal decoder.
     margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
     prior = tuple(int(v) for v in kron(*map(np.array, margins)))
     if targets == "margins":
@@ -145,7 +145,7 @@ def check_same(actual: Estimate, expected: Estimate) -> None:
             )
         elif (
             field.name in LIKELIEST
-        ):  # both within 1e-9 nats per report of the best, not at the same place
+        ):  # both within 1e-9 nats per report of the maximum, at different points
             check_close(actual_value, expected_value, field.name, atol=2e-3)
         elif field.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
             assert actual_value == expected_value, field.name
@@ -171,7 +171,7 @@ def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -
         float(counts @ np.log(fit.shares @ Q)) / counts.sum() for fit in (by_factors, by_table)
     ]
     assert values[0] == pytest.approx(values[1], abs=2e-9)
-    # The certificate, computed by itself: no share gains more than the gap.
+    # The certificate, computed separately: no share gains more than the gap.
     gradient = Q @ (counts / counts.sum() / (by_factors.shares @ Q))
     assert counts.sum() * (gradient.max() - 1) == pytest.approx(by_factors.gap, abs=1e-9)
     assert fit_p(held, counts, by_factors.shares, 16) == pytest.approx(

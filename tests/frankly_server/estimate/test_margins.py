@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Margins at any level."""
+"""Levels, quantiles, ends of margins, and the projection onto the simplex."""
 
 from decimal import Decimal
 from math import sqrt
@@ -51,7 +51,7 @@ def test_factors() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_ends_are_about_the_estimate_by_a_half_width_or_as_they_are(method: str) -> None:
+def test_ends_are_the_estimate_plus_or_minus_a_half_width_or_given(method: str) -> None:
     fields = {
         name: (((0.1, 0.7), None) if name in OF_TWO_ENDS else (0.25, None))
         for name in (*METHODS, "uncut")

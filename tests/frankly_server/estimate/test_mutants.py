@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored mutants apply to the estimator as it is; `python -m tools.mutate` runs the tests against them."""
+"""The stored mutants apply to the present estimator; `python -m tools.mutate` tests them."""
 
 import ast
 
@@ -7,7 +7,7 @@ from tools.mutants import EQUAL, MUTANTS, NEAREST
 from tools.mutate import ESTIMATE, ROOT, TESTS, mutated, ordered
 
 WITHOUT_FIGURES = {"__init__", "estimator", "interface"}
-"""Modules that pass on what others compute."""
+"""Modules that compute nothing themselves."""
 
 
 def test_every_mutant_applies_once_and_is_python() -> None:

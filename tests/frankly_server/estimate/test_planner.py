@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans keep what they promise: by formulas of one yes/no question, and by simulated surveys."""
+"""Plans against formulas for a yes/no question and against simulated surveys."""
 
 import json
 from itertools import pairwise
@@ -56,7 +56,7 @@ def test_subgroups_and_populations() -> None:
     ("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)]
 )
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
-    """Warner: ¾ per report for privacy for any answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
+    """Warner: variance ¾ per report for privacy, at most ¼·(N − n)/(N − 1) for drawing n of N."""
     inside, all_people = n * subgroup, people * subgroup
     variance = (0.75 + 0.25 * (all_people - inside) / (all_people - 1)) / inside
     plan = plan_for(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
@@ -99,7 +99,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 
 @pytest.mark.slow
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
-    """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
+    """50 random requests: with random truths, estimates keep the margin as often as promised."""
     rng = np.random.default_rng(77)
     runs, within = 2000 if full else 100, []
     for _ in range(50):
@@ -119,19 +119,19 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
         rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
         off_by = np.abs((rates - off) / (on - off) - p)
         within.append(np.mean(off_by <= margin, axis=0).min())
-    # Each of the 50 at the worst of its answers: never below 95% by more than three binomial standard errors.
+    # Each of the 50 at its worst answer: at least 95%, less three binomial standard errors.
     assert min(within) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
     assert np.mean(within) >= 0.95
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "nothing to solve for": ({}, "field_missing", "solve_for"),
-    "an unknown wish": ({"solve_for": "time"}, "field_type", "solve_for"),
+    "an unknown quantity": ({"solve_for": "time"}, "field_type", "solve_for"),
     "a mechanism's level": ({**WARNER, "solve_for": "epsilon", "n": 5, "margin": 0.1}, "unsupported", "epsilon"),
     "a mechanism with a level": ({**WARNER, "solve_for": "n", "epsilon": "1", "margin": 0.1}, "unsupported", "epsilon"),
     "what is solved for is given": ({**WARNER, "solve_for": "n", "n": 5, "margin": 0.1}, "unsupported", "n"),
     "one of two": ({**GRR, "solve_for": "n", "margin": 0.1}, "field_missing", "epsilon"),
-    "a margin of nothing": ({**WARNER, "solve_for": "n", "margin": 0}, "field_type", "margin"),
+    "a margin of zero": ({**WARNER, "solve_for": "n", "margin": 0}, "field_type", "margin"),
     "more than everybody": ({**WARNER, "solve_for": "margin", "n": 50, "population": 40}, "counts_invalid", "n"),
     "too few people": ({**WARNER, "solve_for": "n", "margin": 0.01, "population": 40}, "unsupported", "margin"),
     "no respondents": ({**WARNER, "solve_for": "margin", "n": 5, "response_rate": 0}, "field_type", "response_rate"),
@@ -139,7 +139,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "level 95": ({**WARNER, "solve_for": "margin", "n": 5, "level": 95}, "confidence_range", "level"),
     "a method without plans": ({**WARNER, "solve_for": "margin", "n": 5, "method": "exact"}, "field_type", "method"),
     "frontier of a mechanism": ({**WARNER, "solve_for": "margin", "n": 5, "frontier": 4}, "unsupported", "frontier"),
-    "not to be had": ({**GRR, "solve_for": "epsilon", "n": 10, "margin": 0.001}, "unsupported", "margin"),
+    "an unattainable margin": ({**GRR, "solve_for": "epsilon", "n": 10, "margin": 0.001}, "unsupported", "margin"),
     "an unknown key": ({**WARNER, "solve_for": "margin", "n": 5, "depth": 4}, "field_unknown", "depth"),
     "not identifiable": (
         {"weights": [[8, 8], [8, 8]], "bits": 4, "solve_for": "margin", "n": 5}, "not_identifiable", "targets",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of independent estimates by hand; those of whole versions are in `tests/frankly_server/analysis`."""
+"""Sums of independent estimates by hand; whole versions are in `tests/frankly_server/analysis`."""
 
 from math import hypot
 
@@ -48,9 +48,9 @@ def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
     assert unscaled.p < 1e-100
 
 
-def test_a_sum_has_chernoff_ends_where_every_part_can_tell_its_target() -> None:
+def test_a_sum_has_chernoff_ends_if_every_part_identifies_its_target() -> None:
     whole = DenseMechanism(4, ((12, 2, 2), (2, 12, 2), (2, 2, 12)))
-    alike = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))  # answers 1 and 2 are reported alike
+    alike = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))  # answers 1 and 2 have equal rows
     parts = [
         evidence_of(mechanism, counts, shares(3), None)
         for mechanism, counts in ((whole, [50, 30, 20]), (alike, [60, 40]))

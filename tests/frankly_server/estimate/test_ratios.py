@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fieller's interval of a ratio: against its definition, where it is unbounded, and how often it holds the truth."""
+"""Fieller's interval of a ratio: its definition, unbounded cases and coverage."""
 
 from fractions import Fraction
 from math import exp
@@ -27,9 +27,9 @@ Z = normal_quantile(0.95)
 
 
 def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: float) -> bool:
-    """Return True if an interval of a − ρb, estimated as a target of its own, holds 0.
+    """Return True if the interval of the target a − ρb contains 0.
 
-    The score interval if some shares give this ρ, no narrower than the normal one; otherwise that one alone.
+    It is the normal interval, united with the score interval if some shares have the ratio ρ.
     """
     both = list(zip(target.weights, target.over or (), strict=True))
     weights = [a - Fraction(rho) * b for a, b in both]
@@ -100,8 +100,8 @@ def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
 
 
 @pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
-def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
-    """a/(a + b) beyond 1 with a normal interval beyond 1 too: of the score interval a little next to 1 is possible."""
+def test_possible_values_next_to_1_are_not_left_out(counts: list[int]) -> None:
+    """a/(a + b) and its normal interval exceed 1; the score interval has values just below 1."""
     epsilon = 1 if sum(counts) == 100 else 2
     mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
     assert holds(mechanism, counts, target, 0.99)
@@ -118,8 +118,8 @@ def test_a_denominator_of_0_has_no_ratio() -> None:
     assert "unbounded" in row["flags"]
 
 
-def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_0() -> None:
-    """A difference of shares, at all counts of 10 reports; of some of them the normal interval does not hold 0."""
+def test_a_ratio_is_unbounded_if_the_score_interval_of_its_denominator_contains_0() -> None:
+    """A difference of shares at all counts of 10 reports; some normal intervals exclude 0."""
     mechanism, target, score_alone = grr(3, 4), ratio_of(3, {0: 1}, {1: 1, 2: -1}), 0
     for counts in map(list, tallies(10, 3)):
         b = estimate(mechanism, counts, targets=[target.over or ()], methods=())
@@ -132,8 +132,8 @@ def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_
     assert score_alone > 0
 
 
-def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None:
-    """Variances of 1, 2 and 0 without a slope in a's weights, in a census of 25 that are all estimated to be third."""
+def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
+    """Variances 1, 2 and 0 by answer, in a census of 25 who all appear to have the third."""
     linear, nothing = np.zeros((2, 2, 3)), np.zeros((2, 2))
     linear[0, 0] = [1.0, 2.0, 0.0]
     weights = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -149,8 +149,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
 def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int, full: bool) -> None:
     """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
 
-    Then a and a + b are perfectly correlated in the sample, and an interval from that correlation has no width: that
-    one holds in 60 to 70% of surveys.
+    An interval from that correlation has no width and covers in 60 to 70% of surveys.
     """
     open_rows = DenseMechanism(4, ((12, 4, 0), (0, 0, 16), (4, 12, 0)))
     truth, target, runs, covered = (
@@ -166,8 +165,8 @@ def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int, full: boo
     assert covered / runs >= 0.93 - 3.5 * (0.93 * 0.07 / runs) ** 0.5
 
 
-def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
-    """Normal ends of two versions of like mechanisms are those of all their reports, but for the division by n − 1."""
+def test_a_ratio_of_several_versions_adds_their_distances_in_squares() -> None:
+    """With one mechanism, normal ends of two versions are those of all reports, up to n − 1."""
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
     together = ends_of(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
     versions = [part_of(grr(4, 2), counts, target) for counts in halves]
@@ -214,7 +213,7 @@ def table_of(
 def row_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> dict[str, Any]:
-    """Return the row of a ratio in an answer."""
+    """Return the row of a ratio in a response."""
     (row,) = table_of(mechanism, counts, target, method)
     assert row["method"] == method
     assert (row["low"] is None) == ("unbounded" in row["flags"])
@@ -224,7 +223,7 @@ def row_of(
 def ends_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> tuple[float, float] | None:
-    """Return the ends of a ratio as an answer's row holds them, None for unbounded ones."""
+    """Return the ends in the row of a ratio, None if it is unbounded."""
     row = row_of(mechanism, counts, target, method)
     return None if row["low"] is None else (row["low"], row["high"])
 
@@ -259,7 +258,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "plain"), [(200, "clt"), (1000, "clt"), (1000, "score")])
 def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
-    """Shares of 5% by randomised response, ε = 1: by the delta method 87.7% at 200 reports and 90.1% at 1,000."""
+    """Shares of 5% at ε = 1; the delta method covers 87.7% at 200 and 90.1% at 1,000 reports."""
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
     runs, covered, unbounded = 4000 if full else 200, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
@@ -271,6 +270,6 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
 
 
 @pytest.mark.parametrize("method", ["clt", "score"])
-def test_nothing_over_something_is_nothing_for_sure(method: str) -> None:
+def test_zero_over_a_share_is_exactly_zero(method: str) -> None:
     ends = ends_of(grr(3, 4), [50, 30, 20], ratio_of(3, {}, {0: 1}), method)
     assert ends == pytest.approx((0.0, 0.0), abs=1e-9)

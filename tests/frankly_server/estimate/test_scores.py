@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores: which values count as one, how many reports are informative, and what each kind of evidence says."""
+"""Scores: groups of equal values, informative reports, and the law from each kind of evidence."""
 
 import random
 from collections import Counter
@@ -28,7 +28,7 @@ SUBSET = SubsetMechanism(4, 4, 2, 11)
 
 
 def uneven(answers: int, epsilon: float, seed: int) -> DenseMechanism:
-    """Randomised response whose weights differ in the last bits, as those of a quantised optimum do."""
+    """Randomised response; weights differ in the last bits, like those of a quantised optimum."""
     rng, denominator = random.Random(seed), 1 << 48
     off = int(denominator / (exp(epsilon) + answers - 1))
     rows = [[off + rng.randrange(-2, 3) for _ in range(answers)] for _ in range(answers)]
@@ -48,9 +48,7 @@ def test_values_within_a_billionth_of_the_range_are_one_group() -> None:
 def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None:
     mechanism = uneven(answers, 1.0, answers)
     rows = decoder(mechanism, shares(answers), None).rows
-    assert any(row is not None and len(set(row)) > 2 for row in rows), (
-        "exactly, a row takes more values"
-    )
+    assert any(row is not None and len(set(row)) > 2 for row in rows), "no row has three values"
     counts = [10 + y for y in range(answers)]
     for x, score in enumerate(evidence_of(mechanism, counts, shares(answers), None).scores()):
         row = rows[x]
@@ -114,7 +112,7 @@ def test_a_set_scores_two_values_for_one_answer_and_more_for_several(
     assert single.informative == negative.informative == min(held, 40 - held)
     assert several.two is None
     assert several.law is not None
-    # The law lists every set: its mean given each answer is the target's weight, which is what decoding means.
+    # The law lists every set; its mean given each answer is the target's weight.
     middle = (several.law.low + several.law.high) / 2
     assert several.law.chances @ middle == pytest.approx(evidence.W[2])
     assert several.law.chances.sum(axis=1) == pytest.approx(np.ones(answers))
@@ -142,7 +140,7 @@ def test_laws_of_tables_products_and_joint_tables_decode_to_their_weights() -> N
             )
 
 
-def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_reports() -> None:
+def test_joint_tables_too_large_to_list_have_a_range_and_informative_reports() -> None:
     joint = Joint((UnaryMechanism(4, 6, 9, 4), UnaryMechanism(4, 5, 9, 4)))
     same, different = (0b000001, 0b00001), (0b000011, 0b00001)
     evidence = evidence_of(joint, {same: 50, different: 3}, shares(30), None)
@@ -154,7 +152,7 @@ def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_r
     ]
 
 
-def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_few_hold() -> None:
+def test_informative_reports_are_the_rarer_of_those_with_and_without_the_answer() -> None:
     target = ((Fraction(1), Fraction(0), Fraction(0)),)
     for held in (3, 37):
         set_counts = SetCounts.of_symbols(3, {0b001: held, 0b010: 40 - held})
@@ -163,7 +161,7 @@ def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_fe
         ] == [3]
 
 
-def test_without_counts_of_single_reports_only_the_law_is_left() -> None:
+def test_without_counts_of_single_reports_only_the_law_is_known() -> None:
     score = listed_score(0.5, np.array([0.0, 1.0, 1.0]), None, np.array([[0.5, 0.3, 0.2]]))
     assert (score.two, score.informative) == (None, None)
     assert score.law is not None

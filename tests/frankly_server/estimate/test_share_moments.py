@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second moments of what reports decode to, for every answer, symbol by symbol."""
+"""Second moments of the decoded shares, against sums over all symbols."""
 
 from fractions import Fraction
 from itertools import product
@@ -70,8 +70,8 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
 
 
 @pytest.mark.parametrize("factors", [1, 2])
-def test_they_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
-    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers the prior decides V."""
+def test_share_moments_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers it depends on the prior."""
     table = DenseMechanism(
         4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The score interval against its definition, where it must not vanish, and the flags of a row's margin."""
+"""The score interval: its definition, cases where it must not vanish, and the flags of margins."""
 
 import random
 from fractions import Fraction
@@ -22,7 +22,7 @@ from tests.frankly_server.maths import random_mechanism
 Z = 1.959963984540054
 OPEN = DenseMechanism(4, ((16, 0, 0), (0, 16, 0), (0, 0, 16)))
 DEFICIENT = DenseMechanism(4, ((8, 4, 4), (0, 4, 12), (4, 4, 8)))
-"""Of three answers only how much more of the first there is than of the second."""
+"""Only the difference of the first two shares is identifiable."""
 
 
 def decoded(mechanism: DenseMechanism) -> np.ndarray:
@@ -33,7 +33,7 @@ def decoded(mechanism: DenseMechanism) -> np.ndarray:
 def by_definition(
     mechanism: DenseMechanism, counts: list[int], result: Estimate, t: int, sampling: float
 ) -> tuple[float, float]:
-    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se, also at p*."""
+    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by root finding, joined with θ̂ ± z·se."""
     n, Q, D = sum(counts), np.array(mechanism.weights) / mechanism.denominator, decoded(mechanism)
     v, w = D[t], np.eye(mechanism.answers)[t]
     value = float(v @ counts / n)
@@ -69,7 +69,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], float]] = {
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
+def test_the_score_margin_satisfies_its_definition(kind: str) -> None:
     options, sampling = OPTIONS[kind]
     rng = random.Random(kind)
     for mechanism in (SKEWED, ORDINARY, random_mechanism(rng, 3, 5), random_mechanism(rng, 4, 6)):
@@ -80,13 +80,13 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
             low, high = by_definition(mechanism, counts, result, t, factor)
             assert result.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
             if low <= 1 and high >= 0:
-                # As an interval that is outside altogether it is left alone.
+                # An interval entirely outside [0, 1] is not cut.
                 low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[assignment, type-var]
             assert result.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("counts", [[99, 1], [60, 40]])
-def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
+def test_with_two_choices_the_score_margin_unites_wilsons_and_the_normal(counts: list[int]) -> None:
     mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
     result = estimate(mechanism, counts, methods=())
     (low, high), value, se = result.margins.uncut[1], result.unbiased[1], result.se[1]
@@ -99,7 +99,7 @@ def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int
     )
 
 
-def test_without_the_shares_the_mean_square_stands_in() -> None:
+def test_without_identifiable_shares_the_mean_square_is_used() -> None:
     counts, n = [60, 70, 50], 180
     targets = ((Fraction(1), Fraction(-1), Fraction(0)),)
     result = estimate(DEFICIENT, counts, targets=targets, methods=())
@@ -128,7 +128,7 @@ def test_without_the_shares_the_mean_square_stands_in() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"census": True}, {"population": 6}])
 @pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY])
-def test_no_counts_give_a_margin_of_nothing(
+def test_no_counts_give_a_margin_of_zero(
     mechanism: DenseMechanism, options: dict[str, Any]
 ) -> None:
     vanished = 0
@@ -144,7 +144,7 @@ def test_no_counts_give_a_margin_of_nothing(
     assert vanished > 0 or options
 
 
-def test_open_answers_of_everybody_have_none() -> None:
+def test_a_census_of_open_answers_has_a_margin_of_zero() -> None:
     result = estimate(OPEN, [50, 30, 20], census=True, methods=())
     assert result.margins.score == ((0.5, 0.5), (0.3, 0.3), (0.2, 0.2))
     assert [
@@ -152,7 +152,7 @@ def test_open_answers_of_everybody_have_none() -> None:
     ] == [True] * 3
 
 
-def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None:
+def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
     """Variances of 1, 2 and 0 without a slope in w, and estimated shares of 0, 0 and 1."""
     evidence: Any = SimpleNamespace(
         n=25,
@@ -170,7 +170,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
 
 @pytest.mark.parametrize("events", [0.02, 0.1, 0.17, 0.25, 1.0])
 def test_one_rare_event_is_covered(events: float) -> None:
-    """Openly, by enumeration; where 0.17 are expected in all, Wilson's interval alone covers 84%: it excludes one."""
+    """Answers sent unchanged, by enumeration; with 0.17 events expected, Wilson covers 84%."""
     mechanism, n = DenseMechanism(4, ((16, 0), (0, 16))), 100
     chances = stats.binom.pmf(range(n + 1), n, events / n)
     held = 0.0
@@ -182,8 +182,8 @@ def test_one_rare_event_is_covered(events: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_rare_report_of_a_large_score_is_reckoned_with() -> None:
-    """A report that comes in 1 to 2 of 100 cases scores −20 for the first answer and 21 for the last."""
+def test_a_rare_report_of_a_large_score_is_accounted_for() -> None:
+    """A report of 1 to 2 in 100 cases scores −20 for the first answer and 21 for the last."""
     mechanism = DenseMechanism(
         10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948))
     )
@@ -206,8 +206,8 @@ def flags_of(mechanism: DenseMechanism, counts: list[int]) -> tuple[tuple[str, .
     return estimate(mechanism, counts, methods=()).row_flags
 
 
-def test_reports_that_are_all_alike_are_flagged_where_clt_says_nothing() -> None:
-    """Randomised response at ε = 4 with all of 100 reports alike: clt is ±0, and was not flagged."""
+def test_equal_reports_are_flagged_if_the_clt_margin_is_zero() -> None:
+    """Randomised response at ε = 4 with 100 equal reports: the margin by clt is 0."""
     off = int((1 << 48) / 55.598150033144236)
     mechanism = DenseMechanism(48, (((1 << 48) - off, off), (off, (1 << 48) - off)))
     result = estimate(mechanism, [100, 0])
@@ -226,12 +226,12 @@ def test_reports_that_are_all_alike_are_flagged_where_clt_says_nothing() -> None
 
 
 ROWS: dict[str, tuple[tuple[float, tuple[float, float], int | None], list[str]]] = {
-    "nothing to say": ((0.5, (0.4, 0.6), 50), []),
+    "no flag": ((0.5, (0.4, 0.6), 50), []),
     "two thirds": ((0.3, (0.1, 0.49), 50), []),
     "more than two thirds": ((0.3, (0.09, 0.4), 50), ["imprecise"]),
     "more than two thirds above": ((0.3, (0.29, 0.51), None), ["imprecise"]),
-    "no estimate to speak of": ((0.0, (-0.001, 0.001), 50), ["imprecise"]),
-    "all that is possible": ((0.9, (-0.2, 1.2), 50), ["imprecise", "margin_too_wide"]),
+    "an estimate of 0": ((0.0, (-0.001, 0.001), 50), ["imprecise"]),
+    "all possible values": ((0.9, (-0.2, 1.2), 50), ["imprecise", "margin_too_wide"]),
     "four informative reports": ((0.5, (0.4, 0.6), 4), ["few_informative"]),
     "five": ((0.5, (0.4, 0.6), 5), []),
     "far above what is possible": ((1.51, (1.3, 1.7), 50), ["reports_do_not_fit"]),
@@ -256,7 +256,7 @@ def test_a_constant_answer_has_no_flags() -> None:
 
 
 def test_honest_surveys_fit() -> None:
-    """16 choices, 12 with a true share of 0: a tenth of the intervals of level ½ lie below 0 for each of them."""
+    """16 choices, 12 with share 0: a tenth of the ½-level intervals of each of them is negative."""
     off = int((1 << 48) / 17.718281828459045)
     diagonal = (1 << 48) - 15 * off
     mechanism = DenseMechanism(
@@ -277,7 +277,7 @@ ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 @pytest.mark.slow
 def test_rare_answers_without_reports_are_covered() -> None:
-    """Two answers whose reports carry large scores are rare: as long as neither came, the variance looks like 0."""
+    """Until a rare answer with large scores is reported, the estimated variance is near 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
     rng, held = np.random.default_rng(3), np.zeros(4)
     for counts in rng.multinomial(50, p @ law, size=300):
@@ -290,14 +290,14 @@ def test_rare_answers_without_reports_are_covered() -> None:
 
 
 @pytest.mark.parametrize("counts", [[100, 0, 0, 0], [90, 10, 0, 0], [90, 9, 1, 0]])
-def test_no_cell_of_a_table_is_certain_where_all_reports_are_alike(counts: list[int]) -> None:
+def test_no_cell_of_a_table_is_certain_if_all_reports_are_equal(counts: list[int]) -> None:
     table = ProductMechanism((ONE_SIDED, ONE_SIDED))
     for low, high in estimate(table, counts, methods=()).margins.score:
         assert high - low > 0.05
 
 
 def test_flags_are_of_the_margin_before_it_is_cut() -> None:
-    """Two reports that decode to −½ and 1½: the standard error is 1, so ±196 points, of which 0 to 100% is shown."""
+    """Two reports that decode to −½ and 1½: the margin is ±196 points, displayed as 0 to 100%."""
     result = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
     assert result.margins.score == ((0.0, 1.0), (0.0, 1.0))
     assert result.margins.clt == pytest.approx((Z, Z))
@@ -313,7 +313,7 @@ def test_rows_that_no_truth_gives_are_flagged() -> None:
     ]
 
 
-def test_margins_that_are_not_asked_for_are_left_out() -> None:
+def test_margins_that_are_not_requested_are_left_out() -> None:
     counts = SetCounts.of_symbols(3, {0b001: 30, 0b011: 20})
     requested = estimate(UNARY, counts, methods=("kl",)).margins
     assert None not in requested.kl
@@ -326,7 +326,7 @@ def test_margins_that_are_not_asked_for_are_left_out() -> None:
 
 
 def test_intervals_without_a_proof_are_left_out() -> None:
-    """`exact` for draws without replacement and below a level of one half, `sequence` for all but like draws."""
+    """No `exact` without replacement or below level ½; `sequence` for identical draws only."""
     warner, nothing = DenseMechanism(4, ((12, 4), (4, 12))), (None, None)
     for table in (warner, ORDINARY):
         counts = [20] * table.reports

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst case over all shares is on an edge of the simplex: against a fine grid of the whole simplex."""
+"""The worst case over all shares, against a fine grid of the simplex."""
 
 import random
 from itertools import combinations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON design requests: accepted promises, and every refusal by its code and field (bad inputs 1-7, 13-16)."""
+"""JSON design requests: accepted promises, and refusals by code and field (inputs 1-7, 13-16)."""
 
 import json
 from fractions import Fraction
@@ -124,7 +124,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "beta 1": ({**RLDP, "robust": {**BALL, "beta": "1"}}, "confidence_range", "robust.beta"),
     "diagonal a text": ({**RLDP, "diagonal": "yes"}, "field_type", "diagonal"),
     "rldp and priors": ({**RLDP, "priors": [{"joint": JOINT}]}, "unsupported", "priors"),
-    "rldp beside lip": (notions({**ONE, "notion": "rldp", "robust": BALL}, ONE), "unsupported", "notions"),
+    "rldp, lip": (notions({**ONE, "notion": "rldp", "robust": BALL}, ONE), "unsupported", "notions"),
     # several priors, several notions
     "narrow prior": ({**LIP, "priors": [{"joint": [[1, 2], [3, 4]]}]}, "prior_shape", "priors[0].joint"),
     "second prior": ({**LIP, "priors": [{"joint": JOINT}, {"joint": [[1]]}]}, "prior_shape", "priors[1].joint[0]"),
@@ -166,7 +166,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "frontier 1": ({**LIP, "frontier": 1}, "field_type", "frontier"),
     "frontier 201": ({**LIP, "frontier": 201}, "field_type", "frontier"),
     "frontier true": ({**LIP, "frontier": True}, "field_type", "frontier"),
-    # 13: what is out of reach names the mechanism to use
+    # 13: a search that is too large
     "too many rays": (
         {"prior": {"joint": [[1] * 20]}, "notion": "ldp", "epsilon": "1", "method": "vertices"},
         "optimiser_limit",
@@ -202,7 +202,7 @@ def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
         return False
 
     design_json(read(LIP), stopped=stopped)
-    assert calls  # a search asks whether to go on
+    assert calls  # a search calls `stopped`
     calls = 0
     with pytest.raises(InvalidInput):
         design_json(read({**LIP, "frontier": 1}), stopped=stopped)
@@ -221,7 +221,7 @@ def test_a_notion_is_claimed_of_every_prior() -> None:
     assert requested.prior.joint == tables[0]
 
 
-def test_levels_travel_into_their_claims() -> None:
+def test_levels_are_those_of_the_claims() -> None:
     joint = tuple(map(tuple, JOINT))
     (alip,) = requested_claims({**ALIP, "epsilon_low": None}).claims
     assert alip == Claim("alip", level_for(Fraction(1, 5)), joint, low_level=None)
@@ -236,7 +236,7 @@ def test_levels_travel_into_their_claims() -> None:
 
 
 def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> None:
-    # bad input 16: all lower bounds 0, so that any two answers of different secrets are as alike as under LDP.
+    # Bad input 16: if all lower bounds are 0, LDP holds between answers of different secrets.
     response = design_json(
         read(
             {**RLDP, "prior": {"joint": [[3, 1], [2, 5]]}, "robust": {**BALL, "order": 0.5, "n": 1}}
@@ -250,7 +250,7 @@ def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> Non
             assert max(first) <= E * min(second)
 
 
-def test_sixteen_notions_are_all_kept() -> None:
+def test_sixteen_notions_are_all_satisfied() -> None:
     response = design_json(read(notions(*[{**ONE, "epsilon": f"0.{n}"} for n in range(25, 41)])))
     assert response["measures"]["lip"] <= 0.25  # the tightest of them
     assert len(response["parameters"]["claims"]) == 16

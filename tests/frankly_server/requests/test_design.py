@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine interface of spec 1.9: exactly the keys that exist, exact reading, errors that name the field."""
+"""The JSON interface of spec 1.9: its keys, exact parsing, and errors that name the field."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def read(obj: Any) -> Any:
     return parse_json(json.dumps(obj).encode(), decimals=True)
 
 
-def test_a_design_is_what_it_says() -> None:
+def test_a_design_has_its_keys_and_satisfies_its_claim() -> None:
     response = json.loads(json.dumps(design_json(read(DESIGN))))
     assert set(response) == OUT
     assert set(response["measures"]) >= MEASURES
@@ -45,7 +45,7 @@ def test_a_design_is_what_it_says() -> None:
     assert response["measures"]["secret_ldp"] <= 0.4
 
 
-def test_what_a_design_measures_is_what_measuring_it_says() -> None:
+def test_measuring_a_design_gives_its_measures() -> None:
     response = design_json(read(DESIGN))
     assert (
         measure_json({"weights": response["weights"], "prior": {"joint": JOINT}})
@@ -53,7 +53,7 @@ def test_what_a_design_measures_is_what_measuring_it_says() -> None:
     )
 
 
-def test_infinite_figures_are_words() -> None:
+def test_infinite_figures_are_text() -> None:
     measured = measure_json({"weights": [[1, 0], [0, 1]], "prior": {"joint": [[1, 2], [3, 4]]}})
     assert (measured["ceiling"], measured["answer_ldp"]) == ("inf", "inf")
 
@@ -67,7 +67,7 @@ def test_a_matrix_is_measured_like_its_weights() -> None:
     )
 
 
-def test_the_most_informative_mechanism_is_returned_as_it_is_or_repaired() -> None:
+def test_the_most_informative_mechanism_is_returned_unchanged_or_repaired() -> None:
     request = {
         "prior": {"joint": [[5, 3, 2]]},
         "notion": "ldp",
@@ -101,7 +101,7 @@ def test_the_identity_is_returned_with_a_note() -> None:
     )
 
 
-def test_a_gap_is_what_certified_means() -> None:
+def test_a_design_is_certified_if_its_gap_is_within_the_limit() -> None:
     loose = design_json(
         read({**DESIGN, "limits": {"seconds": 60, "gap": 0.5}, "method": "vertices"})
     )
@@ -111,7 +111,7 @@ def test_a_gap_is_what_certified_means() -> None:
 
 
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
-def test_when_the_time_is_up_the_best_so_far_comes_back_with_its_bound(objective: str) -> None:
+def test_when_the_time_is_up_the_best_so_far_is_returned_with_its_bound(objective: str) -> None:
     ticks = iter(range(0, 10**9, 10))
     response = design_json(
         read({**DESIGN, "objective": objective, "limits": {"seconds": 5}}), lambda: next(ticks)

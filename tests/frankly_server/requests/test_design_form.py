@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms in the machine interface: what `frankly design --json` answers, and faults at their field."""
+"""Forms in the JSON interface: responses of `frankly design --json`, and errors by field."""
 
 import json
 from fractions import Fraction
@@ -81,8 +81,8 @@ def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
         assert entry["shown"] == pytest.approx(float(chance_shown(mechanism, (part,))))
 
 
-def test_what_is_told_has_full_rank() -> None:
-    """The rank is that of the law of two parts, drawn together: computed here from floats."""
+def test_joint_tables_have_full_rank() -> None:
+    """The rank of the law of two parts that are drawn together, computed in floats."""
     numpy = pytest.importorskip("numpy")
     answer = asked({"questions": [{"choices": 2}] * 4, "epsilon": "4"})
     mechanism = AgreementMechanism.from_params(answer["params"])
@@ -102,7 +102,7 @@ def test_no_bound_is_no_excess() -> None:
         assert answer["excess"] >= -1e-9
 
 
-def test_a_search_that_ran_out_of_time_says_so() -> None:
+def test_a_search_that_ran_out_of_time_is_marked() -> None:
     form = {"questions": [FIVE] * 3, "epsilon": "1"}
     read = parse_json(json.dumps({"form": form}).encode(), decimals=True)
     short, whole = design_json(read, stopped=lambda: True), asked(form)
@@ -133,7 +133,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "choices as true": ({"questions": [{"choices": True}]}, "choices_count", f"{Q}.choices"),
     "choices left out": ({"questions": [{}]}, "field_missing", f"{Q}.choices"),
     "a count of 0": ({"questions": [{"choices": [1, 0]}]}, "field_type", f"{Q}.choices"),
-    "an unknown wish": ({"questions": [{**FIVE, "wanted": "median"}]}, "field_type", f"{Q}.wanted"),
+    "unknown target": ({"questions": [{**FIVE, "wanted": "median"}]}, "field_type", f"{Q}.wanted"),
     "a mean without scores": ({"questions": [{**FIVE, "wanted": "mean"}]}, "field_missing", f"{Q}.scores"),
     "a contrast without numbers": (
         {"questions": [{**FIVE, "wanted": "contrast"}]}, "field_missing", f"{Q}.contrast",
@@ -163,7 +163,7 @@ def test_faults_name_their_field(name: str) -> None:
     assert len(caught.value.detail) > 8
 
 
-def test_a_form_takes_no_fields_of_other_designs() -> None:
+def test_fields_of_other_designs_are_refused_for_forms() -> None:
     with pytest.raises(InvalidInput) as caught:
         asked(FORM, prior={"joint": [[1, 1]]})
     assert (caught.value.code, caught.value.field) == ("field_unknown", "prior")

@@ -23,7 +23,7 @@ def estimate_fields(**options: Any) -> Any:
     return json.loads(json.dumps(estimate_json(body)))
 
 
-def test_an_estimate_in_words() -> None:
+def test_the_fields_of_an_estimate() -> None:
     response = estimate_fields()
     assert set(response) == OUT
     assert set(response["margins"]) == set(METHODS)
@@ -38,7 +38,7 @@ def test_an_estimate_in_words() -> None:
             assert low < value < high
 
 
-def test_every_option_is_taken() -> None:
+def test_every_option_is_accepted() -> None:
     response = estimate_fields(
         design_prior=[0.25, 0.75],
         targets=[[0.5, 0], [1, -1]],
@@ -53,7 +53,7 @@ def test_every_option_is_taken() -> None:
     ] == [0, 0]
 
 
-def test_sets_and_products_are_taken_by_kind() -> None:
+def test_sets_and_products_are_accepted_by_kind() -> None:
     unary = {"kind": "unary", "params": {"bits": 4, "answers": 2, "keep": 8, "flip": 4}}
     counts = {"n": 100, "pairs": [[40, 12], [12, 35]]}
     response = json.loads(json.dumps(estimate_json({**unary, "counts": counts})))
@@ -65,7 +65,7 @@ def test_sets_and_products_are_taken_by_kind() -> None:
         "counts": [400, 100, 100, 400],
     }
     response = json.loads(json.dumps(estimate_json(product)))
-    # (2·[[.4,.1],[.1,.4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]])
+    # [[.4, .1], [.1, .4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]]
     assert response["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
 
 
@@ -76,7 +76,7 @@ def test_no_reports() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("a kind there is not", {"kind": "cube"}, "field_type", "kind"),
+    ("an unknown kind", {"kind": "cube"}, "field_type", "kind"),
     (
         "counts of sets for a table",
         {"counts": {"n": 3, "pairs": [[1, 0], [0, 1]]}},

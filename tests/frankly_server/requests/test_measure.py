@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly measure`: the names of spec 1.9, what is asked beside them, and errors that name the field."""
+"""`frankly measure`: the keys of spec 1.9, those of optional fields, and errors by field."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def test_the_names_are_those_of_the_interface() -> None:
     assert [entry["probability"] for entry in measured["breaches"]] == [0.1, 0.5]
 
 
-def test_what_is_written_is_json_without_a_bare_infinity() -> None:
+def test_the_response_is_json_without_a_bare_infinity() -> None:
     response = ask(orders=["inf"], prior={"joint": [[1, 2, 1, 0], [3, 1, 2, 2]]})
     assert (
         response["ceiling"]
@@ -59,7 +59,7 @@ def test_what_is_written_is_json_without_a_bare_infinity() -> None:
     json.dumps(response, allow_nan=False)
 
 
-def test_orders_are_named_as_they_were_asked() -> None:
+def test_orders_are_named_as_they_were_requested() -> None:
     close = 1 + 1e-9
     response = ask(orders=[1, 2.5, close])
     assert set(response["sibson"]) == {"1", "2.5", repr(close)}
@@ -94,7 +94,7 @@ def test_answers_that_are_pairs_have_a_realised_level() -> None:
     assert measured["realised_epsilon"] == pytest.approx(level, rel=1e-12)
 
 
-def test_targets_have_variances_of_their_own() -> None:
+def test_every_target_has_a_variance() -> None:
     joint, weights = [[2, 1, 1]], [[6, 1, 1], [1, 6, 1], [1, 1, 6]]
     measured = measure_json(
         {"prior": {"joint": joint}, "weights": weights, "targets": [[1, 0, 0], [1, 1, 1]]}

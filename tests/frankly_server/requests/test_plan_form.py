@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of forms: margins are those of the parts at their share of the reports, and any two give the third."""
+"""Plans of forms: margins of parts at their shares of the reports; n, margin or level solved."""
 
 import json
 from typing import Any
@@ -71,7 +71,7 @@ def test_the_level_is_the_least_that_gives_the_margin() -> None:
     assert less["margin"] > 0.03
 
 
-def test_every_question_may_have_a_margin_of_its_own() -> None:
+def test_every_question_may_have_its_own_margin() -> None:
     first = {**FIVE, "margin": 0.02}
     found = plan({"questions": [first, FIVE], "epsilon": "2"}, solve_for="n", margin=0.1)
     assert found["margins"][0] <= 0.02
@@ -91,7 +91,7 @@ def test_settings_are_those_of_any_plan() -> None:
     assert of_all["margin"] < usual["margin"]
 
 
-def test_everybody_may_be_too_few() -> None:
+def test_a_whole_population_may_be_too_small() -> None:
     with pytest.raises(InvalidInput) as caught:
         plan(solve_for="n", margin=0.001, population=1000)
     assert (caught.value.code, caught.value.field) == ("unsupported", "margin")
@@ -123,7 +123,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "a question's margin to solve for": (
         {"form": OWN, "solve_for": "margin", "n": 9}, "unsupported", "form.questions[0].margin",
     ),
-    "a level beside the form": ({"solve_for": "n", "margin": 0.1, "epsilon": "1"}, "field_unknown", "epsilon"),
+    "a level outside the form": ({"solve_for": "n", "margin": 0.1, "epsilon": "1"}, "field_unknown", "epsilon"),
     "targets": ({"solve_for": "n", "margin": 0.1, "targets": "shares"}, "field_unknown", "targets"),
     "a frontier": ({"solve_for": "n", "margin": 0.1, "frontier": 3}, "field_unknown", "frontier"),
     "a mechanism too": (

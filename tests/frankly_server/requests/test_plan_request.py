@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one model of plan requests: its names are the design's, and its schema holds what is read."""
+"""The model of plan requests: its schema, its defaults, and refusals that agree with the schema."""
 
 from fractions import Fraction
 from typing import Any
@@ -52,7 +52,7 @@ GOOD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("body", GOOD)
-def test_what_the_schema_holds_is_read(body: dict[str, Any]) -> None:
+def test_requests_that_fit_the_schema_are_read(body: dict[str, Any]) -> None:
     jsonschema.validate(body, SCHEMA)
     request = PlanRequest.from_json(body)
     assert request.solve_for == body["solve_for"]
@@ -153,7 +153,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("more", "code", "field"), BAD)
-def test_what_the_schema_refuses_is_refused_too(
+def test_requests_that_do_not_fit_the_schema_are_refused(
     more: dict[str, Any], code: str, field: str
 ) -> None:
     body = {**WARNER, "solve_for": "margin", **more}
@@ -165,7 +165,7 @@ def test_what_the_schema_refuses_is_refused_too(
             jsonschema.validate(body, SCHEMA)
 
 
-def test_a_population_of_one_is_no_population() -> None:
+def test_a_population_of_one_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         PlanRequest.from_json({"solve_for": "n", "population": 1})
     assert (caught.value.code, caught.value.field) == ("counts_invalid", "population")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly verify --json`: against the definitions of every notion, for claims, kinds and documents."""
+"""`frankly verify --json` against the definitions, for claims, kinds and documents."""
 
 import json
 from dataclasses import replace
@@ -68,7 +68,7 @@ def claim_of(asked: dict[str, Any]) -> Claim:
 @pytest.mark.parametrize(
     "asked", ASKED, ids=lambda asked: f"{asked.get('kind', 'dense')} {asked['notion']}"
 )
-def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
+def test_the_response_follows_the_definition(asked: dict[str, Any]) -> None:
     verified, claim = verify_json(asked), claim_of(asked)
     mechanism = KINDS[asked.get("kind", "dense")].from_params(
         asked.get("params") or {"weights": ROWS, "bits": 4}
@@ -108,7 +108,7 @@ def test_pml_and_pmc_are_the_sides_of_alip(name: str, side: str) -> None:
 
 
 def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
-    """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
+    """Randomised response at its level is extreme; at E = 4 an entry 4 between 8 and 2 is loose."""
     grr = {
         "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],
         "bits": 4,
@@ -139,8 +139,8 @@ def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
             ]
 
 
-def test_a_document_tells_the_level_of_its_whole_report() -> None:
-    """Two blocks in nats: LDP at ln 3/2 and LIP at 1/2, by an independent computation in floats."""
+def test_the_response_has_the_level_of_the_whole_report() -> None:
+    """Two blocks with LDP at 1 and LIP at 1/2, in nats, by a separate computation in floats."""
     document = survey()
     report = verify_json(json.loads(document.payload()))["report"]
     assert set(report) == {"secrets", "answers", "cost"}
@@ -211,7 +211,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("asked", "code", "field"), BAD, ids=range(len(BAD)))
-def test_what_is_no_claim_is_refused_by_name(asked: dict[str, Any], code: str, field: str) -> None:
+def test_invalid_claims_are_refused_by_field(asked: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         verify_json(asked)
     assert (refused.value.code, refused.value.field) == (code, field)

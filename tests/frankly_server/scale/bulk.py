@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Millions of reports put into PostgreSQL by its own statements, in the rows that intake writes."""
+"""Insertion of millions of reports into PostgreSQL by SQL, as the rows that intake writes."""
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
@@ -15,9 +15,9 @@ _AT_ONCE = 5_000_000
 
 
 def fill(database: Database, document: SurveyDocument, n: int) -> None:
-    """Put n reports on a survey of two tables into an empty PostgreSQL database, and release them.
+    """Insert n reports on a survey of two tables into an empty PostgreSQL database; release them.
 
-    Ids are random, and go in in order: the key's index grows at its end.
+    Random ids are inserted in order, so that the key's index grows at its end.
     """
     a, b = (
         block.mechanism.reports

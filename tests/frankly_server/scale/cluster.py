@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Spark standalone cluster on this machine: one master, workers, each a process that can be killed."""
+"""A Spark standalone cluster on this machine; master and workers can be killed."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ from tests.ports import free_port
 
 
 class Cluster:
-    """A master and its workers; `url` is what programs connect to."""
+    """A master and its workers; programs connect to `url`."""
 
     def __init__(self, home: Path, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
         found = importlib.util.find_spec("pyspark")
@@ -48,7 +48,7 @@ class Cluster:
             self._kill(process)
 
     def kill_worker(self) -> None:
-        """SIGKILL to the last worker and to everything it runs."""
+        """Send SIGKILL to the last worker and its executors."""
         self._kill(self._processes[-1])
 
     def _run(self, name: str, *command: str) -> None:
@@ -82,7 +82,7 @@ class Cluster:
 
     @staticmethod
     def _kill(process: "subprocess.Popen[bytes]") -> None:
-        """End a process and its children: executors are in the group of their worker."""
+        """Kill a process and its children: executors are in the process group of their worker."""
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys with reports of every kind of mechanism and of two versions, in a database; exports with duplicates."""
+"""Surveys with reports of every kind and of two versions in a database; duplicate exports."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ STRATA = ("", '{"region":"north"}', '{"region":"süd"}')
 
 
 def filled(database: Database, n: int, seed: int = 1) -> list[SurveyDocument]:
-    """Publish two versions of a survey of all kinds of mechanism and store n reports, most on the first."""
+    """Publish two versions of a survey of all kinds and store n reports, most on the first."""
     rng = Random(seed)
     documents: list[SurveyDocument] = []
     for version in (1, 2):
@@ -67,7 +67,7 @@ def store(database: Database, found: Sequence[ReportRow]) -> None:
 def counted(
     database: Database, document: SurveyDocument
 ) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
-    """All that the database counts of a document."""
+    """All counts of a document in the database."""
     with database.reading("check") as tx:
         return kept(tx, document.digest, len(document.blocks))
 
@@ -84,7 +84,7 @@ def ids_in(folder: Path) -> list[str]:
 
 
 def with_duplicates(folder: Path, target: Path, every: int = 100) -> int:
-    """Write another export that holds each so-manieth report of `folder` again; return how many."""
+    """Write another export with one in `every` reports of `folder`; return their number."""
     manifest = Manifest.read(folder)
     assert manifest is not None
     target.mkdir()
@@ -117,6 +117,6 @@ def edited(folder: Path, **changes: object) -> None:
 
 
 def from_export(body: dict[str, Any]) -> bytes:
-    """An answer as exports give it: they name no release."""
+    """A response as computed from an export, which names no release."""
     documents = [each | {"release": 0} for each in body["inputs"]["documents"]]
     return encode(body | {"inputs": body["inputs"] | {"documents": documents}})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of exports are the database's, and so are estimates, byte for byte; duplicates count once."""
+"""Counts and estimates of exports equal the database's, byte for byte; duplicates count once."""
 
 import json
 from collections import Counter
@@ -57,10 +57,10 @@ def test_counts_and_estimates_are_the_databases(
 
 
 @pytest.mark.parametrize("seed", [1, 7])  # small sets and tables; a large set as well
-def test_tables_that_counts_cannot_tell_are_the_databases(
+def test_tables_from_whole_reports_are_the_databases(
     sqlite: Database, tmp_path: Path, seed: int
 ) -> None:
-    """Pairs with sets and all three questions together: counted from whole reports of any kind, each id once."""
+    """Pairs with sets, and all three questions, are counted from whole reports, each id once."""
     documents = filled(sqlite, 400, seed)
     export(sqlite, SURVEY, tmp_path / "a")
     with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
@@ -81,7 +81,7 @@ def test_tables_that_counts_cannot_tell_are_the_databases(
 
 
 def sorted_whole(export_counts: ExportCounts, digest: str) -> list[tuple[str, int]]:
-    """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
+    """Contents of whole reports as JSON, each with the number of such reports."""
     total: Counter[str] = Counter()
     # The source of an export; it has the reading interface of a database.
     database: Any = export_counts.analysis()._database
@@ -106,7 +106,7 @@ def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -
     )
 
 
-def test_what_exports_do_not_tell_is_refused(sqlite: Database, tmp_path: Path) -> None:
+def test_figures_that_exports_lack_are_refused(sqlite: Database, tmp_path: Path) -> None:
     filled(sqlite, 40)
     export(sqlite, SURVEY, tmp_path)
     analysis = count([tmp_path], DuckDB()).analysis()
@@ -134,7 +134,7 @@ def test_a_changed_segment_is_found(sqlite: Database, tmp_path: Path) -> None:
         count([folder], DuckDB())
 
 
-def test_exports_that_are_not_whole_are_refused(sqlite: Database, tmp_path: Path) -> None:
+def test_incomplete_exports_are_refused(sqlite: Database, tmp_path: Path) -> None:
     folder = ready(sqlite, tmp_path)
     manifest = Manifest.read(folder)
     assert manifest is not None
@@ -152,7 +152,7 @@ def test_exports_that_are_not_whole_are_refused(sqlite: Database, tmp_path: Path
         count([folder, other_folder], DuckDB())
 
 
-def test_a_document_that_is_another_is_refused(sqlite: Database, tmp_path: Path) -> None:
+def test_an_exchanged_document_is_refused(sqlite: Database, tmp_path: Path) -> None:
     folder = ready(sqlite, tmp_path)
     manifest = Manifest.read(folder)
     assert manifest is not None
@@ -179,7 +179,7 @@ def conflicting(database: Database, home: Path) -> list[Path]:
 
 
 def test_one_id_with_two_contents_is_refused(sqlite: Database, tmp_path: Path) -> None:
-    """A database would have stored the first; an export no longer shows which that was."""
+    """A database would have stored the first; an export does not show which one that was."""
     with pytest.raises(ExportBroken, match="more than one report"):
         count(conflicting(sqlite, tmp_path), DuckDB())
 
@@ -204,7 +204,7 @@ def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path)
         count([folder, bad], DuckDB())
 
 
-def test_what_is_not_installed_is_named() -> None:
+def test_a_missing_package_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"install frankly-server\[spark\]"):
         columns.optional_module("a_module_that_is_nowhere", "spark")
 

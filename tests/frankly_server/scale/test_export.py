@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports hold every report exactly once, wherever a run was stopped and whatever arrived meanwhile."""
+"""Exports contain every report exactly once, wherever a run was stopped."""
 
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ def stored_ids(database: Database) -> list[str]:
         return sorted(row.id for row in stored(tx, SURVEY))
 
 
-def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path: Path) -> None:
+def test_every_report_is_exported_once_and_unchanged(database: Database, tmp_path: Path) -> None:
     documents = filled(database, 120)
     manifest = export(database, SURVEY, tmp_path, rows=25)
     assert manifest == Manifest.read(tmp_path)
@@ -71,20 +71,20 @@ def test_an_export_is_brought_up_to_date(sqlite: Database, tmp_path: Path) -> No
 
 
 def column(mechanism: Mechanism, symbol: Any) -> Any:
-    """What a segment holds of a symbol: its number, or the positions of a larger set."""
+    """The value of a symbol in a segment: its number, or the positions of a larger set."""
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism) and mechanism.answers > SMALL:
         return [x for x in range(mechanism.answers) if int(symbol, 16) >> x & 1]
     return number(mechanism, symbol)
 
 
 class Stopped(BaseException):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
-def test_a_run_stopped_at_any_point_is_taken_up(
+def test_a_run_stopped_at_any_point_is_resumed(
     sqlite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped before every synchronisation and every change of a name; the next run finds what is there."""
+    """A run is stopped before each fsync, rename, unlink and mkdir; the next run completes it."""
     filled(sqlite, 40)
     real = {name: getattr(os, name) for name in ("fsync", "rename", "unlink", "mkdir")}
     stops = 0
@@ -117,7 +117,7 @@ def test_a_run_stopped_at_any_point_is_taken_up(
     assert stops > 20
 
 
-def test_a_killed_process_is_taken_up(
+def test_a_killed_export_is_resumed(
     sqlite: Database, sqlite_url: str, tmp_path: Path, full: bool
 ) -> None:
     filled(sqlite, 150)
@@ -133,7 +133,7 @@ def test_a_killed_process_is_taken_up(
         while len(list(folder.glob("document=*/*"))) < wanted and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
-        assert process.poll() is None, "it was done before it could be killed"
+        assert process.poll() is None, "the export ended before it could be killed"
         process.send_signal(signal.SIGKILL)
         process.wait()
     export(sqlite, SURVEY, folder, rows=50)
@@ -148,7 +148,7 @@ def test_two_exports_do_not_write_to_one_folder(sqlite: Database, tmp_path: Path
             export(sqlite, SURVEY, tmp_path)
 
 
-def test_what_cannot_be_exported_is_refused(sqlite: Database, tmp_path: Path) -> None:
+def test_impossible_exports_are_refused(sqlite: Database, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no survey"):
         export(sqlite, SURVEY, tmp_path)
     document = filled(sqlite, 4)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Spark standalone master with two workers counts exports as the database does, also if a worker dies."""
+"""A Spark cluster counts exports as the database does, also if one of two workers is killed."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
 OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "16",  # two cores: the default is for two hundred
-    "spark.network.timeout": "600s",  # a machine that is busy with other work is not a dead worker
+    "spark.sql.shuffle.partitions": "16",  # for two cores; the default is 200
+    "spark.network.timeout": "600s",  # on a busy machine a slow worker is not a dead one
 }
 
 pytestmark = [
@@ -91,7 +91,7 @@ def test_many_reports_and_a_worker_that_dies(
     log(f"and {copies} copies counted by DuckDB as the database counts them")
     check(count(folders, Spark(cluster.url, OPTIONS)))
     log("by Spark")
-    # Killed while the job is at work: the log of the executor that dies with it has begun by then.
+    # The worker is killed while a task runs, which the log of its executor shows.
     killed: list[float] = []
     killer = threading.Thread(target=_kill_at_work, args=(cluster, tmp_path / "cluster", killed))
     killer.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites with a published survey, for what happens around surveys."""
+"""Fixtures: sites with a published survey."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.frankly_server.web.site import Site, make_site
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    """A survey of this test's own, on SQLite."""
+    """A site with a survey, made for this test, on SQLite."""
     made = make_site(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     yield made
     made.services.close()

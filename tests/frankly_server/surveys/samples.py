@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small survey file to bend in tests."""
+"""A small survey file for tests to change."""
 
 import copy
 from collections.abc import Mapping
@@ -58,5 +58,5 @@ def value(changes: Mapping[tuple[Any, ...], Any] | None = None) -> Any:
 
 
 def data(changes: Mapping[tuple[Any, ...], Any] | None = None) -> bytes:
-    """The bent file as bytes."""
+    """The changed file as bytes."""
     return yaml.safe_dump(value(changes), allow_unicode=True).encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of asking in survey files: short forms are written out, and faults name their path."""
+"""Kinds of questions in survey files: short forms are expanded, and errors name their path."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ form:
 )
 
 
-def test_short_forms_are_written_out() -> None:
+def test_short_forms_are_expanded() -> None:
     definition = parse_definition(FILE.encode())
     assert definition.form is not None
     smoke, age, stress, drugs = definition.form.questions
@@ -72,13 +72,13 @@ def test_short_forms_are_written_out() -> None:
     ]  # fmt: skip
 
 
-def test_a_file_written_out_is_read_as_the_same_survey() -> None:
+def test_an_expanded_file_is_read_as_the_same_survey() -> None:
     definition = parse_definition(FILE.encode())
     assert parse_definition(definition.to_yaml()) == definition
     assert SurveyDefinition.from_json(definition.to_json()) == definition
 
 
-def test_the_document_asks_in_every_way() -> None:
+def test_the_document_has_every_kind_of_question() -> None:
     definition = parse_definition(FILE.encode())
     place = Place("ab" * 16, 1, None, NOW, "https://ask.example/v1/surveys/x/reports")
     document = draft_document(definition, draft_blocks(definition), place)
@@ -130,7 +130,7 @@ BAD: list[tuple[int, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("place", "fields", "code", "path", "way"), BAD)
-def test_faults_name_their_path_and_the_way_out(
+def test_errors_name_their_path_and_the_fix(
     place: int, fields: dict[str, Any], code: str, path: str, way: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -155,7 +155,7 @@ def test_public_questions_are_plain() -> None:
     assert (caught.value.code, caught.value.field) == ("definition_invalid", "strata[0]")
 
 
-def test_blocks_ask_in_these_ways_too_without_boxes() -> None:
+def test_blocks_allow_these_kinds_except_boxes() -> None:
     block = """\
 blocks:
   - id: b

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of counts that admins upload (bad input 53): what is fine, and the line that is not."""
+"""Tables of counts uploaded by admins (bad input 53): accepted forms, errors with a line."""
 
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -16,13 +16,13 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_it_is_read(name: str) -> None:
+def test_a_fine_table_is_read(name: str) -> None:
     table = read_counts(FINE[name])
     assert table == WANTED
     assert table.small_cells == 1
 
 
-# name: (bytes, code, what the detail says)
+# name: (bytes, code, part of the detail)
 BAD = {
     "empty": (b"", "prior_shape", "a line with the answers"),
     "header only": (b",no,yes\n", "prior_shape", "a line with the answers"),
@@ -46,7 +46,7 @@ BAD = {
     "Arabic digits": (",no,yes\nlow,1,\u0663\n".encode(), "prior_value", "line 2"),
     "no numbers": (b"no\nlow\n", "prior_shape", "line 1: separate"),
     "semicolons": (b";no;yes\nlow;1;2\n", "prior_shape", "line 1: separate"),
-    "two of a name": (b",no,yes\nlow,1,2\nlow,3,4\n", "prior_shape", "the same name"),
+    "two rows of one name": (b",no,yes\nlow,1,2\nlow,3,4\n", "prior_shape", "the same name"),
     "Latin-1": (b",no,yes\nl\xf6w,1,2\n", "prior_value", "line 2: save the file as UTF-8"),
     "NUL": (b",no,yes\nlow,1,2\x00\n", "prior_value", "line 2"),
     "too many rows": (
@@ -59,7 +59,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_it_is_refused_with_its_line(name: str) -> None:
+def test_a_bad_table_is_refused_with_its_line(name: str) -> None:
     data, code, detail = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         read_counts(data)
@@ -101,7 +101,7 @@ def test_counts_for_each_stratum_have_a_column_for_each_public_question(header: 
     assert table.small_cells == 0
 
 
-def test_names_decide_within_a_stratum_too() -> None:
+def test_names_order_the_rows_within_a_stratum_too() -> None:
     swapped = [line for pair in zip(LINES[1::2], LINES[::2], strict=True) for line in pair]
     mixed = "\n".join(
         ["age,region,hiv,no,yes", *(_swap(line) for line in [*LINES[:2], *swapped[2:]])]
@@ -167,5 +167,5 @@ def test_counts_for_each_stratum_are_refused_with_their_line(name: str) -> None:
 @pytest.mark.parametrize(
     "strata", [None, "north", [3], [{"id": 3}], [{"id": "region", "choices": [1, {"id": 2}]}]]
 )
-def test_what_is_no_question_is_left_to_the_reader_of_definitions(strata: object) -> None:
+def test_malformed_questions_are_left_to_the_reader_of_definitions(strata: object) -> None:
     assert all(not question.choices for question in public_questions(strata))

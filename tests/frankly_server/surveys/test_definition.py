@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey files are read strictly, and every fault names its field and the way out (bad inputs 1-8, 10-12)."""
+"""Strict parsing of survey files; errors name their field and the fix (bad inputs 1-8, 10-12)."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ JOINT = ("blocks", 1, "prior", "joint")
 CHOICES, TEXT = "blocks[0].questions[0].choices", "blocks[0].questions[0].text.en"
 
 
-def test_a_sound_file_is_read() -> None:
+def test_a_valid_file_is_read() -> None:
     definition = parse_definition(FILE.encode())
     assert (definition.name, definition.min_reports, definition.budget) == ("habits", 50, "4")
     assert [choice.id for choice in definition.blocks[0].questions[0].choices] == [
@@ -28,7 +28,7 @@ def test_a_sound_file_is_read() -> None:
     assert definition.blocks[1].prior.secrets == ("no", "yes")
 
 
-def test_the_stored_form_comes_back_the_same() -> None:
+def test_a_definition_survives_its_stored_form() -> None:
     definition = parse_definition(FILE.encode())
     again = SurveyDefinition.from_json(definition.to_json())
     assert again == definition
@@ -38,7 +38,7 @@ def test_the_stored_form_comes_back_the_same() -> None:
 @pytest.mark.parametrize(
     "wrap", [lambda b: b"\xef\xbb\xbf" + b, lambda b: b.replace(b"\n", b"\r\n")]
 )
-def test_marks_and_line_ends_of_other_editors_are_fine(wrap: Any) -> None:
+def test_byte_order_marks_and_line_ends_of_other_editors_are_accepted(wrap: Any) -> None:
     assert parse_definition(wrap(FILE.encode())) == parse_definition(FILE.encode())
 
 
@@ -229,7 +229,9 @@ def _crossed(n: int) -> list[dict[str, object]]:
     ]
 
 
-def test_crossed_public_questions_with_small_cells_are_refused_unless_the_admin_insists() -> None:
+def test_crossed_public_questions_with_small_cells_are_refused_unless_the_admin_accepts_them() -> (
+    None
+):
     assert (
         parse_value(value({("strata",): _crossed(4)})).step == 10
     )  # 16 cells of 62 reports, steps of 10

@@ -35,11 +35,11 @@ def ldp(level: str) -> dict[str, Any]:
     return {"notion": "ldp", "epsilon": level, "mechanism": "grr"}
 
 
-# blocks -> may a usual device answer it, and one whose app names it? What is said before, and afterwards.
+# blocks; accepted by default devices; by apps that name it; phrases of warnings before and after
 FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[str, ...]]] = {
     "cheap": ([ldp("1"), ldp("2")], True, True, (), ()),
     "just right": ([ldp("2"), ldp("3")], True, True, (), ()),
-    "too dear": (
+    "too expensive": (
         [ldp("3"), ldp("3")], False, False,
         ("reveals up to 6.0000 nats", "such devices cannot answer it"), ("reveals up to 6.0000",)),
     "a backstop": ([{**LIP, "ceiling_cap": "2"}], True, True, (), ()),
@@ -97,7 +97,7 @@ def answers(
     spent: list[Charge],
     policy: Policy = Policy(),  # noqa: B008
 ) -> Charge | None:  # noqa: B008, RUF100
-    """Return what a device charges for it, None if it refuses."""
+    """Return what a device charges for the document, None if it refuses."""
     try:
         return policy.check(document, policy.level(document), pinned=True, spent=spent)
     except (PolicyRefused, BudgetExceeded):
@@ -105,7 +105,7 @@ def answers(
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None:
+def test_the_warnings_agree_with_devices(name: str, services: Services) -> None:
     blocks, usual, final, before, after = FORMS[name]
     definition = parse_definition(file_of(blocks))
     applied = services.surveys.apply(definition)
@@ -119,7 +119,7 @@ def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None
         document.report_level.cost,
         Policy().level(document),
     )
-    if usual:  # what publishing says it costs is what the ledger charges
+    if usual:  # the cost stated on publication is what the ledger charges
         assert answers(document, []) == published.level.cost
     assert published.warnings == warnings_of(document)
     assert bool(published.warnings) is not usual
@@ -129,7 +129,7 @@ def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None
         assert all("\n" not in line for line in warnings)
 
 
-def test_the_limit_has_one_home(root: Path) -> None:
+def test_the_limit_of_devices_is_the_same_everywhere(root: Path) -> None:
     assert Policy().cap == DEVICE_CAP
     assert (
         f'cap = "{DEVICE_CAP}"'

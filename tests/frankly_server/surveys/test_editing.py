@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard's steps, the files it can be done with instead, and the templates."""
+"""Steps of the wizard, templates, planned margins and live figures."""
 
 import math
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def draft() -> editing.Draft:
     return editing.new_draft("Study habits", "study", "en", "Did you ever cheat?", ["No", "Yes"])
 
 
-def test_a_survey_of_one_question_is_whole_at_once() -> None:
+def test_a_survey_of_one_question_is_complete_at_once() -> None:
     definition = parse_value(draft())
     assert (definition.blocks[0].id, definition.blocks[0].notion, definition.blocks[0].epsilon) == (
         "did-you-ever-cheat",
@@ -34,7 +34,7 @@ def test_a_survey_of_one_question_is_whole_at_once() -> None:
     assert draft_document(definition, draft_blocks(definition), PLACE).version == 1
 
 
-def test_questions_come_and_go_and_the_budget_follows() -> None:
+def test_adding_and_removing_questions_changes_the_budget() -> None:
     with_two_questions = editing.add_question(
         draft(), "Did you ever cheat?", ["Never", "Once", "Often"]
     )
@@ -59,7 +59,7 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
             editing.remove_question(draft(), question)
 
 
-def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
+def test_a_secret_other_than_the_answer_comes_with_a_backstop() -> None:
     counts = read_counts(b",no,yes\nlow,100,30\nhigh,30,100\n")
     protection = Protection({"epsilon": "0.3"}, secret="Income", counts=counts, source="a pilot")
     definition = parse_value(protect(draft(), "did-you-ever-cheat", protection))
@@ -81,7 +81,7 @@ def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
 @pytest.mark.parametrize(
     ("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))]
 )
-def test_so_many_times_as_likely_in_nats_never_promises_less(factor: str, nats: float) -> None:
+def test_a_factor_in_nats_is_rounded_down(factor: str, nats: float) -> None:
     nats_at_most = float(editing.nats_of_factor(factor))
     assert nats - 1.01e-4 < nats_at_most <= nats
 
@@ -95,7 +95,7 @@ def test_other_factors_are_refused(factor: str) -> None:
     assert refused.value.field == "factor"
 
 
-def test_ids_are_made_of_what_can_be_read() -> None:
+def test_ids_are_made_of_ascii_letters() -> None:
     assert editing.slug("Événements à Zürich?") == "evenements-a-zurich"
     assert editing.slug("العربية") == "q"
     assert editing.slug("Yes", ["yes", "yes-2"]) == "yes-3"
@@ -130,7 +130,7 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
 
 
 def test_planned_margins_are_those_of_the_formula() -> None:
-    """Two answers at ε = 1: truth with chance p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
+    """Two answers at ε = 1: p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
     options = alternatives(parse_value(draft()).blocks[0])
     assert [option.mechanism for option in options] == ["optimal", "grr", "oue", "subset-selection"]
     p = math.e / (1 + math.e)
@@ -143,7 +143,7 @@ def test_planned_margins_are_those_of_the_formula() -> None:
 
 @pytest.mark.parametrize("people", [2, 300, 1200, 20_000, 10**9])
 def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
-    """Warner at p: p(1 − p)/((2p − 1)²n) by privacy, and ¼/n·(N − n)/(N − 1) by whom of N people was asked."""
+    """Warner: p(1 − p)/((2p − 1)²n) for privacy, and ¼/n·(N − n)/(N − 1) for drawing n of N."""
     block = parse_value(draft()).blocks[0]
     p = math.e / (1 + math.e)
     margin_by_n = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
@@ -168,9 +168,7 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
             1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5
         )
     assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
-    clock_readings = iter(
-        [0.0] + [9.0] * 1000
-    )  # time is over at once: nothing beyond what has begun
+    clock_readings = iter([0.0] + [9.0] * 1000)  # the time is up at once
     assert by_level(parse_value(draft()).blocks[0], lambda: next(clock_readings)) == []
     several = parse_value(draft() | {"blocks": [
         {key: value for key, value in draft()["blocks"][0].items() if key in ("id", "questions")}
@@ -178,7 +176,7 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
     assert by_level(several.blocks[0]) == []
 
 
-def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
+def test_an_impossible_mechanism_has_a_refusal_instead_of_margins() -> None:
     protection = Protection({"epsilon": "1"}, mechanism="mangat")
     options = alternatives(
         parse_value(protect(draft(), "did-you-ever-cheat", protection)).blocks[0]

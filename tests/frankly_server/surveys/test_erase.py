@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Erasing while reports arrive: a report and its counts are erased or stay together; no request waits without end."""
+"""Erasing while reports arrive: a report and its counts stay or go together; no request hangs."""
 
 import threading
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def surveys_of(database: Database, home: Path) -> Surveys:
 
 
 def stored_state(database: Database) -> tuple[int, int, list[Any]]:
-    """How many reports there are, how many are counted once they are released, and where the two differ."""
+    """Number of reports, number of counted ones after a release, and wrong counts."""
     with database.reading("check") as tx:
         digests = [row.digest for row in tx.documents.versions(SURVEY)]
     with database.transaction("release") as tx:
@@ -41,10 +41,10 @@ def stored_state(database: Database) -> tuple[int, int, list[Any]]:
 
 
 @pytest.mark.parametrize("partition", [False, True], ids=["default", "partition"])
-def test_reports_that_come_between_its_steps_stay_whole(
+def test_reports_between_the_steps_of_erasing_stay_consistent(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: bool
 ) -> None:
-    """A report is sent just before every single deletion; whichever way each goes, counts are a recount."""
+    """A report is sent before each deletion; whether erased or not, counts agree with a recount."""
     document = published(database)
     intake, sent = Intake(database, FixedClock(NOW)), []
     if partition:
@@ -76,8 +76,8 @@ def test_reports_that_come_between_its_steps_stay_whole(
     assert number == counted == 1 + len(sent) - erased.reports
 
 
-def test_a_report_on_its_way_is_waited_for(database: Database, tmp_path: Path) -> None:
-    """It is stored and not yet committed when erasing begins: it is gone afterwards."""
+def test_erasing_waits_for_an_uncommitted_report(database: Database, tmp_path: Path) -> None:
+    """A report that is stored but not committed when erasing begins is erased too."""
     document = published(database)
     surveys = surveys_of(database, tmp_path)
     done: list[int] = []
@@ -99,7 +99,7 @@ def test_a_report_on_its_way_is_waited_for(database: Database, tmp_path: Path) -
     assert (done, stored_state(database)) == ([2], (0, 0, []))
 
 
-def test_erasing_in_the_midst_of_many_reporters(
+def test_erasing_with_many_concurrent_reporters(
     database: Database, tmp_path: Path, full: bool
 ) -> None:
     document, surveys = published(database), surveys_of(database, tmp_path)
@@ -110,7 +110,7 @@ def test_erasing_in_the_midst_of_many_reporters(
         try:
             for i in range(reports_per_thread):
                 intake.accept(SURVEY, body(document, i % 2, 0))
-        except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
+        except BaseException as error:  # noqa: BLE001 - reported by the main thread
             failed.append(error)
 
     threads = [threading.Thread(target=report) for _ in range(6)]
@@ -128,10 +128,10 @@ def test_erasing_in_the_midst_of_many_reporters(
     assert number == counted == reports_per_thread * len(threads) - gone
 
 
-def test_everything_of_the_survey_goes_and_nothing_of_another(
+def test_everything_of_the_survey_is_erased_and_nothing_of_another(
     database: Database, tmp_path: Path
 ) -> None:
-    """Reports, counts, batches and refusals, in one version and the next; the documents stay."""
+    """Reports, counts, batches and refusals, of all versions; the documents stay."""
     other_id = "5e" * 16
     documents = [
         published(database),

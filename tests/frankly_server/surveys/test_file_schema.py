@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/survey_file.schema.json: current, sound, and of one mind with the reader of survey files."""
+"""docs/survey_file.schema.json: up to date, valid, consistent with the reader of the files."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ FILE = habits(
 def test_the_copy_under_docs_is_current() -> None:
     result = CliRunner().invoke(survey, ["schema"])
     assert json.loads(result.stdout) == SCHEMA, (
-        "write what `frankly survey schema` says under docs/"
+        "write the output of `frankly survey schema` to docs/survey_file.schema.json"
     )
 
 
@@ -41,8 +41,8 @@ FILES = {"habits": FILE} | {
 
 
 @pytest.mark.parametrize("data", [*FILES.values(), *map(file_of, CASES)], ids=[*FILES, *CASES])
-def test_what_the_reader_takes_has_the_shape(data: bytes) -> None:
-    """As texts, as YAML's own numbers, and as the draft is kept."""
+def test_files_that_the_reader_accepts_fit_the_schema(data: bytes) -> None:
+    """As texts, with YAML's number types, and as the stored draft."""
     texts = read_yaml(data)
     assert VALID(texts)
     assert VALID(json.loads(parse_value(texts).to_json()))
@@ -55,7 +55,7 @@ def test_what_the_reader_takes_has_the_shape(data: bytes) -> None:
     )
 
 
-# what is done to a good file: a path, and what then stands there (None: nothing)
+# changes of a valid file: a path and its new value (None removes the field)
 BAD: dict[str, tuple[tuple[Any, ...], Any]] = {
     "an unknown field": (("colour",), "red"),
     "an unknown field of a block": (("blocks", 0, "colour"), "red"),
@@ -71,14 +71,14 @@ BAD: dict[str, tuple[tuple[Any, ...], Any]] = {
     "a list for a level": (("blocks", 0, "epsilon"), ["1"]),
     "one choice": (("blocks", 0, "questions", 0, "choices"), [{"id": "no", "label": {"en": "No"}}]),
     "no reports": (("min_reports",), 0),
-    "perhaps": (("blocks", 0, "accept_identity"), "perhaps"),
+    "a flag that is a word": (("blocks", 0, "accept_identity"), "perhaps"),
     "unknown tokens": (("tokens", "kind"), "coin"),
     "an empty text": (("blocks", 0, "questions", 0, "text", "en"), ""),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_the_schema_refuses_the_reader_refuses(name: str) -> None:
+def test_files_that_do_not_fit_the_schema_are_refused(name: str) -> None:
     path, value = BAD[name]
     given = read_yaml(FILE)
     place = given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms in survey files: every fault names its field and the way out."""
+"""Forms in survey files: every error names its field and the fix."""
 
 import copy
 from typing import Any
@@ -13,7 +13,7 @@ from tests.frankly_server.surveys.samples import value
 
 
 def question(name: str, choices: int = 3, **fields: Any) -> dict[str, Any]:
-    """A question of a form as a file holds it: texts only."""
+    """A question of a form as in a file: texts only."""
     listed = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(choices)]
     return {"id": name, "text": {"en": f"{name}?"}, "choices": listed, **fields}
 
@@ -38,7 +38,7 @@ BLOCK = value()["blocks"][0]
 
 
 def bent(changes: dict[tuple[Any, ...], Any]) -> Any:
-    """The sound file with some paths replaced; None removes a field."""
+    """The valid file with some paths replaced; None removes a field."""
     found = copy.deepcopy(SOUND)
     for path, new in changes.items():
         target: Any = found
@@ -51,7 +51,7 @@ def bent(changes: dict[tuple[Any, ...], Any]) -> Any:
     return found
 
 
-def test_a_sound_file_is_read_and_comes_back_the_same() -> None:
+def test_a_valid_file_is_read_and_survives_its_stored_form() -> None:
     definition = parse_value(SOUND)
     assert definition.form is not None
     assert definition.form_epsilon == "2"
@@ -62,7 +62,7 @@ def test_a_sound_file_is_read_and_comes_back_the_same() -> None:
     assert again.digest == definition.digest
 
 
-def test_a_form_stands_beside_blocks() -> None:
+def test_a_survey_may_have_blocks_and_a_form() -> None:
     definition = parse_value(
         bent({("blocks",): [BLOCK], ("form", "epsilon"): "1", ("budget",): "3"})
     )
@@ -72,7 +72,7 @@ def test_a_form_stands_beside_blocks() -> None:
 
 FORM, QUESTIONS, TABLES = ("form",), ("form", "questions"), ("form", "cross_tables")
 MOOD, GAP, DRINK = (*QUESTIONS, 2), (*QUESTIONS, 4), (*QUESTIONS, 1)
-# what is changed; code and field of the refusal, and a part of the way out
+# changes; code and field of the error, and part of its advice
 BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     "neither form nor blocks": ({FORM: None}, "field_missing", "form", "give blocks, a form, or both"),
     "no questions at all": ({QUESTIONS: None}, "field_missing", "form.questions", "missing"),
@@ -110,7 +110,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     "a word as a score": (
         {(*MOOD, "scores"): ["1", "two", "3"]}, "field_type", "form.questions[2].scores[1]", "number",
     ),
-    "an unknown wish": ({(*MOOD, "wanted"): "median"}, "definition_invalid", "form.questions[2].wanted", "shares"),
+    "an unknown target": ({(*MOOD, "wanted"): "median"}, "definition_invalid", "form.questions[2].wanted", "shares"),
     "no importance": ({(*DRINK, "importance"): "0"}, "field_type", "form.questions[1].importance", "above 0"),
     "an unknown field": ({(*DRINK, "weight"): "1"}, "field_unknown", "form.questions[1].weight", "spelling"),
     "an unknown question": (
@@ -159,7 +159,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_faults_name_their_field_and_the_way_out(name: str) -> None:
+def test_errors_name_their_field_and_the_fix(name: str) -> None:
     changes, code, field, way = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         parse_value(bent(changes))
@@ -167,7 +167,7 @@ def test_faults_name_their_field_and_the_way_out(name: str) -> None:
     assert way in refused.value.detail
 
 
-def test_faults_of_several_questions_are_told_at_once() -> None:
+def test_errors_of_several_questions_are_reported_together() -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_value(bent({(*MOOD, "scores"): None, (*DRINK, "expected"): ["1"]}))
     message = str(refused.value)
@@ -176,6 +176,6 @@ def test_faults_of_several_questions_are_told_at_once() -> None:
     assert "blocks" not in message
 
 
-def test_an_epsilon_of_its_own_may_be_below_the_budget() -> None:
+def test_the_epsilon_of_the_form_may_be_below_the_budget() -> None:
     definition = parse_value(bent({("budget",): "12", ("form", "epsilon"): "2"}))
     assert definition.form_epsilon == "2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No link is given out in silence that devices refuse: closed surveys, paused ones, retired keys, times gone by."""
+"""Warnings of surveys that devices refuse: closed or paused, with retired keys, or out of time."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +13,7 @@ from tests.frankly_server.web.site import NOW, Site
 
 
 def _change(site: Site) -> None:
-    """Give the draft something that makes another version of it."""
+    """Change the draft so that it needs a new version."""
     draft = site.services.surveys.draft("habits")
     site.services.surveys.apply(draft.model_copy(update={"min_reports": draft.min_reports + 1}))
 
@@ -44,7 +44,7 @@ def test_a_closed_survey_is_not_published_again(
     assert len(site.services.surveys.versions(site.survey)) == 1
 
 
-def test_a_survey_that_closes_meanwhile_gets_no_version(site: Site) -> None:
+def test_a_survey_that_closes_during_publication_gets_no_version(site: Site) -> None:
     _change(site)
     with pytest.raises(InvalidInput) as refused:
         site.services.surveys.publish(
@@ -54,7 +54,7 @@ def test_a_survey_that_closes_meanwhile_gets_no_version(site: Site) -> None:
     assert len(site.services.surveys.versions(site.survey)) == 1
 
 
-def test_a_survey_that_has_all_its_reports_is_as_good_as_closed(site: Site) -> None:
+def test_a_survey_that_has_all_its_reports_counts_as_closed(site: Site) -> None:
     site.services.lifecycle.stop_at(site.survey, 2)
     _change(site)
     assert site.send(site.report(1)).status_code == 201
@@ -69,7 +69,7 @@ def test_a_survey_that_has_all_its_reports_is_as_good_as_closed(site: Site) -> N
     assert site.services.surveys.publish("habits").status == "unchanged"
 
 
-def test_a_paused_survey_is_published_and_said_to_be_paused(site: Site) -> None:
+def test_a_paused_survey_is_published_with_a_warning(site: Site) -> None:
     before = site.services.surveys.publish("habits")
     assert site.services.surveys.hindrances("habits") == ()
     _move(site, "pause")
@@ -110,7 +110,7 @@ def test_a_closed_or_expired_version_is_reported(site: Site) -> None:
     assert later.publish("habits").warnings[-1] == warning
 
 
-def test_a_draft_has_nothing_in_its_way_and_lost_keys_are_said(site: Site) -> None:
+def test_a_draft_has_no_hindrances_and_missing_keys_are_reported(site: Site) -> None:
     draft = site.services.surveys.draft("habits")
     site.services.surveys.apply(draft.model_copy(update={"name": "another"}))
     assert site.services.surveys.hindrances("another") == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts for each stratum: read strictly, designed within every stratum, and the stated level of a report holds."""
+"""Counts for each stratum: strict parsing, designs within every stratum, and the report's level."""
 
 import copy
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def question(name: str, *choices: str) -> dict[str, Any]:
 
 EQUAL = [["25", "25"], ["25", "25"]]
 SAME, OTHER = [["40", "10"], ["10", "40"]], [["10", "40"], ["40", "10"]]
-"""The secret nearly follows the answer in one region and its opposite in the other: together the table is EQUAL."""
+"""The secret follows the answer in one region, its opposite in the other: the sum is EQUAL."""
 REGION, AGE = question("region", "north", "south"), question("age", "young", "middle", "old")
 
 
@@ -113,7 +113,7 @@ BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named_with_its_stratum(name: str) -> None:
+def test_errors_name_their_stratum(name: str) -> None:
     prior, strata, field, detail = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         expected_form(parse_value(survey(prior, *strata)))
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_named_with_its_stratum(name: str) -> None:
     assert detail in refused.value.detail
 
 
-def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
+def test_strata_are_ordered_as_in_the_document() -> None:
     every = [
         {"region": r, "age": a} for r, a in product(("north", "south"), ("young", "middle", "old"))
     ]
@@ -144,8 +144,8 @@ def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
     assert parse_value(read_yaml(definition.to_yaml())) == definition
 
 
-def told_within(document: SurveyDocument, z: int) -> Fraction:
-    """Return the largest P(y|s,z)/P(y|z) or inverse, by the definition and from the published numbers alone."""
+def lift_within(document: SurveyDocument, z: int) -> Fraction:
+    """Return the largest P(y|s,z)/P(y|z) or inverse, by the definition from published numbers."""
     (block,) = document.blocks
     (prior,) = [promise.prior for promise in block.promises if promise.prior]
     joint = prior.tables[z]
@@ -167,7 +167,7 @@ def told_within(document: SurveyDocument, z: int) -> Fraction:
 
 
 @pytest.mark.parametrize("cap", [None, "3"])
-def test_the_level_is_kept_within_every_stratum(services: Services, cap: str | None) -> None:
+def test_the_level_holds_within_every_stratum(services: Services, cap: str | None) -> None:
     document = publish(services, survey(XOR, REGION, **({"ceiling_cap": cap} if cap else {})))
     (prior,) = [promise.prior for promise in document.blocks[0].promises if promise.prior]
     assert prior.tables == (((40, 10), (10, 40)), ((10, 40), (40, 10)))
@@ -177,7 +177,7 @@ def test_the_level_is_kept_within_every_stratum(services: Services, cap: str | N
         assert secret.level is not None
         assert (
             Fraction(14, 10)
-            < told_within(document, z)
+            < lift_within(document, z)
             <= secret.level
             <= exp_lower(Fraction("0.5"))
         )
@@ -189,8 +189,8 @@ def test_the_level_is_kept_within_every_stratum(services: Services, cap: str | N
     assert promised(document)[0].epsilon == "0.5000"
 
 
-def test_counts_of_everybody_would_keep_nothing() -> None:
-    """The same survey under the sum of its tables: answers could go unchanged and reveal the secret 4 to 1."""
+def test_pooled_counts_would_allow_unchanged_answers() -> None:
+    """Under the summed table, answers are sent unchanged and reveal the secret at odds 4 to 1."""
     value = survey({"joint": [["50", "50"], ["50", "50"]]}, accept_identity=True)
     (drafted,) = draft_blocks(parse_value(value))
     assert drafted.block.mechanism.sends_unchanged
@@ -214,13 +214,13 @@ def test_a_promise_that_public_answers_void_is_refused(services: Services, name:
         assert detail in refused.value.detail
 
 
-def test_with_a_ceiling_it_is_taken_and_only_the_ceiling_is_stated(services: Services) -> None:
+def test_with_a_ceiling_it_is_accepted_and_only_the_ceiling_is_stated(services: Services) -> None:
     value = survey({"joint": EQUAL}, REGION, ceiling_cap="2", mechanism="grr")
     document = publish(services, value)
     secret, ceiling = document.report_level.secrets["hiv"], document.blocks[0].ceiling
     assert secret.level == secret.odds == ceiling is not None
     assert (secret.counted, secret.strata_odds) == (None, None)
-    assert promised(document)[0].epsilon == "inf"  # shown as no level
+    assert promised(document)[0].epsilon == "inf"  # displayed as no finite level
     for warnings_of_form in (warnings_of(document), warnings_of(expected_form(parse_value(value)))):
         assert [
             ("only the ceiling" in line, "prior.strata" in line) for line in warnings_of_form
@@ -249,14 +249,14 @@ def test_robust_ldp_has_no_counts_by_stratum() -> None:
     assert "prior.strata" not in warning
 
 
-def test_a_secret_that_does_not_occur_in_a_stratum_sets_no_condition_there(
+def test_a_secret_that_does_not_occur_in_a_stratum_is_ignored_there(
     services: Services,
 ) -> None:
     tables = by((NORTH, [["40", "10"], ["10", "40"]]), (SOUTH, [["50", "50"], ["0", "0"]]))
     document = publish(services, survey(tables, REGION, ceiling_cap="3"))
     secret = document.report_level.secrets["hiv"]
     assert secret.level is not None
-    assert told_within(document, 0) <= secret.level
+    assert lift_within(document, 0) <= secret.level
     assert secret.strata_odds is None  # a region alone rules a value of the secret out
 
 
@@ -264,7 +264,7 @@ FAMILIES = {"grr": "lip", "optimal": "alip", "subset-selection": "secret-ldp"}
 
 
 @pytest.mark.parametrize("mechanism", FAMILIES)
-def test_families_and_notions_keep_their_level_within_every_stratum(
+def test_levels_of_families_and_notions_hold_within_every_stratum(
     services: Services, mechanism: str
 ) -> None:
     notion = FAMILIES[mechanism]
@@ -274,15 +274,14 @@ def test_families_and_notions_keep_their_level_within_every_stratum(
     value = survey(XOR, REGION, mechanism=mechanism, ceiling_cap="3")
     del value["blocks"][0]["epsilon"]
     value["blocks"][0] |= {"notion": notion, **levels}
-    document = publish(
-        services, value
-    )  # `draft_document` verifies every claim within every stratum
+    # `draft_document` verifies every claim within every stratum.
+    document = publish(services, value)
     promise = document.blocks[0].promises[0]
     assert len(promise.claims) == 2
     assert document.report_level.secrets["hiv"].counted == "b"
 
 
-def test_levels_that_a_family_settles_hold_in_the_worst_stratum(services: Services) -> None:
+def test_levels_that_a_family_determines_hold_in_the_worst_stratum(services: Services) -> None:
     value = survey(
         by((NORTH, SAME), (SOUTH, [["30", "20"], ["20", "30"]])),
         REGION,
@@ -290,14 +289,14 @@ def test_levels_that_a_family_settles_hold_in_the_worst_stratum(services: Servic
         p00="0.8",
     )
     del value["blocks"][0]["epsilon"]
-    value["blocks"][0]["notion"] = "alip"  # without levels: those that the mechanism has
+    value["blocks"][0]["notion"] = "alip"  # without levels: the mechanism determines them
     document = publish(services, value)
     claim = document.blocks[0].promises[0].claim
     assert claim.level is not None
     assert claim.low_level is not None
     worst = max(Fraction(*claim.level), Fraction(*claim.low_level))
-    stated_level = told_within(document, 0)
+    stated_level = lift_within(document, 0)
     assert (
-        told_within(document, 1) < stated_level <= worst <= stated_level * (1 + Fraction(1, 2**40))
+        lift_within(document, 1) < stated_level <= worst <= stated_level * (1 + Fraction(1, 2**40))
     )
     assert document.report_level.secrets["hiv"].level == worst

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Confusable labels: pairs that are refused, doubtful or distinct, and label sets of many languages that pass."""
+"""Confusable labels: refused, doubtful and distinct pairs, and label sets of many languages."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ AFFAIR = ("blocks", 0, "questions", 0)
 
 
 def question(*labels: str | dict[str, str]) -> Question:
-    """A question that the survey file's own rules have not seen."""
+    """A question that the rules of survey files have not checked."""
     texts = [label if isinstance(label, dict) else {"en": label} for label in labels]
     choices = tuple(Choice(f"c{i}", text) for i, text in enumerate(texts))
     return Question("q", {"en": "?"}, choices)
@@ -31,7 +31,7 @@ def verdict(*labels: str) -> str:
     return "refused" if any(p.is_refused for p in pairs) else "doubtful" if pairs else "distinct"
 
 
-# Pairs of UTS 39 and of its table.
+# Confusable pairs from UTS 39 and its table.
 EQUAL = [
     ("paypal", "p\u0430ypal"), ("scope", "\u0455\u0441\u043e\u0440\u0435"), ("toys-\u044f-us", "toys-\u1d19-us"),
     ("1i\u03bd\u0435", "live"), ("ljeto", "\u01c9eto"), ("s\u00f8s", "so\u0338s"),
@@ -145,7 +145,7 @@ def test_verdicts(name: str, labels: Sequence[str], expected: str) -> None:
     assert verdict(*labels) == verdict(*reversed(labels)) == expected, name
 
 
-# Real answer scales and lists: none of them is refused, and none draws a warning.
+# Real answer scales and lists: none is refused or causes a warning.
 SETS: dict[str, Sequence[str]] = {
     "English": ["Yes", "No", "Don't know", "Prefer not to say", "Rather not say"],
     "English agreement": ["Strongly agree", "Agree", "Neither agree nor disagree", "Disagree", "Strongly disagree"],
@@ -220,7 +220,7 @@ def test_every_language_of_a_label_is_compared() -> None:
     assert len(list(lookalikes(question(*({"en": c, "de": c} for c in "O0"))))) == 1
 
 
-def test_code_points_name_what_cannot_be_seen() -> None:
+def test_invisible_characters_are_named_by_code_point() -> None:
     assert (
         code_points("Yes", "\u0423es")
         == "“Yes” has U+0059 LATIN CAPITAL LETTER Y; “\u0423es” has U+0423 CYRILLIC CAPITAL LETTER U"
@@ -244,7 +244,7 @@ def labelled(*labels: str) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def test_a_refusal_names_the_question_both_choices_and_what_differs() -> None:
+def test_a_refusal_names_the_question_both_choices_and_the_difference() -> None:
     definition = parse_value(value(labelled("Yes", "\u0423es")))
     with pytest.raises(InvalidInput) as refused:
         expected_form(definition)
@@ -277,7 +277,7 @@ def test_doubtful_labels_are_a_warning() -> None:
     assert not [line for line in warnings_of(clear) if "look alike" in line]
 
 
-def test_labels_that_the_file_itself_refuses_show_what_differs() -> None:
+def test_labels_refused_by_the_rules_of_files_show_the_difference() -> None:
     with pytest.raises(InvalidInput, match=r"“cafe\u0301” has U\+0065 .*, U\+0301 COMBINING ACUTE"):
         parse_value(value(labelled("caf\u00e9", "cafe\u0301")))
 
@@ -291,13 +291,13 @@ def test_every_pair_of_a_question_is_compared() -> None:
     ]  # fmt: skip
 
 
-def test_the_words_of_a_pair() -> None:
+def test_the_text_of_a_pair() -> None:
     pair = Lookalike("q", "en", "O", "0", is_refused=False)
     assert str(pair).startswith("the choices “O” and “0” of q (en) look alike: “O” has U+004F ")
 
 
 def test_the_table_is_read_at_the_first_label_only() -> None:
-    """It is a megabyte of JSON, and most commands compare no labels."""
+    """The table is a megabyte of JSON, and most commands compare no labels."""
     code = "import sys, frankly_server.services, frankly_server.cli.survey; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every notion can be asked for in a survey file, and what is published keeps it by the definitions."""
+"""Every notion in a survey file: the published document satisfies it by the definitions."""
 
 import json
 from fractions import Fraction
@@ -67,7 +67,7 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["alip", "ldp"],
     ),
-    # Names of alip with one side: the document has one form for each promise.
+    # pml and pmc are alip with one side, and published as alip.
     "pml": (
         {"notion": "pml", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
         ["alip", "ldp"],
@@ -144,7 +144,7 @@ def published(block_fields: dict[str, Any]) -> SurveyDocument:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
+def test_requested_notions_are_published_and_hold(name: str) -> None:
     block_fields, notions = ASKED[name]
     document = published(block_fields)
     Draft202012Validator(SCHEMA).validate(json.loads(document.payload()))
@@ -164,7 +164,7 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
         assert 1 < Fraction(*first) <= exp_upper(Fraction(epsilon))
 
 
-def test_one_side_of_alip_has_its_name_in_lists_and_no_second_form() -> None:
+def test_pml_and_pmc_are_published_as_alip_and_listed_by_name() -> None:
     for name, side in (("pml", "epsilon_high"), ("pmc", "epsilon_low")):
         other = {"epsilon_low", "epsilon_high"} - {side}
         levels = {"notion": "alip", side: "0.2", other.pop(): "inf"}
@@ -176,7 +176,7 @@ def test_one_side_of_alip_has_its_name_in_lists_and_no_second_form() -> None:
         assert [block.notion for block in named.blocks] == [f"{name}+ldp"]
 
 
-def test_levels_of_pairs_are_those_that_were_asked_for() -> None:
+def test_levels_of_pairs_are_those_requested() -> None:
     (block,) = published({"notion": "metric-ldp", "epsilons": EPSILONS}).blocks
     claim = block.promises[0].claim
     assert claim.levels is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of the server's own go to allowed hosts on public addresses, over verified TLS, and to nothing else."""
+"""The server's own requests go only to allowed hosts on public addresses, over verified TLS."""
 
 import socket
 import ssl
@@ -60,14 +60,14 @@ def test_forbidden_addresses_are_refused_before_any_name_is_resolved(url: str) -
     assert "pw" not in refused.value.detail
 
 
-def test_without_allowed_hosts_nothing_may() -> None:
+def test_without_allowed_hosts_no_url_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="FRANKLY_WEBHOOK_HOSTS"):
         allowed(f"https://{HOST}/", ())
     assert allowed(f"https://{HOST.upper()}:443/a?b=c", [HOST]).path == "/a"
 
 
 @pytest.mark.parametrize("found", [[PUBLIC, "10.0.0.1"], ["127.0.0.1"], [], ["::1", PUBLIC]])
-def test_a_name_that_points_inside_is_never_dialled(found: list[str]) -> None:
+def test_a_name_with_a_private_address_is_never_dialled(found: list[str]) -> None:
     dialled: list[str] = []
 
     def dial(address: str, _port: int, _seconds: float) -> socket.socket:
@@ -80,7 +80,7 @@ def test_a_name_that_points_inside_is_never_dialled(found: list[str]) -> None:
 
 
 class Receiver:
-    """TLS server in a thread; records each request and sends the configured answer."""
+    """TLS server in a thread; records each request and sends the configured response."""
 
     def __init__(self, folder: Path, host: str) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -153,7 +153,7 @@ def send(receiver: Receiver, context: ssl.SSLContext | None, host: str = HOST) -
     return post(f"https://{host}/hook?a=b", b'{"x":1}', {"X-Test": "1"})
 
 
-def test_a_body_arrives_at_the_address_that_was_judged(receiver: Receiver) -> None:
+def test_a_body_arrives_at_the_address_that_was_checked(receiver: Receiver) -> None:
     assert send(receiver, receiver.trusting()) == 204
     head, _, body = receiver.got.partition(b"\r\n\r\n")
     assert receiver.dialled[-1] == PUBLIC
@@ -165,17 +165,17 @@ def test_a_body_arrives_at_the_address_that_was_judged(receiver: Receiver) -> No
     )
 
 
-def test_an_answer_that_never_ends_is_cut_off(
+def test_a_response_that_never_ends_is_cut_off(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte by byte, each well within the time of a step."""
+    """Each byte arrives well within the time limit of a single read."""
     monkeypatch.setattr(outbound, "_TOTAL_S", 0.5)
     receiver.slowly = b"HTTP/1.1 204 No Content\r\n" + b"X: y\r\n" * 500
     with pytest.raises(Undelivered):
         send(receiver, receiver.trusting())
 
 
-def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:
+def test_a_redirect_is_a_response_and_not_followed(receiver: Receiver) -> None:
     receiver.answer = b"HTTP/1.1 302 Found\r\nLocation: https://hooks.example.org/other\r\n\r\n"
     assert send(receiver, receiver.trusting()) == 302
     assert len(receiver.dialled) == 2
@@ -184,7 +184,7 @@ def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:
 @pytest.mark.parametrize(
     "answer", [b"", b"hello\r\n\r\n", b"HTTP/1.1 99999 x\r\n\r\n", b"HTTP/1.1 200 OK\r\n" * 200]
 )
-def test_what_is_no_answer_is_no_delivery(receiver: Receiver, answer: bytes) -> None:
+def test_a_malformed_response_is_no_delivery(receiver: Receiver, answer: bytes) -> None:
     receiver.answer = answer
     with pytest.raises(Undelivered, match="did not answer"):
         send(receiver, receiver.trusting())

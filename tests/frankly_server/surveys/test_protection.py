@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard's protection step: each promise it offers is published, verified, and about the right people."""
+"""The wizard's protection step: every promise it offers is published and verified."""
 
 import re
 from dataclasses import replace
@@ -41,7 +41,7 @@ def published(draft_value: editing.Draft) -> tuple[SurveyDefinition, Any]:
 
 
 RLDP = {"notion": "rldp", "epsilon": "1", "robust": {"order": "2", "n": "800", "beta": "0.05"}}
-# name -> (what is asked of the block "ill", its questions afterwards, its fields)
+# name -> (protection of the block "ill", its questions afterwards, its fields)
 ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
     "the answer": (
         Protection({"epsilon": "1.5"}),
@@ -103,7 +103,7 @@ ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_is_asked_is_published_and_verified(name: str) -> None:
+def test_every_protection_is_published_and_verified(name: str) -> None:
     protection, questions, fields = ASKED[name]
     read, document = published(protect(draft(), "ill", protection))
     block = next(block for block in read.blocks if block.id == "ill")
@@ -137,7 +137,7 @@ def test_the_plain_form_undoes_every_other(name: str) -> None:
         b"counts, no ,yes\nLow,300,100\nHigh,150,250\n",
     ],
 )
-def test_names_decide_where_a_count_belongs_not_places(counts: bytes) -> None:
+def test_counts_are_matched_by_name_and_not_by_position(counts: bytes) -> None:
     protection = Protection({"epsilon": "0.4"}, other="pay", counts=read_counts(counts), source="x")
     prior = parse_value(protect(draft(), "ill", protection)).blocks[0].prior
     assert prior is not None
@@ -145,7 +145,7 @@ def test_names_decide_where_a_count_belongs_not_places(counts: bytes) -> None:
 
 
 PLAIN = Protection({"epsilon": "0.4"}, secret="Income", counts=ATTRIBUTE, source="x")
-# what -> (request, field at fault, words)
+# name -> (protection, field of the error, part of its detail)
 REFUSED: dict[str, tuple[Protection, str, str]] = {
     "other answers": (
         replace(PLAIN, counts=read_counts(b",maybe,yes\na,1,2\nb,3,4")),
@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
         "together",
         "select at least one",
     ),
-    "rldp of what is not asked": (
+    "rldp of a secret that is no question": (
         replace(PLAIN, levels={"notion": "rldp", "epsilon": "0.4"}),
         "notion",
         "the secret as a question",
@@ -194,14 +194,14 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_said(name: str) -> None:
+def test_impossible_protections_are_refused(name: str) -> None:
     protection, field, message = REFUSED[name]
     with pytest.raises(InvalidInput, match=message) as refused:
         protect(draft(), "ill", protection)
     assert refused.value.field == field
 
 
-def test_a_question_that_goes_with_another_is_not_torn_away() -> None:
+def test_a_question_protected_together_with_another_is_not_moved() -> None:
     draft_value = protect(draft(), "ill", Protection({"epsilon": "1"}, together=("home",)))
     with pytest.raises(InvalidInput, match="change that one first"):
         protect(draft_value, "pay", Protection({"epsilon": "1"}, together=("home",)))
@@ -226,7 +226,7 @@ def test_small_counts_are_named() -> None:
     assert small_cells(parse_value(protect(draft(), "ill", shares)).blocks[0]) == []
 
 
-def test_the_form_says_what_it_cannot_say() -> None:
+def test_the_form_lists_unsupported_settings() -> None:
     bent = {
         "notions": [{"notion": "ldp", "epsilon": "1"}],
         "criterion": "worst",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of surveys and what intake makes of them; stop rules; jobs that are watched, stopped and lost."""
+"""States of surveys and their effect on intake; stop rules; jobs watched, cancelled and lost."""
 
 import threading
 import time
@@ -46,7 +46,7 @@ def test_a_paused_survey_asks_devices_to_come_back(
     assert (refused.value.code, refused.value.retry_after_s) == ("too_early", PAUSE_S)
     assert (
         intake.accept(SURVEY, accepted_report).status == "duplicate"
-    )  # its device only had not heard
+    )  # its device had missed the response
     states.move(SURVEY, "resume")
     assert intake.accept(SURVEY, waiting).status == "accepted"
     with database.reading("check") as tx:
@@ -66,7 +66,7 @@ def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocume
     assert _code(states.move, SURVEY, "delete") == "not_found"
 
 
-def test_a_survey_closes_itself_at_the_release_that_makes_its_number(
+def test_a_survey_closes_itself_at_the_release_that_reaches_its_number(
     database: Database, document: SurveyDocument
 ) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
@@ -78,7 +78,7 @@ def test_a_survey_closes_itself_at_the_release_that_makes_its_number(
     assert states.get(SURVEY).state == "open"
     for _ in range(document.release_step):
         assert intake.accept(SURVEY, body(document)).status == "accepted"
-    assert states.get(SURVEY).state == "open"  # no report closes it
+    assert states.get(SURVEY).state == "open"  # only a release closes it
     releasing.release()
     assert _code(intake.accept, SURVEY, body(document)) == "closed"
     assert states.get(SURVEY).state == "closed"
@@ -111,7 +111,7 @@ def test_a_survey_belongs_to_one_organisation(database: Database, document: Surv
 
 
 STATES = {
-    # (version, what the document says, what the admin says) -> what is shown
+    # (version, state by the document, state by the admin) -> displayed state
     (0, "draft", "open"): "draft",
     (0, "draft", "archived"): "archived",
     (1, "scheduled", "open"): "scheduled",
@@ -126,7 +126,7 @@ STATES = {
 
 
 @pytest.mark.parametrize(("version", "stored_state", "admin_state"), STATES)
-def test_one_word_says_where_it_is(
+def test_the_displayed_state(
     sqlite: Database, version: int, stored_state: str, admin_state: str
 ) -> None:
     from frankly_server.store.survey_states import SurveyStateRow
@@ -139,7 +139,7 @@ def test_one_word_says_where_it_is(
 
 
 class _Slow:
-    """A publisher that asks for the time until it is stopped."""
+    """A publisher that checks its timer until it is stopped."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -155,7 +155,7 @@ class _Slow:
             time.sleep(0.01)
 
 
-def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
+def test_a_job_is_watched_and_cancelled(sqlite: Database) -> None:
     published(sqlite)
     slow = _Slow()
     jobs = Jobs(sqlite, slow, FixedClock(NOW))  # type: ignore[arg-type]
@@ -188,10 +188,10 @@ def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> Non
     assert not later.cancel(SURVEY, "cd" * 16)
 
 
-def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
+def test_a_job_that_ends_during_its_cancellation_has_ended(
     postgres_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look and the step another process may end it; SQLite's writers cannot meet like that."""
+    """Another process may end the job between read and update; SQLite's writers cannot overlap."""
     from frankly_server.store import jobs as stored
 
     published(postgres_database)
@@ -213,7 +213,7 @@ def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
     assert jobs.get(SURVEY, job).state == "done"
 
 
-def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url: str) -> None:
+def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str) -> None:
     from pydantic import SecretStr
 
     from tests.frankly_server.web.site import SURVEY as FILE
@@ -244,7 +244,7 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
 def test_only_a_closed_survey_tells_devices_to_give_up(
     database: Database, document: SurveyDocument, state: str, code: str
 ) -> None:
-    """A report that is neither stored nor was before, as when a copy is erased meanwhile, is kept by its device."""
+    """A device keeps a report that the server has not stored, as after an erasure."""
     if state != "open":
         Lifecycle(database).move(SURVEY, {"paused": "pause", "closed": "close"}[state])
     with database.reading("look") as tx:

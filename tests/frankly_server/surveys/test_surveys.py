@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a draft to a signed document: idempotent, verified, within its budget, never half-done."""
+"""From a draft to a signed document: idempotent, verified, within its budget, all or nothing."""
 
 import re
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def test_a_changed_definition_is_shown_as_a_diff(make: Make) -> None:
     assert surveys.apply(changed).status == "unchanged"
 
 
-def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
+def test_devices_accept_a_published_document(make: Make) -> None:
     surveys = make()
     survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
     steps: list[tuple[int, int, str]] = []
@@ -150,7 +150,7 @@ def test_times_left_out_are_settled_when_published(
     assert tuple(round((time - NOW) / timedelta(days=1)) for time in times) == days
 
 
-def test_publishing_the_same_again_gives_the_same(make: Make) -> None:
+def test_publishing_the_same_again_has_the_same_result(make: Make) -> None:
     surveys = make()
     surveys.apply(parse_definition(FILE.encode()))
     first = surveys.publish("habits")
@@ -208,7 +208,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -> None:
+def test_claims_that_cannot_be_promised_are_not_published(surveys: Surveys, name: str) -> None:
     changes, code, field = BAD[name]
     surveys.apply(parse_value(value(changes)))
     with pytest.raises(InvalidInput) as refused:
@@ -231,7 +231,7 @@ def test_a_sum_equal_to_the_budget_fits(surveys: Surveys) -> None:
     assert surveys.publish("habits").status == "published"
 
 
-def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
+def test_unchanged_answers_must_be_accepted_explicitly(surveys: Surveys) -> None:
     changes = {
         ("blocks", 1, "epsilon"): "5",
         ("blocks", 1, "accept_identity"): "true",
@@ -243,7 +243,7 @@ def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
 
 
 TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
-    # mechanism -> (notion, is the secret a question, moves of shares that no report shows, said in names)
+    # mechanism -> (notion, is the secret a question, changes of shares that no report shows, text)
     "watchdog": ("lip", False, [(1, 0, -1)], "top against low"),
     "independent-reporting": (
         "secret-ldp", True, [(1, 0, 0, -1, 0, 0), (0, 1, 0, 0, -1, 0), (0, 0, 1, 0, 0, -1)],
@@ -254,7 +254,7 @@ TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
 
 
 @pytest.mark.parametrize("mechanism", TOLD)
-def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
+def test_unidentifiable_choices_are_reported_by_name(
     mechanism: str,
 ) -> None:
     notion, asks_secret, moves, named_pair = TOLD[mechanism]
@@ -272,7 +272,7 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
     assert "answer 0" not in refused.value.detail
     bent["blocks"][0]["accept_unidentifiable"] = "true"
     (drafted,) = drafting.draft_blocks(parse_value(bent))
-    for move in moves:  # the shares move, and no report is any likelier or rarer
+    for move in moves:  # the shares change, but no report becomes likelier or rarer
         for chances in columns(drafted.block.numbered_mechanism).values():
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
@@ -293,7 +293,7 @@ def test_a_long_list_of_unidentifiable_contrasts_is_cut() -> None:
     assert refused.value.code == "not_identifiable"
 
 
-def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surveys) -> None:
+def test_tables_too_large_to_be_sent_are_refused_with_alternatives(surveys: Surveys) -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(16)]
     questions = [
         {"id": name, "text": {"en": "Which?"}, "choices": choices} for name in ("first", "second")
@@ -349,10 +349,10 @@ def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: 
     assert _documents(surveys) == 0
 
 
-def test_a_draft_of_before_with_confusable_choices_opens_and_is_not_published(
+def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(
     surveys: Surveys,
 ) -> None:
-    """A release without this check stored it."""
+    """The draft was stored by a release without this check."""
     surveys.apply(parse_definition(FILE.encode()))
     choices = ("blocks", 0, "questions", 0, "choices")
     labels = {(*choices, 0, "label"): {"en": "A"}, (*choices, 1, "label"): {"en": "\u0410"}}

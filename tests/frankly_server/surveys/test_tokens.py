@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey file says what a report must carry, and the document says it too."""
+"""Token rules in survey files, and the same rules in documents."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trying a draft: what is shown is a report the server would take, drawn by the mechanism a device draws with."""
+"""Rehearsal of a draft: it shows a report that the server would accept, drawn by the mechanism."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def draft(mechanism: str = "optimal") -> editing.Draft:
 
 
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
-def test_what_would_leave_is_a_report_of_the_survey(mechanism: str) -> None:
+def test_the_rehearsed_report_is_a_report_of_the_survey(mechanism: str) -> None:
     document = drafted(parse_value(draft(mechanism)), NOW, HERE)
     rehearsal = rehearse(document, {"ill": "yes", "where": "south"})
     report = Report.from_bytes(rehearsal.report.encode().ljust(rehearsal.length))
@@ -59,7 +59,7 @@ class Watch:
 def test_a_draft_of_many_blocks_has_one_limit(
     monkeypatch: pytest.MonkeyPatch, greedy: set[int]
 ) -> None:
-    """Blocks that use their whole time slice neither exceed the common limit nor starve each other."""
+    """Blocks that use their whole time slice neither exceed the limit nor starve each other."""
     draft_value = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
     for i in range(1, 40):
         draft_value = editing.add_question(draft_value, f"Q{i}?", ["No", "Yes"])
@@ -77,7 +77,7 @@ def test_a_draft_of_many_blocks_has_one_limit(
     monkeypatch.setattr(drafting, "draft_block", searching)
     began = watch.now
     assert len(drafted(parse_value(draft_value), NOW, HERE, watch).blocks) == 40
-    # A look at the clock costs a quarter of a second here: two for each block's limits, and one too many at its end.
+    # Each reading of the clock takes 0.25 s: two for each block, one more if a limit is used up.
     looks = 0.25 * (2 * 40 + 1 + len(greedy))
     assert watch.now - began <= trial.SEARCH_S + looks
     assert all((took[i] > 0) == (i in greedy) for i in range(40))
@@ -85,8 +85,8 @@ def test_a_draft_of_many_blocks_has_one_limit(
         assert took[0] <= trial.SEARCH_S / 40 + 0.5
 
 
-def test_blocks_that_need_little_leave_it_to_the_others() -> None:
-    """By hand: 12 s for three; the first takes 1 s of its 4, so that 11 are left for two; the second all its 5.5."""
+def test_blocks_that_need_little_time_leave_it_to_the_others() -> None:
+    """12 s for three: the first uses 1 s of its 4; 11 s remain for two; the second uses all 5.5."""
     now = [0.0]
     turns = time_slices(lambda: now[0], 12.0, 3)
     for needed, until in ((1.0, 4.0), (5.5, 6.5), (5.5, 12.0)):
@@ -100,8 +100,8 @@ def test_blocks_that_need_little_leave_it_to_the_others() -> None:
     assert list(turns) == []
 
 
-def test_the_draw_is_the_mechanism_s_own() -> None:
-    """Enumerated: of 64 evenly spread draws as many give each symbol as its weight says."""
+def test_the_draw_is_that_of_the_mechanism() -> None:
+    """Of 64 evenly spaced numbers, each symbol gets the part that its probability implies."""
     document = drafted(parse_value(draft()), NOW, HERE)
     mechanism = document.blocks[0].mechanism
     symbol_counts: Counter[int] = Counter()
@@ -114,7 +114,7 @@ def test_the_draw_is_the_mechanism_s_own() -> None:
         assert abs(symbol_counts[y] - 64 * mechanism.probability(y, 0)) <= 1  # type: ignore[arg-type]
 
 
-def test_a_rehearsal_keeps_nothing(site: Site) -> None:
+def test_a_rehearsal_stores_nothing(site: Site) -> None:
     before = site.services.intake.refusals(site.survey), site.services.log.audit(site.survey)
     definition = site.services.surveys.draft(site.survey)
     rehearse(
@@ -147,4 +147,4 @@ def test_a_thousand_equal_answers_are_estimated_within_their_worst_case(mechanis
         error = simulation.worst_case_se[x]
         assert share is not None
         assert error is not None
-        assert abs(share - (x == 1)) <= 6 * error  # false once in 10^8
+        assert abs(share - (x == 1)) <= 6 * error  # fails once in 10^8

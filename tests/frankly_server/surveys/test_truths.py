@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plausible truths in a survey file: what is designed, and the decoder's prior that the document publishes."""
+"""Plausible truths in a survey file: the design, and the decoder's prior in the document."""
 
 import json
 from pathlib import Path
@@ -44,14 +44,14 @@ def test_the_document_publishes_the_prior_of_the_decoder(truths: Any) -> None:
         for x in range(3)
     ]  # fmt: skip
     variances = [exact_variance(block.mechanism, block.design_prior, tuple(row)) for row in counts]
-    if truths is BALL:  # the largest is between the corners
+    if truths is BALL:  # the maximum is between the corners
         assert max(variances) <= certified_value * (1 + 1e-9)
     else:
         assert max(variances) == pytest.approx(certified_value, rel=1e-9)
     assert block_draft.design.certified
 
 
-def test_a_file_is_kept_as_it_was_written() -> None:
+def test_truths_survive_the_stored_form() -> None:
     for truths in (["prior", "even", ["1", "1", "98"]], BALL):
         written = value({HAPPY: truths})
         FILES.validate(written)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook events: sent once, signed, with a bounded number of tries; the secret verifies the signature."""
+"""Webhook events: sent once, signed by the secret, with a bounded number of tries."""
 
 import hashlib
 import hmac
@@ -34,7 +34,7 @@ URL = "https://hooks.example.org/frankly"
 
 @dataclass
 class Ear(Post):
-    """Hears instead of the network; answers are taken from the front, the last one for ever. None: no answer."""
+    """A fake network that records requests; it returns `answers` in turn, the last repeatedly."""
 
     answers: list[int | None] = field(default_factory=lambda: [204])
     heard: list[tuple[str, bytes, Mapping[str, str]]] = field(default_factory=list)
@@ -55,7 +55,7 @@ def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
 
 
 def check(secret: str, header: str, body: bytes) -> int:
-    """What a receiver does: return when it was signed, if it was."""
+    """Verify a signature as a receiver does, and return its time."""
     signature_fields = dict(part.split("=") for part in header.split(","))
     expected_mac = hmac.new(
         bytes.fromhex(secret), f"{signature_fields['t']}.".encode() + body, hashlib.sha256
@@ -155,7 +155,7 @@ def test_earlier_events_are_not_sent_and_a_deleted_webhook_gets_none(site: Site)
     assert (service.run_round(), ear.heard) == (0, [])
 
 
-def test_an_address_that_is_not_allowed_is_not_kept(site: Site) -> None:
+def test_an_address_that_is_not_allowed_is_not_stored(site: Site) -> None:
     service = hooks(site, Ear())
     for url in ("https://evil.example/", "http://hooks.example.org/"):
         with pytest.raises(InvalidInput):
@@ -174,7 +174,7 @@ def test_reports_that_are_pending_are_not_counted(site: Site) -> None:
     assert json.loads(ear.heard[0][1])["reports"] == 0
 
 
-def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Site) -> None:
+def test_the_thread_runs_in_the_background_and_survives_a_failed_round(site: Site) -> None:
     delivered = threading.Event()
 
     class Once(Webhooks):
@@ -218,7 +218,7 @@ def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
     assert not is_ours(secret, signature(secret, now - timedelta(hours=1), b'{"x":1}'), b'{"x":1}')
 
 
-def test_an_event_put_off_by_a_clock_that_was_ahead_is_sent_when_it_is_right(site: Site) -> None:
+def test_an_event_delayed_by_a_fast_clock_is_sent_once_the_clock_is_right(site: Site) -> None:
     ear = Ear([500, 204])
     hooks(site, ear).set(site.survey, URL)
     site.services.lifecycle.move(site.survey, "close")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings at publication about combinations that reports cannot identify, in the survey's own texts."""
+"""Warnings at publication about combinations that reports cannot identify, in survey texts."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 """
 
 
-def test_publishing_says_what_can_be_estimated_and_what_cannot(
+def test_publication_lists_groups_that_can_and_cannot_be_estimated(
     tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
@@ -37,7 +37,7 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
     site.services.close()
 
 
-def test_publishing_says_what_the_prior_costs_if_choices_are_equally_common(
+def test_publication_states_the_regret_if_choices_are_equally_common(
     tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variance of the published estimates at any truth, against the estimator's own exact decoder."""
+"""Variance of the published estimates at any truth, against the estimator's exact decoder."""
 
 import math
 from fractions import Fraction
@@ -86,10 +86,10 @@ def test_targets_are_rows_of_the_shares() -> None:
 
 @pytest.mark.parametrize("name", ["oue", "symmetric-unary", "subset-selection"])
 @pytest.mark.parametrize("truth", TRUTHS[:3])
-def test_sets_are_counted_and_what_misses_of_one_is_spread(
+def test_the_variance_of_sets_is_that_of_a_list_of_all_sets(
     name: str, truth: tuple[int, ...]
 ) -> None:
-    """By listing every set: e = (1[x in set] − q)/(p − q), less its excess over 1 spread evenly over the answers."""
+    """All sets are listed: e = (1[x in set] − q)/(p − q), minus (Σe − 1)/a for every answer."""
     claims = (promises.answer_ldp(Fraction(1)),)
     mechanism: Mechanism = FAMILIES[name](
         FamilyRequest(name, Prior.from_rows([SKEWED]), claims)

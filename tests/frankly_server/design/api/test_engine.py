@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: what it refuses, what it repairs, and that its figures are those of the published whole numbers."""
+"""The design engine: refusals, repairs, and figures computed from the published integers."""
 
 import math
 import random
@@ -64,10 +64,10 @@ def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
-def test_an_optimum_that_no_table_holds_names_what_does_as_well(
+def test_an_optimum_too_large_for_a_table_names_alternatives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Equally likely answers, as if their closed form were not known."""
+    """Equally likely answers, with the use of their closed form disabled."""
     monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 256)
     rows = [[1] * 100]
     with pytest.raises(InvalidInput) as caught:
@@ -82,7 +82,7 @@ def test_an_optimum_that_no_table_holds_names_what_does_as_well(
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
 @pytest.mark.parametrize("objective", ["variance", "information"])
-def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(
+def test_claims_hold_and_figures_are_those_of_the_published_integers(
     notion: str, objective: str
 ) -> None:
     rng = random.Random(41)
@@ -124,7 +124,7 @@ def test_variance_designs_are_certified_at_every_size(notion: str) -> None:
             assert designed.bound <= designed.value * (1 + 1e-9)
 
 
-def test_the_identity_needs_a_yes_and_says_so() -> None:
+def test_the_identity_must_be_accepted_explicitly() -> None:
     with pytest.raises(InvalidInput, match="sends answers unchanged"):
         ask(CORRELATED, "lip", "3")
     response = ask(CORRELATED, "lip", "3", accept_identity=True)
@@ -146,7 +146,7 @@ def test_no_other_design_is_called_the_identity() -> None:
 
 
 def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
-    # Three unequal answers at a small level: two reports carry the most information and identify only one contrast.
+    # Three unequal answers, small level: two reports are the most informative, with one contrast.
     rows, options = [[5, 3, 2]], {"epsilon": "0.1", "objective": "information"}
     raw = ask(rows, **options, accept_unidentifiable=True)
     assert (raw.rank, raw.identifiable, raw.mechanism.reports) == (2, False, 2)
@@ -157,12 +157,12 @@ def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
     assert repaired.identifiable
     assert raw.information * 0.99 <= repaired.information * (1 + 1e-7) < raw.information
     assert repaired.bound == raw.bound
-    assert not repaired.certified  # the gap shows what the repair gave up
+    assert not repaired.certified  # the gap includes the cost of the repair
     least = ask(rows, epsilon="0.1")
     assert least.variance <= repaired.variance < math.inf
 
 
-def test_what_cannot_be_estimated_is_listed() -> None:
+def test_groups_of_answers_that_can_be_estimated_are_listed() -> None:
     response = ask([[5, 3, 2]], epsilon="0.1", objective="information", accept_unidentifiable=True)
     groups = dense_of(response.mechanism).weights
     same = [x for x in range(3) if groups.count(groups[x]) == 2]
@@ -181,7 +181,7 @@ def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> Non
     on, off = mechanism.weights[0][0], mechanism.weights[0][1]
     assert Fraction(on + answers - 1, off - 1) > Fraction(
         *level
-    )  # one unit less off the diagonal breaks it
+    )  # one unit less off the diagonal violates it
 
 
 def test_families_are_described_without_a_bound() -> None:

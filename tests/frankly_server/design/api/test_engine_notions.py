@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every notion with every objective: verified exactly, figures by formulas of our own, and inputs at the edge."""
+"""Every notion with every objective: exact verification, independent formulas, edge cases."""
 
 import math
 import random
@@ -28,7 +28,7 @@ def channel(weights: Any) -> Floats:
 
 
 def variances(Q: Floats, p: Floats, W: Floats) -> Floats:
-    """The variance of the weighted least squares estimate V of each target, from its definition Σ V² λ − (Wp)²."""
+    """The variance of each target's weighted least squares estimate V, by Σ V² λ − (Wp)²."""
     reports = p @ Q
     A = (Q / reports) @ Q.T
     V = W @ np.linalg.solve(A, Q / reports)
@@ -46,7 +46,7 @@ def information(Q: Floats, p: Floats) -> float:
 
 
 def check(designed: Design, request: DesignRequest) -> None:
-    """The promise is kept exactly, and every figure is that of the whole numbers."""
+    """Check that the claims hold exactly and every figure is that of the published integers."""
     require_private(designed.mechanism, *request.claims)
     Q, p = channel(dense_of(designed.mechanism).weights), request.prior.probabilities()
     W = (
@@ -72,9 +72,7 @@ def check(designed: Design, request: DesignRequest) -> None:
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_notion_and_objective_is_kept_certified_and_figured(
-    kind: str, objective: str
-) -> None:
+def test_every_notion_and_objective_is_exact_and_certified(kind: str, objective: str) -> None:
     rng = random.Random(f"{kind} {objective}")
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 2.0)
@@ -86,7 +84,7 @@ def test_every_notion_and_objective_is_kept_certified_and_figured(
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_targets_and_their_worst(kind: str) -> None:
+def test_targets_by_total_and_by_worst_variance(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
     W = (
         (Fraction(1), Fraction(2), Fraction(3), Fraction(4)),
@@ -140,7 +138,7 @@ def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"])
-def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
+def test_a_ceiling_cap_bounds_the_level_under_any_prior(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
     free = design(
         DesignRequest(prior, cone.claims, objective="hamming", accept_unidentifiable=True)
@@ -151,11 +149,11 @@ def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
         check(designed := design(request), request)
         assert designed.ceiling is not None
         assert math.log(designed.ceiling) <= float(cap)
-        assert designed.value >= free.value - 1e-9  # it cannot help to promise more
+        assert designed.value >= free.value - 1e-9  # a further promise cannot lower the error
 
 
 def joint_of(rows: list[list[int]]) -> tuple[Prior, list[Claim]]:
-    """A prior of four answers and one claim of each prior-based notion at two levels out of the ordinary."""
+    """A prior, and claims of lip, secret-ldp and (with four answers) srlip at two levels."""
     prior = Prior.from_rows(rows)
     claims = []
     for epsilon in (Fraction(1, 100), Fraction(1, 2)):
@@ -190,7 +188,7 @@ def test_inputs_at_the_edge(rows: list[list[int]], objective: str) -> None:
 def test_the_least_and_the_largest_level(epsilon: str) -> None:
     prior = Prior.from_rows(
         [[9, 0, 4, 2], [0, 7, 1, 5]]
-    )  # zero cells keep the raw answer out at any level
+    )  # zero cells rule out the identity at any level
     bounds = (((1, 9), (1, 3)), ((1, 5), (1, 4)))
     claims = [answer_ldp(Fraction(epsilon)), *joint_of([[9, 0, 4, 2], [0, 7, 1, 5]])[1]]
     claims += [robust(bounds, Fraction(epsilon), diagonal=flag) for flag in (False, True)]
@@ -204,7 +202,7 @@ def test_the_least_and_the_largest_level(epsilon: str) -> None:
         assert designed.certified
 
 
-def test_a_secret_that_is_independent_lets_the_raw_answer_through() -> None:
+def test_an_independent_secret_allows_the_identity() -> None:
     prior = Prior.from_rows([[1, 2, 3], [2, 4, 6]])
     for objective in OBJECTIVES:
         claims = (Claim("lip", level_for(Fraction(1, 100)), prior.joint),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of every kind: the listed table, its rank, and levels without a table against levels with one."""
+"""Figures of every kind: the listed table, its rank, levels without a table and with one."""
 
 import random
 from fractions import Fraction
@@ -54,7 +54,7 @@ def test_the_table_is_the_mechanism_and_has_its_rank(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["unary", "unary, never together", "subset"])
 def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
-    """By listing all sets: each decodes to the estimate from one report of it."""
+    """All sets are listed; each decodes to the estimate from a single report of it."""
     mechanism: Any = KINDS[name]
     rng = random.Random(6)
     prior = random_prior(rng, mechanism.answers, 2)
@@ -89,14 +89,14 @@ def test_levels_without_a_table_are_those_of_the_table(name: str) -> None:
         assert value == measured[key], key
 
 
-def test_what_is_too_large_for_a_table() -> None:
+def test_mechanisms_too_large_for_a_table() -> None:
     rng = random.Random(5)
     unary = UnaryMechanism(8, 60, 200, 31)
     prior = random_prior(rng, 60, 2)
     assert kinds.rows_of(unary) is None
     p, q = 200 / 256, 31 / 256
     chances = [q + float(v) * (p - q) for v in prior.probabilities()]
-    # Of each bit by itself, less the part of Σd − 1 that evening takes away.
+    # The variance of separate bits, minus what spreading Σd − 1 evenly removes.
     alone, lacking = sum(v * (1 - v) for v in chances), p * (1 - p) + 59 * q * (1 - q)
     assert sum(kinds.variances(unary, prior, None)) == pytest.approx(
         (alone - lacking / 60) / (p - q) ** 2

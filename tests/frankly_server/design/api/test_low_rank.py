@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewer targets than answers: whatever can be estimated is designed, with a proof of its optimality."""
+"""Designs for fewer targets than answers, with a proof of their optimality."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +30,7 @@ def targets(rng: Random, answers: int) -> Targets:
     rows: Targets = rng.choice(
         ((share[0],), (pair,), tuple(share[: max(1, answers // 2)]), (contrast,), some)
     )
-    # A row of equal numbers is known before anybody answers.
+    # A row of equal numbers is a constant, so a share replaces it.
     return tuple(row if len(set(row)) > 1 else share[0] for row in rows)
 
 
@@ -83,7 +83,7 @@ QUESTIONS: list[tuple[tuple[tuple[int, ...], ...], str, float]] = [
 def test_shares_of_several_questions_answered_together(
     priors: tuple[tuple[int, ...], ...], epsilon: str, value: float
 ) -> None:
-    """The targets are the shares of each question; the design need not tell how they go together."""
+    """The targets are the shares of each question, not their joint distribution."""
     joint = list(product(*(range(len(prior)) for prior in priors)))
     rows = tuple(
         tuple(Fraction(int(answer[i] == x)) for answer in joint)
@@ -104,7 +104,7 @@ def test_shares_of_several_questions_answered_together(
 
 
 def test_columns_are_rounded_as_a_whole() -> None:
-    """Three binary answers of which the third says nothing new: rank 2 stays, but for one report."""
+    """Equal entries of a column stay equal, except in the last column, which completes the rows."""
     level = level_for(Fraction(1))
     p, q = level
     rows = [[p, q, p], [q, p, p], [p, p, q], [q, q, q]]

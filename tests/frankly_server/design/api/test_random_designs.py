@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random designs over all notions: each keeps its claims exactly, and no mechanism found otherwise beats its bound.
+"""Random designs of every notion but dp: they satisfy their claims; no rival beats a bound.
 
-The rival mechanisms are made by scipy from the definitions alone: random vertices of the cone, put together by a linear
-programme.
+The rival mechanisms are made by scipy from the definitions alone: random vertices of the cone,
+combined by a linear programme.
 """
 
 import itertools
@@ -83,7 +83,7 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
 def rivals(
     request: DesignRequest, designed: Design, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mechanisms (columns with p·v = 1, how often each is sent) made of random vertices of the cone."""
+    """Mechanisms (columns v with p·v = 1, probability of each) of random vertices of the cone."""
     p = request.prior.probabilities()
     a = len(p)
     rows = definition_rows(request.claims, a)

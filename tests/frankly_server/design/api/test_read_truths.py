@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plausible truths as a request names them, and the designs made for them."""
+"""Plausible truths in a request, and designs for them."""
 
 from fractions import Fraction
 from typing import Any
@@ -99,13 +99,13 @@ def mostly_one(answers: int, percent: int) -> Prior:
 
 
 def truths_of(prior: Prior) -> Truths:
-    """prior, even, reversed, and everybody on the last answer."""
+    """The prior, equal shares, the prior reversed, and all mass on the last answer."""
     p = prior.probabilities()
     return Truths(np.array([p, np.full(len(p), 1 / len(p)), p[::-1], np.eye(len(p))[-1]]))
 
 
 def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
-    """Total variance over that of the best closed form, each truth with the closed form that is best there."""
+    """Total variance at each truth over that of the closed form that is best there."""
     claims, result = (promises.answer_ldp(epsilon),), []
     for q in truths.points:
         at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
@@ -128,7 +128,7 @@ def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
 def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
     prior: Prior, epsilon: str, before: float
 ) -> None:
-    """`before`: the largest ratio of the optimum at the prior alone, measured with code of its own."""
+    """`before`: the largest ratio of the optimum at the prior, computed independently."""
     truths, level = truths_of(prior), Fraction(epsilon)
     fixed = design(DesignRequest(prior, (promises.answer_ldp(level),)))
     robust = design(DesignRequest(prior, (promises.answer_ldp(level),), truths=truths))
@@ -155,7 +155,7 @@ def test_every_figure_is_that_of_the_published_table_and_decoder() -> None:
     assert designed.bound <= designed.value <= designed.bound * (1 + 1e-6)
 
 
-def test_a_ball_lies_between_its_centre_and_everything() -> None:
+def test_the_value_of_a_ball_grows_with_its_radius_to_that_of_all_truths() -> None:
     request = {"prior": {"joint": [[60, 20, 10, 7, 3]]}, "notion": "ldp", "epsilon": "2"}
     values = [design_json(request)["parameters"]["value"]]
     for radius in ("0.05", "0.2", "0.5", "1"):
@@ -167,7 +167,7 @@ def test_a_ball_lies_between_its_centre_and_everything() -> None:
     assert values[-1] == pytest.approx(even["parameters"]["value"], rel=1e-6)
 
 
-def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
+def test_the_value_of_the_identity_is_that_at_its_worst_truth() -> None:
     request = {
         "prior": {"joint": [[5, 5], [5, 5]]},
         "notion": "lip",
@@ -182,7 +182,7 @@ def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
 
 
 def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
-    """Thinning keeps A alone for an optimum at the prior; elsewhere E[|d|²|x] must stay as well."""
+    """For an optimum at the prior, thinning keeps only A; for truths it keeps E[|d|²|x] too."""
     rng, a = np.random.default_rng(4), 4
     Q, q = rng.dirichlet(np.ones(60), a), np.full(a, 1 / a)
     theta = q @ Q

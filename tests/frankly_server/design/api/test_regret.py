@@ -41,10 +41,8 @@ def regret_of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret 
         (mostly_one(8, 99), "4", 1.948),
     ],
 )
-def test_skewed_priors_cost_what_was_found_outside(
-    prior: Prior, epsilon: str, ratio: float
-) -> None:
-    """Ratios computed with code of its own, of tables and closed forms, before this module was written."""
+def test_the_regret_of_skewed_priors(prior: Prior, epsilon: str, ratio: float) -> None:
+    """The expected ratios were computed independently, from tables and closed forms."""
     worth = regret_of(prior, epsilon)
     assert worth is not None
     assert worth.ratio == pytest.approx(ratio, abs=6e-4)
@@ -54,11 +52,11 @@ def test_skewed_priors_cost_what_was_found_outside(
 @pytest.mark.parametrize("answers", [2, 4, 16])
 def test_equal_shares_cost_nothing(answers: int) -> None:
     assert regret_of(Prior.from_rows([[1] * answers]), "1") is None
-    assert regret_of(zipf(8), "1") is None  # 1.3% is not worth a line
+    assert regret_of(zipf(8), "1") is None  # 1.3% is below the least ratio that is reported
 
 
 def test_a_family_that_is_not_the_best_costs_something_too() -> None:
-    """GRR of 16 answers at ε = 1: pq'/(p − q)² in closed form against the best subset's."""
+    """GRR of 16 answers at ε = 1 against the best subset mechanism, both in closed form."""
     worth = regret_of(Prior.from_rows([[1] * 16]), "1", "grr")
     assert worth is not None
 
@@ -90,7 +88,7 @@ def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
         assert name in (*PEERS, worth.against)
 
 
-def test_a_family_that_keeps_nothing_of_this_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_that_refuses_the_claims_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = (promises.answer_ldp(Fraction("1.25")),)
     designed = design(DesignRequest(mostly_one(8, 99), claims))
 
@@ -109,7 +107,7 @@ def test_a_family_that_keeps_nothing_of_this_is_left_out(monkeypatch: pytest.Mon
     regret.cache_clear()
 
 
-def test_what_cannot_be_estimated_has_no_regret() -> None:
+def test_targets_that_cannot_be_estimated_have_no_regret() -> None:
     prior = Prior.from_rows([[30, 10, 20], [10, 30, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")),)
     request = DesignRequest(prior, claims, "watchdog", accept_unidentifiable=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the JSON door for a family, and mechanisms as plain float matrices."""
+"""JSON requests for a family, and mechanisms as float matrices."""
 
 import json
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every family under every notion that it can keep: verified from the answer alone, and one step further is too far."""
+"""The verifier accepts every family under every notion, and refuses the next more open member."""
 
 from fractions import Fraction
 from typing import Any
@@ -74,7 +74,7 @@ CALIBRATED = (
 
 
 def more_open(mechanism: Mechanism) -> Mechanism:
-    """The family's next member, one unit of 2^-48 more open."""
+    """The family's next member, with one unit of 2^-48 less noise."""
     if isinstance(mechanism, UnaryMechanism):
         symmetric = mechanism.keep + mechanism.flip == mechanism.denominator
         keep = mechanism.keep + symmetric
@@ -84,7 +84,7 @@ def more_open(mechanism: Mechanism) -> Mechanism:
             mechanism.bits, mechanism.answers, mechanism.size, mechanism.inside + 1
         )
     if isinstance(mechanism, ProductMechanism):
-        # rounding: both factors share one parameter, of which a unit can leave a factor as it is
+        # rounding: the factors share one parameter, and one unit of it may leave a factor unchanged
         opened = [more_open(factor) for factor in mechanism.factors]
         return ProductMechanism(tuple(f for f in opened if isinstance(f, DenseMechanism)))
     a = mechanism.answers
@@ -97,7 +97,7 @@ def more_open(mechanism: Mechanism) -> Mechanism:
 
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("family", CALIBRATED)
-def test_a_family_goes_as_far_as_the_promise_lets_it(family: str, notion: str) -> None:
+def test_a_family_uses_up_its_promise(family: str, notion: str) -> None:
     options, claims = NOTIONS[notion]
     response = ask(family, **options)
     mechanism = mechanism_of(response)
@@ -122,7 +122,7 @@ def test_a_family_under_rldp_takes_pairs(family: str) -> None:
 @pytest.mark.parametrize(
     "family", ["grr", "oue", "symmetric-unary", "subset-selection", "conditional-reporting"]
 )
-def test_the_realised_lip_is_the_one_asked_for(family: str) -> None:
+def test_the_realised_lip_is_the_requested_one(family: str) -> None:
     response = ask(family, notion="lip", epsilon="0.5")
     joint = pairs(Prior.from_rows(JOINT)).joint if family == "conditional-reporting" else JOINT
     assert lip_of(floats(mechanism_of(response)), joint) == pytest.approx(0.5, abs=1e-9)
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "mechanism_not_certified", "mechanism",
     ),
     "half of binary": ("binary", {"joint": [[3, 1]], "p00": "0.7"}, "field_missing", "p11"),
-    "binary says nothing finite": (
+    "binary without a finite level": (
         "binary", {"joint": [[3, 1]], "p00": 1, "p11": 0.5}, "mechanism_not_certified", "mechanism",
     ),
     "binary under lip": ("binary", {"joint": [[3, 1]], "notion": "lip", "epsilon": "1"}, "unsupported", "notion"),

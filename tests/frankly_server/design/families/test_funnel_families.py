@@ -72,7 +72,7 @@ def lip_cr(alpha: float, joint: list[list[int]]) -> float:
 FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
     "grr": lip_grr,
     "oue": lip_oue,
-    "symmetric-unary": lip_oue,  # a set's likelihoods stand in the ratio e^α for its members here, too
+    "symmetric-unary": lip_oue,  # members of a set have e^α times the others' likelihood
     "conditional-reporting": lip_cr,
 }
 
@@ -100,7 +100,7 @@ def test_alpha_is_infinite_where_the_raw_answer_keeps_the_level(family: str) -> 
 
 @pytest.mark.parametrize("family", FORMULAS)
 def test_with_an_empty_cell_a_finite_root_exists_at_every_level(family: str) -> None:
-    """erratum 9.19: LIP(identity) is infinite then."""
+    """Erratum 9.19: with an empty cell, the LIP of the identity is infinite."""
     joint = [[5, 0, 9, 4], [3, 8, 1, 6]]
     response = ask(family, joint, notion="lip", epsilon="6")
     root = brentq(lambda alpha: FORMULAS[family](alpha, joint) - 6, 1e-9, 30, xtol=1e-13)
@@ -123,7 +123,7 @@ def test_grr_and_oue_are_the_papers_tables() -> None:
 
 
 def test_conditional_reporting_is_algorithm_1() -> None:
-    """Every path of the algorithm, the error of its second line corrected."""
+    """Every path of the algorithm, with the error in its second line corrected."""
     joint, alpha = JOINTS[1], 0.75
     conditional, p = conditionals(joint)
     c, a = conditional.shape
@@ -169,9 +169,8 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     )
     conditional, p = conditionals(joint)
     ratio, worst = exp(response["parameters"]["alpha"]) - 1, 0.0
-    for row in (
-        conditional
-    ):  # the worst set is a prefix by likelihood: brute force over all prefixes, both ways
+    # The worst set is a prefix by likelihood: brute force over all prefixes, in both orders.
+    for row in conditional:
         order = np.argsort(row / p)
         for turned in (order, order[::-1]):
             sums = [(row[turned[:k]].sum(), p[turned[:k]].sum()) for k in range(41)]
@@ -179,9 +178,8 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     assert worst == pytest.approx(0.2, abs=1e-8)
     q = response["parameters"]["q"]
     chances = [q + v * (0.5 - q) for v in p]
-    lacking = 0.25 + 39 * q * (
-        1 - q
-    )  # the variance of the size of a set, of which evening takes away a 40th
+    # The variance of the size of a set; spreading its excess evenly removes a 40th of it.
+    lacking = 0.25 + 39 * q * (1 - q)
     expected = (sum(v * (1 - v) for v in chances) - lacking / 40) / (0.5 - q) ** 2
     assert response["variance"] == pytest.approx(expected, rel=1e-12)
     assert response["measures"]["lip"] <= 0.2
@@ -189,7 +187,7 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
 
 
 def test_subset_selection_takes_the_best_size() -> None:
-    """All sizes tried in floats: p, q and the variance of counting, at E."""
+    """All sizes are tried in floats: p, q and the variance of counting."""
     for epsilon, joint in (
         ("0.5", [[3, 1, 2, 4, 6, 2, 1]]),
         ("1", [[1] * 12]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret randomised response, Independent Reporting, the optima over pairs, and the watchdog's three, by name."""
+"""Secret randomised response, Independent Reporting, optima over pairs and watchdogs, by name."""
 
 from fractions import Fraction
 from math import exp, log
@@ -52,7 +52,7 @@ def test_secret_randomised_response_has_three_weights(options: dict[str, Any]) -
 
 
 def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
-    """Robust (82) with δ₂ exact over the polytopes: every split of a grid, by floats and definitions of its own."""
+    """Robust (82) with δ₂ exact over the polytopes, against every split of a grid in floats."""
     response = ask("independent-reporting", **RLDP)
     mechanism = mechanism_of(response)
     assert isinstance(mechanism, ProductMechanism)
@@ -67,7 +67,7 @@ def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
 
     best = 0.0
     for eps2 in np.linspace(0, 0.5, 101):
-        # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for every u and both orders of secrets
+        # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for all u, both orders of s
         gaps = [h - exp(eps2) * v for s in (0, 1) for h, v in zip(high[s], low[1 - s], strict=True)]
         g = 1 + (exp(eps2) - 1) / max(gaps) if max(gaps) > 0 else 1e9
         best = max(
@@ -105,7 +105,7 @@ def test_independent_reporting_at_its_own_level_returns_the_leak_of_the_answer()
 
 
 def test_the_non_robust_optimum_trusts_the_counts_and_fails_the_ball() -> None:
-    """Robust §8.3: realised ε* is the level under P̂, and more than it over the ball; PolyOpt keeps both."""
+    """Robust §8.3: its ε* keeps the level under P̂ but not over the ball; PolyOpt's keeps both."""
     joint = [[60, 150], [90, 20]]
     options: dict[str, Any] = {"objective": "information", "joint": joint}
     ball = {"notion": "rldp", "epsilon": "0.5", "robust": {"order": 2, "n": 320, "beta": "0.05"}}
@@ -132,7 +132,7 @@ MAKERS = {
 
 @pytest.mark.parametrize("measure", ["lift", "l1", "chi2", "alpha"])
 @pytest.mark.parametrize("family", MAKERS)
-def test_the_watchdogs_keep_their_measure_report_by_report(family: str, measure: str) -> None:
+def test_every_report_of_a_watchdog_satisfies_its_measure(family: str, measure: str) -> None:
     options = {
         "notion": "alip",
         "epsilon_low": "0.5",

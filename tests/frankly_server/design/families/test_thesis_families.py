@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thesis' randomised responses and sanitisations against its formulas, grids and brute force over supports."""
+"""The thesis' randomised responses and sanitisations against formulas, grids, enumeration."""
 
 from fractions import Fraction
 from itertools import chain, combinations
@@ -43,14 +43,14 @@ def test_warner_and_mangat_at_a_degree_of_privacy_violation(alpha: str, pi: Frac
     assert mangat["parameters"]["p_m"] == pytest.approx(float(p_m), abs=1e-12)
     for response in (warner, mangat):
         assert bound - Fraction(1, 10**12) < dpv(exact(mechanism_of(response)), pi) <= bound
-    # Theorem 6.5, with its bracket and 1/n: the variance of the share, half of that of both
+    # Theorem 6.5, with bracket and 1/n corrected: the variance of one share is half the total
     var_w = pi * (1 - pi) * (bound * (1 - pi) + pi * (pi - bound)) / (bound - pi) ** 2
     assert warner["variance"] / 2 == pytest.approx(float(var_w), rel=1e-9)
     assert mangat["variance"] / 2 == pytest.approx(
         float(pi * (1 - pi) ** 2 / (bound - pi)), rel=1e-9
     )
     assert mangat["variance"] <= warner["variance"]
-    # (6.30) as explicit parameter: the same variance, the reports' names exchanged
+    # (6.30) as explicit parameter: the same variance with the reports exchanged
     mirrored_response = ask("warner", joint, notion="dpv", p00=f"{float(mirrored):.15f}")
     assert mirrored_response["variance"] == pytest.approx(warner["variance"], rel=1e-9)
     assert mirrored_response["parameters"]["claims"][0]["level"][0] / mirrored_response[
@@ -66,7 +66,7 @@ def test_mangat_with_the_other_answer_sensitive() -> None:
 
 
 def test_super_binary_mangat_without_a_notion_promises_dpv() -> None:
-    """It keeps no level of LDP, which is assumed of other families."""
+    """It satisfies no level of LDP, the default notion of the other families."""
     response = ask("super-binary-mangat", [[1, 1, 1]])
     (claim,) = response["parameters"]["claims"]
     assert claim["notion"] == "dpv"
@@ -79,7 +79,7 @@ def test_an_exponent_without_a_lower_end_is_minus_infinity() -> None:
     assert high == pytest.approx(1.5599, abs=1e-4)
 
 
-def test_super_binary_mangat_is_632() -> None:
+def test_super_binary_mangat_is_that_of_6_32() -> None:
     m = 5
     response = ask("super-binary-mangat", [[6, 1, 2, 3, 4]], notion="dpv", sensitive=2)
     Q = floats(mechanism_of(response))
@@ -99,7 +99,7 @@ def test_super_binary_mangat_is_632() -> None:
 
 
 def allowed(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
-    """(6.14) and its two companions."""
+    """(6.14) for both answers and both reports."""
     return (
         p11 <= E * (1 - p00) + delta
         and p00 <= E * (1 - p11) + delta
@@ -122,7 +122,7 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
         for u in grid
         for v in grid
         if min(u, v) >= least and u + v > 1 and allowed(u, v, E, d)
-    ]  # below the line u + v = 1 lie the same mechanisms with the reports' names exchanged
+    ]  # below the line u + v = 1 are the same mechanisms with the reports exchanged
     # on the boundary too: p00 as large as p11 allows, and the reverse
     edge = [(min(Fraction(1), E * (1 - v) + d), v) for v in grid if v >= least]
     feasible += [
@@ -141,7 +141,7 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
 
 
 def test_the_two_regions_of_a_rare_answer() -> None:
-    """erratum 9.3: h decides outside the honest region, g inside it  [Thesis (6.22)]."""
+    """Erratum 9.3: h decides in the whole region, g in the honest one  [Thesis (6.22)]."""
     E, delta = Fraction(*level_for(Fraction(1))), Fraction(1, 5)
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     g = ((E - 1) * (3 * delta - 1) + 3 * delta**2) / (E - 1 + 2 * delta) ** 2
@@ -150,7 +150,7 @@ def test_the_two_regions_of_a_rare_answer() -> None:
     for share in range(1, 50):
         pi, prior = Fraction(share, 100), Prior.from_rows([[100 - share, share]])
         assert best_point(claim, prior, "whole") == ((1, delta) if pi < h else (s, s))
-        r = 1 - (HALF - delta) / E  # erratum 9.4
+        r = 1 - (HALF - delta) / E  # Erratum 9.4
         assert best_point(claim, prior, "honest") == ((r, HALF) if pi < g else (s, s))
         mirrored = Prior.from_rows([[share, 100 - share]])
         for region in ("honest", "whole"):
@@ -173,7 +173,7 @@ def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> 
             assert (family["weights"], family["gap"]) == (response["weights"], None)
 
 
-def test_explicit_chances_are_taken_as_they_are() -> None:
+def test_explicit_chances_are_used_unchanged() -> None:
     response = ask("binary", [[7, 3]], p00="0.75", p11=0.625)
     assert exact(mechanism_of(response)) == [
         [Fraction(3, 4), Fraction(1, 4)],
@@ -184,7 +184,7 @@ def test_explicit_chances_are_taken_as_they_are() -> None:
 
 @pytest.mark.parametrize(("m", "delta"), [(2, "0"), (3, "0.1"), (5, "0.25"), (8, "0.5")])
 def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
-    """Theorem 4.8, (4.10), (4.14), (3.17): p = (1−δ)/(e^ε+m−1), at the bound, tight over all subsets of reports."""
+    """Theorem 4.8, (4.10), (4.14), (3.17): p = (1−δ)/(e^ε+m−1), error at its bound, δ attained."""
     E, d = exp(0.75), float(delta)
     response = ask("product-sanitisation", [[1] * m], notion="dp", epsilon="0.75", delta=delta)
     figures = response["parameters"]
@@ -206,7 +206,7 @@ def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
     assert same["weights"] == response["weights"]
 
 
-def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_agree() -> None:
+def test_exponent_and_chance_are_inverse_functions_with_equal_ranges() -> None:
     for m in (2, 3, 7):
         for d in (Fraction(0), Fraction(1, 10), Fraction(3, 5)):
             E = Fraction(7, 4)
@@ -219,7 +219,7 @@ def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_ag
             assert theory.error_bound(E, d) <= error_bound_discrete(E, d, m) == lowest * (m - 1)
 
 
-def test_the_ranges_are_where_the_verifier_says() -> None:
+def test_the_ranges_agree_with_the_verifier() -> None:
     E, d, m = Fraction(3, 2), Fraction(1, 8), 4
     lowest, highest = theory.wrong_range(E, d, m)
     for p, holds in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds of forms: below what any mechanism of the level reaches, and curves above all posteriors."""
+"""Lower bounds of forms lie below the joint optimum, gain curves above all posteriors."""
 
 from fractions import Fraction
 from itertools import product
@@ -17,7 +17,7 @@ from frankly_server.design.notions.prior import Prior
 
 
 def asked(rng: Random, choices: int) -> FormQuestion:
-    """A question with a random prior, wish and importance, whose square root is a whole number."""
+    """A question with a random prior and target; its importance is a square number."""
     prior = tuple(rng.choice(((1,) * choices, [rng.randint(1, 5) for _ in range(choices)])))
     wanted = rng.choice(("shares", "mean", "distribution", "contrast"))
     scores = None
@@ -28,7 +28,7 @@ def asked(rng: Random, choices: int) -> FormQuestion:
 
 
 def joint_optimum(questions: tuple[FormQuestion, ...], level: tuple[int, int]) -> float:
-    """The least value over all mechanisms of the joint answers, as the engine of blocks certifies it."""
+    """The certified bound on the value of all mechanisms of the joint answers."""
     answers = list(product(*(range(question.choices) for question in questions)))
     prior = [
         int(np.prod([q.prior[x] for q, x in zip(questions, answer, strict=True)]))
@@ -63,7 +63,7 @@ def test_a_bound_is_below_the_optimum_of_the_joint_alphabet(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_posterior_is_above_its_curve(seed: int) -> None:
-    """Random posteriors and those of two values: P projects onto the centred targets, by least squares."""
+    """Random posteriors, some with two likelihood ratios only, projected on the centred targets."""
     rng = Random(seed)
     question = asked(rng, rng.randint(2, 7))
     curve = _GainCurve.of(question, 7.0)
@@ -110,7 +110,7 @@ def test_a_yes_or_no_alone_has_its_optimum_as_the_bound() -> None:
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (5, 2), (3, 3), (4, 4), (2, 2, 2, 2)])
 @pytest.mark.parametrize("epsilon", ["1", "2", "4"])
 def test_forms_of_few_joint_answers_are_certified(sizes: tuple[int, ...], epsilon: str) -> None:
-    """No mechanism of the joint answers is better than the form, says the engine of blocks."""
+    """The bound over all mechanisms of the joint answers is within 0.1% of the form's value."""
     questions = tuple(FormQuestion((1,) * choices) for choices in sizes)
     found = design_form(FormRequest(questions, Fraction(epsilon)))
     assert 0 <= found.excess < 1e-3

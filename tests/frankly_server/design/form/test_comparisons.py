@@ -16,7 +16,7 @@ def asked(*choices: int) -> tuple[FormQuestion, ...]:
 
 
 def total(k: int, epsilon: float) -> float:
-    """The least total variance of k shares under ε-LDP at equal shares: subset selection of the best size."""
+    """The least total variance of k equal shares under ε-LDP: subset selection of the best size."""
     E = exp(epsilon)
     found = []
     for d in range(1, k):
@@ -43,7 +43,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("choices", "epsilon", "blocks", "one"), KNOWN)
-def test_equal_questions_cost_what_is_known(
+def test_the_values_of_equal_questions(
     choices: tuple[int, ...], epsilon: str, blocks: float, one: float
 ) -> None:
     request = FormRequest(asked(*choices), Fraction(epsilon))
@@ -89,17 +89,17 @@ def test_importance_moves_level_and_chances() -> None:
     assert chances[0] == pytest.approx(2 / 3, rel=1e-3)
 
 
-def test_pairs_are_told_by_two_blocks_or_drawn_as_one_question() -> None:
+def test_pairs_are_estimated_from_two_blocks_or_drawn_as_one_question() -> None:
     request = FormRequest(asked(2, 3), Fraction(2), ((0, 1),))
     apart, drawn = separate_blocks(request), one_question(request)
     a, b = (total(k, level) for k, level in zip((2, 3), apart.levels, strict=True))
     joint = (a + 1 / 2) * (b + 1 / 3) - 1 / 6
     assert apart.value == pytest.approx(a + b + joint)
-    # The pair is one question of six choices, so both questions are always asked.
+    # The pair is one question of six choices, so both questions are always drawn.
     assert drawn.chances == pytest.approx((1, 1))
 
 
-def test_a_request_that_makes_no_sense_is_refused() -> None:
+def test_an_empty_request_is_refused() -> None:
     request = FormRequest((), Fraction(1))
     for compare in (separate_blocks, one_question):
         with pytest.raises(InvalidInput) as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Designs of forms: their figures by enumeration, the best known values, bounds, and requests that are refused."""
+"""Designs of forms: figures by enumeration, the best known values, bounds, and refused requests."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -66,14 +66,14 @@ OPTIMA = [
 
 @pytest.mark.parametrize(("sizes", "epsilon", "optimum"), OPTIMA)
 def test_bounds_are_below_certified_optima(sizes: list[int], epsilon: str, optimum: float) -> None:
-    """Optima that the engine certifies on the joint alphabet, with the shares of all questions as targets."""
+    """Optima certified on the joint alphabet, with the shares of all questions as targets."""
     assert form(sizes, epsilon).bound <= optimum * (1 + 1e-4)
 
 
 def enumerated(mechanism: AgreementMechanism, number: int, request: FormRequest) -> Fraction:
-    """The variance at n = 1 of a question's targets, by exact sums over all that its part can show.
+    """The variance at n = 1 of a question's targets, by exact sums over the outcomes of its part.
 
-    It is the variance of one report that shows the question, divided by the chance to show it.
+    It is the variance given that a report shows the question, divided by the chance of that.
     """
     parts = [i for i, part in enumerate(mechanism.parts) if number in part]
     part = min(parts, key=lambda i: len(mechanism.parts[i]))
@@ -153,7 +153,7 @@ def test_variances_are_those_of_the_published_law(name: str) -> None:
     assert design.bound <= design.value
 
 
-def test_wanted_pairs_are_told_and_their_variance_is_exact() -> None:
+def test_the_variance_of_cross_tables_is_that_of_the_published_law() -> None:
     for name in ("pair", "pairs"):
         request = REQUESTS[name]
         mechanism = design_form(request).mechanism
@@ -188,7 +188,7 @@ def _identity(size: int) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def sampled(request: FormRequest) -> float:
-    """The value of one question sampled with the best chances: (Σ √(importance · variance alone))²."""
+    """The value of sampling one question with the best chances: (Σ √(importance · variance))²."""
     roots = 0.0
     for one in request.questions:
         alone = design_form(replace(request, questions=(one,), cross_tables=()))
@@ -208,7 +208,7 @@ def test_random_forms_are_never_worse_than_sampling_one_question(full: bool) -> 
         assert design.bound <= design.value <= sampled(request) * (1 + 1e-6)
 
 
-def test_an_ordinal_question_is_told_as_the_certified_optimum_tells_it() -> None:
+def test_a_distribution_alone_is_near_the_certified_optimum() -> None:
     request = FormRequest((question(11, wanted="distribution"),), Fraction(1))
     assert design_form(request).value <= 42.234 * 1.005
 
@@ -259,7 +259,7 @@ BAD: list[tuple[FormRequest, str]] = [
 
 
 @pytest.mark.parametrize(("request_", "field"), BAD)
-def test_requests_that_make_no_sense(request_: FormRequest, field: str) -> None:
+def test_invalid_requests(request_: FormRequest, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         design_form(request_)
     assert caught.value.field == field

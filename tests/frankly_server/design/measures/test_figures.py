@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure of `measure` against its definition, written out here in fractions or in sixty digits."""
+"""Every figure of `measure` against its definition, in fractions or with sixty digits."""
 
 import math
 import random
@@ -43,7 +43,7 @@ def in_sixty_digits(value: Fraction) -> Decimal:
 
 
 def sibson(lift: Table, w: list[Fraction], q: list[Fraction], order: float) -> float:
-    """α/(α−1)·log Σ_y q_y (Σ_s w_s l^α)^(1/α), w any weights of the secrets, in sixty digits."""
+    """α/(α−1)·log Σ_y q_y (Σ_s w_s l^α)^(1/α), for any weights w, with sixty digits."""
     with localcontext() as context:
         context.prec = 60
         alpha = Decimal(order)
@@ -90,7 +90,7 @@ def test_sibson_and_arimoto_at_every_order_in_sixty_digits(order: float) -> None
 
 
 def test_the_limits_of_the_orders() -> None:
-    """At 1 the mutual information, approached linearly; at 0 what geometric means say; at ∞ the largest."""
+    """Order 1: mutual information, in the limit; order 0: geometric means; order ∞: maxima."""
     rng = random.Random(2)
     for _ in range(10):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 3)
@@ -117,8 +117,8 @@ def test_the_limits_of_the_orders() -> None:
         )
 
 
-def test_at_order_zero_what_is_ruled_out() -> None:
-    # Reports rule out secret 0, of probability 1/8, and secret 2, of 1/2: −log of the most that is left.
+def test_order_zero_if_reports_rule_secrets_out() -> None:
+    # One report rules out secret 2, of probability 1/2, the other secret 0, of 1/8: −log(1 − 1/8).
     prior = Prior.from_rows([[1, 0], [1, 2], [0, 4]])
     lifts = Lifts.of(((8, 0), (0, 8)), prior)
     assert lifts.sibson(1e-6) == pytest.approx(-math.log(7 / 8), rel=1e-4)
@@ -163,7 +163,7 @@ def test_nearly_constant_reports_are_measured_to_the_last_digits() -> None:
     assert measured["chi2"] == pytest.approx(float(chi2), rel=1e-12)
     assert measured["l1_lift"] == pytest.approx(float(l1), rel=1e-12)
     assert measured["chi2_lift_inverse"] == pytest.approx(float(inverse), rel=1e-12)
-    # I ≈ χ²/2, Sibson of order α ≈ α·χ²/2: far below what 1 − 1 leaves of a float.
+    # I ≈ χ²/2, Sibson of order α ≈ α·χ²/2: far below the rounding error of 1 − 1.
     assert 0 < float(chi2) < 1e-28
     assert measured["lip"] > 0
 
@@ -203,7 +203,7 @@ def test_side_channels_and_violations_by_definition() -> None:
 
 
 def test_a_breach_is_the_worst_of_all_events() -> None:
-    """Against every set of secrets, and against linear programming over parts of them; Λ and Ψ bound it."""
+    """Against all sets of secrets, and fractional ones by linear programming; Λ and Ψ bound it."""
     rng = random.Random(4)
     for _ in range(30):
         prior, mechanism = random_prior(rng, 3, 4), random_mechanism(rng, 3, 3)
@@ -246,7 +246,7 @@ def test_guessing_the_answer_by_enumeration() -> None:
 
 
 def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimate() -> None:
-    """Among all v with Σ_y Q(y|x) v_y = w_x the least variance of v_Y at n = 1, by Lagrange multipliers."""
+    """The least variance of v_Y over all v with Σ_y Q(y|x) v_y = w_x, by Lagrange multipliers."""
     rng = random.Random(6)
     for _ in range(20):
         prior, mechanism = random_prior(rng, 3, 2), random_mechanism(rng, 3, 4)
@@ -267,7 +267,7 @@ def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimat
         )
 
 
-def test_of_a_deficient_mechanism_single_shares_may_still_be_estimable() -> None:
+def test_a_rank_deficient_mechanism_may_have_estimable_shares() -> None:
     measured = measure(((4, 0), (0, 4), (0, 4)), Prior.from_rows([[1, 1, 2]]))
     assert (measured["variance"], measured["rank"]) == (math.inf, 2)
     assert measured["target_variances"] == [pytest.approx(3 / 16), math.inf, math.inf]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of any table: against the verifier, and against definitions."""
+"""Measures of tables, against the verifier and against their definitions."""
 
 import math
 import random
@@ -87,7 +87,7 @@ def test_secrets_without_mass_and_impossible_reports_are_left_out() -> None:
 
 
 def test_where_the_prior_is_zero_the_variance_is_the_limit() -> None:
-    # The identity at p = (1, 0): nothing varies. Warner at p = (1, 0): that of its report.
+    # At p = (1, 0) the identity has no variance, and Warner's mechanism that of its report.
     assert objectives.variance([[1, 0], [0, 1]], [5, 0]) == pytest.approx(0, abs=1e-15)
     assert objectives.variance([[3, 1], [1, 3]], [5, 0]) == pytest.approx(
         2 * (3 / 16) / (1 / 4), rel=1e-12

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of lift against the sums they stand for, written out here one by one."""
+"""Measures of lift against their definitions as sums."""
 
 import math
 import random
@@ -24,7 +24,7 @@ def joint_of(weights: tuple[tuple[int, ...], ...], prior: Prior) -> np.ndarray:
 
 
 def sibson(channel: np.ndarray, weighting: np.ndarray, order: float) -> float:
-    """The textbook form α/(α−1) log Σ_y (Σ_s w_s P(y|s)^α)^(1/α), with its limits; no lift in it."""
+    """The textbook form α/(α−1) log Σ_y (Σ_s w_s P(y|s)^α)^(1/α), and its limits, without lifts."""
     if order == 1:
         expected = weighting @ channel
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -107,7 +107,7 @@ def test_high_orders_do_not_overflow() -> None:
         assert 0 < measured["sibson"][order] < math.log(2)
 
 
-def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
+def test_answers_sent_unchanged_and_one_constant_report() -> None:
     prior = Prior.from_rows([[2, 0, 1], [1, 3, 1]])
     measured = measure_lift(((16, 0, 0), (0, 16, 0), (0, 0, 16)), prior)
     assert measured["min_lift"][1] == 0
@@ -155,7 +155,7 @@ def test_impossible_reports_and_secrets_without_mass_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("order", [0, -1, True, "2", math.nan, None])
-def test_an_order_that_is_none_is_refused(order: object) -> None:
+def test_invalid_orders_are_refused(order: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         measure_lift(((16,), (16,)), Prior.from_rows([[1, 1], [1, 1]]), [order])  # type: ignore[list-item]
     assert caught.value.field == "orders"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds that enter a claim: never above the truth, checked in more digits than they were made with."""
+"""Lower bounds for claims are never above the exact value, checked with 400 digits."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -61,7 +61,7 @@ def test_no_distribution_of_the_ball_is_below_its_bounds(order: float) -> None:
         ball, P = confidence_ball(counts, order, 200, "0.05"), np.array(counts) / np.sum(counts)
         bounds = np.array([[k / d for k, d in row] for row in ball_bounds(ball)])
         for _ in range(20):
-            # Mass leaves one cell for the others of its row, mostly: these are the dangerous directions.
+            # Mass moves mostly within a row: such directions could violate a bound.
             s, u = rng.integers(0, 3, size=2)
             direction = 0.02 * rng.normal(size=P.shape) * P
             direction[s, u] -= P[s, u]
@@ -93,7 +93,7 @@ def test_more_people_and_more_risk_give_larger_bounds() -> None:
     assert first(100, "0.001") < first(100, "0.05") < first(100, "0.5")
 
 
-def test_the_largest_counts_are_taken() -> None:
+def test_the_largest_counts_are_accepted() -> None:
     largest = 2**53 - 1
     for order in (2, 3, 0.5, 1):
         bounds = lower_bounds([[1, largest], [largest, largest]], order, largest, "0.05")

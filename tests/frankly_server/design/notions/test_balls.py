@@ -33,7 +33,7 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
         ball = confidence_ball(counts, order, n, "0.05")
         P = rng.dirichlet(np.ones(6))
         statistic = power_divergence(np.ravel(counts), n * P, lambda_=order - 1).statistic
-        # (n times) the threshold is scipy's quantile of the statistic, for every order.
+        # For every order, n times the threshold is scipy's quantile of the statistic.
         inside = renyi(np.array(counts) / n, P.reshape(2, 3), order) <= ball.radius
         assert inside == bool(statistic <= float(ball.threshold) * n)
 
@@ -71,25 +71,25 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
 
 @pytest.mark.parametrize("order", [2, 3, 1, 0.5, 0.7])
 def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
-    # erratum 9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
+    # Erratum 9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
     ball = Ball(((0, 6, 14), (10, 5, 5)), Fraction(order), Fraction(1, 10))
     radius = ball.conditional_radius(0)
     assert ball.least(0)[0] == 0
     assert ball.greatest(0)[0] == pytest.approx(1 - math.exp(-radius), rel=1e-9)
-    # The distribution that does it: everything else shrinks in proportion.
+    # It is attained if all other values shrink in proportion.
     R = np.array([1 - math.exp(-radius), 0.3 * math.exp(-radius), 0.7 * math.exp(-radius)])
     assert renyi(np.array([0, 0.3, 0.7]), R, order) == pytest.approx(radius, rel=1e-9)
     assert ball.spread(0) >= 2 * ball.greatest(0)[0] * (1 - 1e-9)
 
 
-def test_below_order_one_a_ball_can_hold_everything() -> None:
-    # erratum 9.7-9.8: B_s is infinite where the argument of the logarithm is not positive, and then L = 0.
+def test_below_order_one_a_ball_can_contain_everything() -> None:
+    # Errata 9.7 and 9.8: B_s is infinite, and L = 0, if the logarithm's argument is not positive.
     wide = Ball(((1, 1), (500, 498)), Fraction(1, 2), Fraction(1, 10))
     assert wide.radius < math.inf
     assert wide.conditional_radius(0) == math.inf
     assert list(wide.least(0)) == [0, 0]
     assert wide.spread(0) == 2
-    # Direct: emptying a cell of the rare secret, moving it into the other, stays in the ball.
+    # Moving all mass of one cell of the rare secret into its other cell stays in the ball.
     P = np.array([[1, 1], [500, 498]]) / 1000
     assert renyi(P, np.array([[0, 0.002], [0.5, 0.498]]), 0.5) < wide.radius
     assert Ball(((1, 1), (1, 1)), Fraction(1, 2), Fraction(8)).radius == math.inf
@@ -101,7 +101,7 @@ def test_a_secret_nobody_has_is_unknown() -> None:
     assert (list(ball.least(0)), list(ball.greatest(0)), ball.spread(0)) == ([0] * 3, [1] * 3, 2)
 
 
-def test_beyond_the_subsets_the_spread_is_bounded_from_above() -> None:
+def test_with_too_many_subsets_the_spread_is_bounded_from_above() -> None:
     rng = np.random.default_rng(5)
     # 24 values with counts so large and different that all 2^24 sums differ.
     row = [int(n) for n in rng.integers(2**30, 2**40, size=24)]
@@ -109,7 +109,7 @@ def test_beyond_the_subsets_the_spread_is_bounded_from_above() -> None:
     for order in (0.5, 1, 1.5, 2, 4):
         ball = Ball((tuple(row), tuple(reversed(row))), Fraction(order), Fraction(1, 50))
         radius, p = ball.conditional_radius(0), ball.conditional(0)
-        # Random sets of values stay below the bound: what a set gains is gained twice.
+        # Random sets of values stay below the bound; the ℓ1 distance is twice the loss of a set.
         picks = rng.integers(0, 2, size=(2000, 24)).astype(bool)
         sums = np.array([p[pick].sum() for pick in picks])
         sums = sums[(sums > 0) & (sums < 1 - 1e-12)]
@@ -151,7 +151,7 @@ def test_closed_forms_and_bisection_agree(order: float) -> None:
         )
 
 
-def test_subset_sums_are_all_of_them() -> None:
+def test_subset_sums_lists_every_sum() -> None:
     row = [3, 0, 5, 9]
     expected = {
         sum(n for n, take in zip(row, pick, strict=True) if take)

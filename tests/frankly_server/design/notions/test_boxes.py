@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes around a ball: their corners against linear programmes, and the optimum over them against the simplices'."""
+"""Boxes around a ball: corners against linear programmes, designs against those over simplices."""
 
 import random
 from fractions import Fraction
@@ -51,7 +51,7 @@ def test_corners_give_the_optimum_of_every_linear_programme() -> None:
 
 
 def test_the_claims_together_are_rldp_over_the_boxes() -> None:
-    """The largest ratio over all pairs of corners, with three secrets; and less is needed than over the simplices."""
+    """The largest ratio over all pairs of corners; the simplices need at least the same level."""
     rng = random.Random(4)
     joint = [[30, 50], [20, 60], [45, 15]]
     ball = confidence_ball(joint, 2, 220, "0.1")
@@ -81,7 +81,7 @@ def test_the_claims_together_are_rldp_over_the_boxes() -> None:
         assert over is None or over >= needed
 
 
-def test_polyopt_over_boxes_has_more_information_and_keeps_the_ball() -> None:
+def test_polyopt_over_boxes_has_more_information_and_its_level_holds_over_the_ball() -> None:
     prior, ball = pairs(Prior.from_rows(JOINT)), confidence_ball(JOINT, 2, 450, "0.05")
     simplices = (robust(ball_bounds(ball), Fraction(1, 2), diagonal=False),)
     boxes = box_claims(ball, Fraction(1, 2))
@@ -97,7 +97,7 @@ def test_polyopt_over_boxes_has_more_information_and_keeps_the_ball() -> None:
     assert boxes[0].level == level_for(Fraction(1, 2))
 
 
-def test_boxes_are_asked_for_by_name_and_the_answer_holds_their_priors() -> None:
+def test_boxes_are_requested_by_name_and_the_response_contains_their_priors() -> None:
     options = {
         "notion": "rldp",
         "epsilon": "0.5",

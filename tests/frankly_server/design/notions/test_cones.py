@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cones and their extreme rays, exactly."""
+"""Cones and their extreme rays, in exact arithmetic."""
 
 import random
 from fractions import Fraction
@@ -35,7 +35,7 @@ def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> None:
-    # The rows and the audit are written apart; they must say the same of any mechanism, column by column.
+    # The rows and the audit are separate code; they must agree on every mechanism.
     rng = random.Random(11)
     verdicts = {True: 0, False: 0}
     for _ in range(300):
@@ -56,8 +56,8 @@ def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> Non
 @pytest.mark.parametrize(
     "notions", [("ldp",), ("secret-ldp",), ("secret-ldp", "ldp"), ("lip", "ldp")]
 )
-def test_the_shadow_of_lifted_rows_is_the_cone(notions: tuple[str, ...]) -> None:
-    """For a column the further variables have an interval each; it is not empty iff the column is in the cone."""
+def test_the_projection_of_lifted_rows_is_the_cone(notions: tuple[str, ...]) -> None:
+    """Each further variable has an interval; none is empty iff the column is in the cone."""
     rng = random.Random(5)
     for _ in range(100):
         prior = random_prior(rng, 5, 4)
@@ -120,7 +120,7 @@ def accepted(mechanism: DenseMechanism, claim: Claim) -> bool:
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_every_ray_keeps_the_published_level_exactly(notion: str) -> None:
+def test_every_ray_satisfies_the_published_level_exactly(notion: str) -> None:
     rng = random.Random(12)
     for _ in range(10):
         prior, level = random_prior(rng, 4, 3), level_for(random_epsilon(rng))
@@ -143,7 +143,7 @@ def test_the_identity_is_admitted_from_its_own_level_on() -> None:
     assert not admits_identity("ldp", (9007199254740991, 1), prior)
 
 
-def test_zero_cells_keep_the_identity_out() -> None:
+def test_zero_cells_rule_out_the_identity() -> None:
     assert not admits_identity("lip", (9007199254740991, 1), Prior.from_rows([[3, 0], [1, 3]]))
 
 
@@ -151,7 +151,9 @@ def test_zero_cells_keep_the_identity_out() -> None:
     ("notion", "answers", "secrets"),
     [("ldp", 13, 1), ("ldp", 256, 1), ("lip", 12, 12), ("secret-ldp", 30, 6)],
 )
-def test_sizes_out_of_reach_name_what_to_use(notion: str, answers: int, secrets: int) -> None:
+def test_sizes_beyond_enumeration_name_alternatives(
+    notion: str, answers: int, secrets: int
+) -> None:
     prior = random_prior(random.Random(0), answers, secrets)
     with pytest.raises(InvalidInput, match="grr") as caught:
         cone_of(notion, level_for(Fraction(1)), prior).rays()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cones of all notions and intersections: their rows against the exact verifier, their rays against the rows."""
+"""Cones of all notions and intersections: rows against the verifier, rays against rows."""
 
 import random
 from fractions import Fraction
@@ -31,7 +31,7 @@ def accepted(mechanism: DenseMechanism, claims: tuple[Claim, ...]) -> bool:
 
 
 def softened(rng: random.Random, answers: int) -> DenseMechanism:
-    """Random rows, half of the time drawn towards each other, so that promises are kept and broken about equally."""
+    """Random rows, half of the time mixed with a common row: many claims hold and many fail."""
     while True:
         common, keep = random_row(rng, 1 << BITS, 3), rng.choice([0, 0, 0, 1, 4, 16])
         rows = [random_row(rng, 1 << BITS, 3) for _ in range(answers)]
@@ -44,7 +44,7 @@ def softened(rng: random.Random, answers: int) -> DenseMechanism:
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_rows_say_of_columns_what_the_verifier_says_of_mechanisms(kind: str) -> None:
+def test_rows_agree_with_the_verifier(kind: str) -> None:
     rng = random.Random(kind)
     verdicts = {True: 0, False: 0}
     for _ in range(30):
@@ -71,7 +71,7 @@ def test_rays_are_inside_exactly_and_extreme(kind: str) -> None:
             assert holds(cone, ray)
             assert min(ray) >= 0
             tight = [row for row in rows if sum(r * v for r, v in zip(row, ray, strict=True)) == 0]
-            # the rows that hold with equality leave one direction only: this is what extreme means
+            # extreme: the rows that hold with equality leave only one direction
             assert exact_rank(tight) == prior.answers - 1
 
 
@@ -103,7 +103,7 @@ def exact_rank(rows: list[list[int]]) -> int:
 
 
 def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
-    """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂, each scaled to a largest entry of 1."""
+    """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂; the largest entry of each is 1."""
     L = [[Fraction(n, d) for n, d in row] for row in claim.lower_bounds or ()]
     E, secrets, size = Fraction(*(claim.level or (0, 1))), len(L), len(L[0])
     conditions = set()
@@ -130,7 +130,7 @@ def test_the_papers_robust_definition_is_the_diagonal_form() -> None:
         assert ours == definition_3(claim)
 
 
-def test_rows_that_say_nothing_are_left_out() -> None:
+def test_trivial_rows_are_left_out() -> None:
     flat = ((1, 2, 3), (2, 4, 6))  # the secret is independent of the answer
     for notion in ("lip", "secret-ldp"):
         assert rows_of(Claim(notion, (11, 10), flat), 3) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis chapter 5: the extreme points counted, and found again by exact vertex enumeration."""
+"""Thesis chapter 5: the number of extreme points, and the same points by exact enumeration."""
 
 import random
 from fractions import Fraction
@@ -20,14 +20,16 @@ def normal(matrix: polytope.Rows) -> tuple[tuple[Fraction, ...], ...]:
 
 @pytest.mark.parametrize(("m", "count"), [(2, 4), (3, 33), (4, 904)])
 @pytest.mark.parametrize("level", [(2, 1), (21, 20)])
-def test_as_many_as_the_thesis_counts(m: int, count: int, level: tuple[int, int]) -> None:
+def test_the_number_of_extreme_points_is_that_of_the_thesis(
+    m: int, count: int, level: tuple[int, int]
+) -> None:
     points = {normal(matrix) for matrix in extreme_points(m, level)}
     assert len(points) == len(list(extreme_points(m, level))) == count
 
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
-    """The cone over D: columns in the ε-LDP cone, all row sums equal, whose rays are D's extreme points."""
+    """The cone over D: ε-LDP columns, equal row sums; its rays are the extreme points of D."""
     p, q = 5, 2
     rows = []
     for j in range(m):
@@ -47,7 +49,7 @@ def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
     assert points == {normal(matrix) for matrix in extreme_points(m, (p, q))}
 
 
-def test_the_rank_test_knows_extreme_points() -> None:
+def test_the_rank_test_recognises_extreme_points() -> None:
     rng = random.Random(1)
     for m in (2, 3, 4):
         points = [normal(matrix) for matrix in extreme_points(m, (3, 1))]
@@ -56,7 +58,7 @@ def test_the_rank_test_knows_extreme_points() -> None:
             assert polytope.has_full_column_rank(matrix)
             if len(polytope.nonzero_columns(matrix)) > 1:
                 assert polytope.loose_entries(matrix, (3, 1)) == ()
-        for _ in range(20):  # the middle of two extreme points is none
+        for _ in range(20):  # the midpoint of two extreme points is not extreme
             first, second = rng.sample(points, 2)
             middle = [
                 [u + v for u, v in zip(a, b, strict=True)]
@@ -86,7 +88,7 @@ def test_the_loose_entry_point_of_five_answers() -> None:
 
 
 def test_example_52() -> None:
-    """The paper counts from 1: its loose entry (2, 1) is 3, where the column's least is 2 and its largest 4."""
+    """The thesis counts from 1: its loose entry (2, 1) is 3, between the extremes 2 and 4."""
     A, B = [[4, 1, 2], [3, 2, 2], [2, 1, 4]], [[1, 0, 0]] * 3
     assert polytope.loose_entries(A, (2, 1)) == ((1, 0),)
     assert polytope.loose_entries(B, (2, 1)) == ((0, 0), (1, 0), (2, 0))
@@ -94,7 +96,7 @@ def test_example_52() -> None:
 
 
 @pytest.mark.parametrize(("m", "level"), [(1, (2, 1)), (5, (2, 1)), (3, (1, 1)), (3, (1, 2))])
-def test_what_cannot_be_listed(m: int, level: tuple[int, int]) -> None:
+def test_sizes_and_levels_that_cannot_be_listed(m: int, level: tuple[int, int]) -> None:
     with pytest.raises(InvalidInput) as caught:
         list(extreme_points(m, level))
     assert caught.value.code == "unsupported"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criteria of lift: on the boundary, one unit beside it, and against the definitions."""
+"""Criteria of lift: at the boundary, just beyond it, and against the definitions."""
 
 import random
 from fractions import Fraction
@@ -50,7 +50,7 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
         ("alpha", None, (5, 4), (7, 1), (7001, 999)),  # √(½(49/16 + 1/16)) = 5/4
     ],
 )
-def test_the_line_itself_is_kept(
+def test_a_report_exactly_at_the_level_is_accepted(
     measure: Measure,
     low: tuple[int, int] | None,
     high: tuple[int, int] | None,
@@ -62,8 +62,8 @@ def test_the_line_itself_is_kept(
     assert not rule.holds(outside)
 
 
-def test_a_level_on_either_side_of_an_irrational_line() -> None:
-    """Lifts 9/7 and 5/7: the inverse χ²-lift is ½(4/81 + 4/25), the level's line its square root."""
+def test_a_level_on_either_side_of_an_irrational_one() -> None:
+    """Lifts 9/7 and 5/7: the inverse χ²-lift is ½(4/81 + 4/25), the needed level 1 + its root."""
     line = float(Fraction(4, 81) + Fraction(4, 25)) / 2
     for step, holds in ((Fraction(1, 10**9), True), (Fraction(-1, 10**9), False)):
         level = (1 + Fraction(int(line**0.5 * 10**12), 10**12) + step).as_integer_ratio()
@@ -79,14 +79,14 @@ def test_a_secret_that_is_ruled_out() -> None:
     assert not criterion((1, 1), None, (1999, 1000)).holds([1, 0])
 
 
-def test_fewer_secrets_ruled_out_are_less_risk() -> None:
+def test_fewer_secrets_ruled_out_mean_less_risk() -> None:
     reported = np.array([[5.0, 0, 0], [9, 1, 0], [1, 1, 1], [3, 2, 1]])
     for measure in MEASURES:
         rule = criterion((1, 1, 1), None if measure == "ldp" else (2, 1), (2, 1), measure)
         assert np.argsort(-rule.risks(reported)).tolist() == [0, 1, 3, 2]
 
 
-def test_rows_say_what_holds_says(full: bool) -> None:
+def test_rows_agree_with_holds(full: bool) -> None:
     for seed in range(200 if full else 40):
         rng = random.Random(seed)
         prior = random_counts(seed, 3, 4, zeros=0.2)
@@ -120,7 +120,7 @@ def test_rows_say_what_holds_says(full: bool) -> None:
         ((2, 1), (2, 1), "alpha", 1001, Problem.EPS_OUT_OF_RANGE, "order"),
     ],
 )
-def test_what_promises_nothing_is_refused(
+def test_invalid_criteria_are_refused(
     low: object, high: object, measure: str, order: object, problem: Problem, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:

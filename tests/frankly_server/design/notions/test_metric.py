@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One level for each pair of answers: its cone, chains of levels, utility-optimised LDP (docs/maths/notions.md)."""
+"""A level for each pair of answers: cone, chains, utility-optimised LDP (docs/maths/notions.md)."""
 
 from fractions import Fraction
 from itertools import permutations, product
@@ -75,7 +75,7 @@ def test_equal_levels_are_ldp(a: int) -> None:
 
 
 @pytest.mark.parametrize(("a", "sensitive"), [(3, {0}), (4, {0, 1}), (4, {2}), (5, {0, 3, 4})])
-def test_rays_of_the_hull_are_protected_or_say_a_harmless_answer(
+def test_rays_of_the_hull_are_protected_or_reveal_a_harmless_answer(
     a: int, sensitive: set[int]
 ) -> None:
     rays = Cone((metric(high_low((3, 1), sensitive, a)),), a).rays()
@@ -115,7 +115,7 @@ def ordinal(a: int, epsilon: str) -> list[list[Fraction | None]]:
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
 @pytest.mark.parametrize("a", [3, 5])
 def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: str) -> None:
-    """A scale whose neighbours have ε: more is told than under LDP at ε, less than at the largest level."""
+    """Level ε between neighbours: the optimum is between LDP at ε and LDP at the largest level."""
     prior = Prior.from_rows([[3 + x for x in range(a)]])
     claim = promises.between_pairs(ordinal(a, "0.7"), a)
     levels = [Fraction("0.7"), Fraction("0.7") * (a - 1)]
@@ -144,7 +144,7 @@ def test_columns_are_generated_where_rays_are_too_many() -> None:
 
 
 def test_the_hull_of_utility_optimised_ldp_is_designed() -> None:
-    """Two sensitive answers of four: the harmless ones are told outright more often than LDP allows."""
+    """Two sensitive answers of four: less than half of the variance under LDP."""
     E = promises.answer_ldp(Fraction(1)).level
     assert E is not None
     prior = Prior.from_rows([[10, 20, 30, 40]])

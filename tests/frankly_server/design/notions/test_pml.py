@@ -57,7 +57,7 @@ def test_small_levels_have_one_extremal_mechanism(a: int, epsilon: str, objectiv
 
 @pytest.mark.parametrize("a", [3, 4, 5, 7])
 def test_just_above_the_small_levels_there_are_more_columns(a: int) -> None:
-    """From a/(a − 1) on an extreme column has a zero: the mechanism is no longer one of a kind."""
+    """From E = a/(a − 1) on, extreme columns have a zero, and there are more than a of them."""
     edge = math.log(a / (a - 1))
     for epsilon, zeros, count in (
         (f"{edge - 0.01:.4f}", 0, a),
@@ -89,7 +89,7 @@ def test_optima_have_the_closed_forms_of_the_page(a: int, epsilon: str, objectiv
     assert found.value == pytest.approx(value, rel=2e-6, abs=2e-6)
 
 
-def test_less_is_told_with_a_backstop_and_no_answer_is_ruled_out() -> None:
+def test_a_backstop_costs_variance_and_rules_out_no_answer() -> None:
     prior = uniform(4)
     claim = promises.two_sided(prior, None, Fraction("0.5"))
     caps = [None, "3", "1.5", "0.75"]

@@ -49,7 +49,7 @@ def test_the_error_names_the_sum() -> None:
         Prior.from_rows([[0.8, 0.5]])
 
 
-def test_counts_stay_as_they_are() -> None:
+def test_counts_are_not_changed() -> None:
     prior = Prior.from_rows([[10, 20, 30], [2, 4, 6]])
     assert prior.joint == ((10, 20, 30), (2, 4, 6))
     assert (prior.shares, prior.masses, prior.total) == ((12, 24, 36), (60, 12), 72)
@@ -65,7 +65,7 @@ def test_one_row_means_the_answer_is_the_secret() -> None:
     ("rows", "joint"),
     [
         ([[Decimal("0.25"), Decimal("0.75")], [0, Decimal(0)]], ((1, 3), (0, 0))),
-        ([[0.1, 0.2], [0.3, 0.4]], ((1, 2), (3, 4))),  # a float is the decimal it was written as
+        ([[0.1, 0.2], [0.3, 0.4]], ((1, 2), (3, 4))),  # a float is read as its shortest decimal
         ([[Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 2), 0]], ((2, 1), (3, 0))),
         (
             [[Decimal("0.3333333333"), Decimal("0.6666666667")], [0, 0]],
@@ -82,7 +82,7 @@ def test_a_sum_within_the_tolerance_is_rescaled() -> None:
     assert Fraction(prior.shares[0], prior.total) == Fraction(10**10 // 2, 9999999995)
 
 
-def test_long_decimals_are_rounded_to_what_a_document_can_carry() -> None:
+def test_long_decimals_are_rounded_to_counts_that_fit_a_document() -> None:
     values = [0.012345678901234567, 1e-30, 1 - 0.012345678901234567, 0.0]
     prior = Prior.from_rows([values, [0, 0, 0, 0]])
     assert max(prior.shares) < 2**53
@@ -99,7 +99,9 @@ def test_long_decimals_are_rounded_to_what_a_document_can_carry() -> None:
         ([[1, 0, 3]], "choice_unprotected", "prior.joint[0][1]"),
     ],
 )
-def test_nothing_is_protected_without_mass(rows: list[list[int]], code: str, field: str) -> None:
+def test_empty_secrets_and_answers_are_refused(
+    rows: list[list[int]], code: str, field: str
+) -> None:
     prior = Prior.from_rows(rows)
     with pytest.raises(InvalidInput) as caught:
         prior.require_protection()

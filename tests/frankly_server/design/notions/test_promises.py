@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact claims of requested notions: levels rounded to the safe side, priors of no people refused."""
+"""Exact claims of requested notions: levels rounded down, priors without mass refused."""
 
 import math
 import random
@@ -17,7 +17,7 @@ PRIOR = Prior.from_rows([[3, 1, 2], [1, 1, 4]])
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.7", "1", "9.99"])
-def test_levels_are_below_what_was_asked_by_a_hair(epsilon: str) -> None:
+def test_levels_are_just_below_the_requested_ones(epsilon: str) -> None:
     for notion in ("ldp", "secret-ldp", "lip"):
         claim = promises.promise(notion, PRIOR, Fraction(epsilon))
         E = Fraction(*(claim.level or (0, 1)))
@@ -25,7 +25,7 @@ def test_levels_are_below_what_was_asked_by_a_hair(epsilon: str) -> None:
         assert claim.joint == (None if notion == "ldp" else PRIOR.joint)
 
 
-def test_alip_carries_each_side_where_it_is_promised() -> None:
+def test_alip_has_a_level_for_each_promised_side() -> None:
     both = promises.two_sided(PRIOR, Fraction(1, 2), Fraction(2))
     assert both.low_level is not None
     assert both.level is not None
@@ -99,7 +99,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("ask", "code", "field"), REFUSED.values(), ids=REFUSED)
-def test_what_would_promise_nothing_is_refused(ask: "object", code: str, field: str) -> None:
+def test_invalid_promises_are_refused(ask: "object", code: str, field: str) -> None:
     assert callable(ask)
     with pytest.raises(InvalidInput) as caught:
         ask()

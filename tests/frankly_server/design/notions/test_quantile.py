@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""χ² quantiles, against scipy's: never below, and no more than the grid of 2^-40 above."""
+"""χ² quantiles, rounded up to multiples of 2^-40, against scipy's."""
 
 from fractions import Fraction
 

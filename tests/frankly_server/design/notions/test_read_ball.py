@@ -55,13 +55,13 @@ def test_a_bad_request_is_refused_by_its_field(change: dict[str, Any], field: st
     assert refusal.value.problem.status == 422
 
 
-def test_a_decimal_is_read_as_it_is_written() -> None:
+def test_a_decimal_is_read_exactly() -> None:
     ball = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
     assert ball.order == Fraction(1, 10)
     assert ball.threshold == confidence_ball(**GOOD).threshold
 
 
 def test_a_vacuous_radius_is_recognised() -> None:
-    # One answer does not constrain the others: the Hellinger ball of order 1/2 is the whole simplex.
+    # With one respondent the Hellinger ball (order 1/2) is the whole simplex.
     assert is_vacuous(lower_bounds(**{**GOOD, "order": 0.5, "n": 1}))
     assert not is_vacuous(lower_bounds(**GOOD))

@@ -34,14 +34,14 @@ def test_the_walk_reaches_every_extreme_ray(seed: int) -> None:
     assert rays is not None
     for ray in exact:
         assert np.abs(rays - ray).max(axis=1).min() < 1e-5
-    # nothing else: every vertex lies beside an exact one, several beside one where more inequalities meet than needed
+    # and no others; a degenerate vertex may be listed several times
     for v in rays:
         assert np.abs(exact - v).max(axis=1).min() < 1e-5
 
 
 @pytest.mark.parametrize("seed", range(15))
 def test_the_small_description_reaches_every_extreme_ray(seed: int) -> None:
-    """Of a notion of the secret beside a ceiling: both compare all pairs of averages."""
+    """A notion of the secret with a ceiling: both compare all pairs of averages."""
     rng = random.Random(seed)
     prior = random_prior(rng, rng.randint(3, 6), 4)
     notion = ("lip", "secret-ldp")[seed % 2]
@@ -55,7 +55,7 @@ def test_the_small_description_reaches_every_extreme_ray(seed: int) -> None:
     base = ConeBase(cone, prior)
     V = base_vertices(base, Limits())
     assert V is not None
-    # The intervals of the two further variables have ends of their own.
+    # Ends of the two further variables' intervals add vertices.
     assert len(V) < 20 * len(exact)
     for ray in exact:
         assert np.abs(V - ray).max(axis=1).min() < 1e-5
@@ -87,7 +87,7 @@ def test_the_small_description_of_rldp_reaches_every_extreme_ray(seed: int, diag
     assert all(sum(row) > 0 for row in cone.lifted_rows())
 
 
-def test_the_walk_gives_up_where_there_is_too_much_or_no_time() -> None:
+def test_the_walk_stops_after_too_many_vertices_or_out_of_time() -> None:
     base = lip_base(1, 8, 5, 0.25)
     start = np.arange(1.0, 9.0)
     every = vertices(base.rows, base.prior, start, 100_000)
@@ -97,8 +97,8 @@ def test_the_walk_gives_up_where_there_is_too_much_or_no_time() -> None:
     assert vertices(base.rows, base.prior, start, 100_000, lambda: True) is None
 
 
-def test_the_walk_gives_up_where_the_base_is_unbounded() -> None:
-    # The third answer has no mass and nothing holds it.
+def test_the_walk_gives_up_if_the_base_is_unbounded() -> None:
+    # The third answer has no mass, and no row bounds it.
     assert (
         vertices(
             np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0]]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions of the secret beside a ceiling: all vertices are listed, so that optima are proved."""
+"""Notions of the secret with a ceiling: all vertices are listed, which proves the optima."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ from tests.frankly_server.maths import (
 
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
-    """Random priors with the rays of a random notion at a random level, ε 0.01..8, a 2..8; never the identity."""
+    """Random priors with the rays of a random notion and level that exclude the identity."""
     drawn: list[Any] = []
     rng = random.Random(seed)
     while len(drawn) < count:
@@ -49,8 +49,8 @@ def least(rays: list[Ray], prior: Prior) -> VarianceOptimum:
 def subset_selection_variance(a: int, k: int, E: float) -> float:
     """The total variance of subset selection at uniform shares, n = 1.
 
-    Reports are the C(a, k) subsets, weight E on answers inside and 1 outside. By symmetry A = Σ_y q q ᵀ/(p·q) has
-    eigenvalue a on constants, and the rest from its trace.
+    Reports are the C(a, k) subsets, weight E on answers inside, 1 outside. By symmetry Σ q qᵀ/(p·q)
+    has eigenvalue a on constants; the others follow from its trace.
     """
     inside, outside = math.comb(a - 1, k - 1), math.comb(a - 1, k)
     scale = inside * E + outside  # Σ_y of an unnormalised row
@@ -89,7 +89,7 @@ def test_the_formula_of_subset_selection_is_right() -> None:
 def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     prior: Prior, rays: list[Ray]
 ) -> None:
-    # spec 1.6 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
+    # spec 1.6 in fractions: if |Zᵀv|²/(p·v) ≤ ν·v on all rays, every design has f ≥ (tr Z)²/Σν.
     optimum = least(rays, prior)
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
     prices = optimum.certificate.prices
@@ -97,7 +97,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     trace = sum(Z[x][x] for x in range(prior.answers))
     slack = Fraction(1) + Fraction(
         1, 10**7
-    )  # room for the floats in ν, which cost as much of the bound
+    )  # covers float errors in ν, and lowers the bound by as much
     nu = [Fraction(v) * slack for v in prices.nu.tolist()]
     for ray in rays:
         projected = [
@@ -153,9 +153,9 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(
     np.testing.assert_allclose(repaired_optimum.theta @ V, 1, atol=1e-12)
 
 
-def test_repair_breaks_ties_without_giving_anything_up() -> None:
-    # Six equally likely answers at ε = 0.5: halves of the answers are the most informative columns, ten pairs of them;
-    # a basic optimum uses few of them, all of them together identify every share.
+def test_repair_breaks_ties_without_loss() -> None:
+    # Six equally likely answers at ε = 0.5: the 20 halves are the most informative columns; a basic
+    # optimum uses few of them; all of them together identify every share.
     prior = Prior.from_rows([[1] * 6])
     rays = answer_rays(level_for(Fraction(1, 2)), 6)
     best = most_gain(rays, prior, "information")
@@ -182,7 +182,7 @@ def test_the_optimum_is_never_worse_than_grr(epsilon: str) -> None:
 
 
 def test_targets_other_than_all_shares() -> None:
-    # One share a hundred times as important: better for it than the design for all, and optimal by its own bound.
+    # With one share weighted 100-fold, the optimum beats the general one and meets its own bound.
     prior = Prior.from_rows([[5, 3, 2, 1]])
     V = scaled(answer_rays(level_for(Fraction(1)), 4), prior)
     W = np.diag([10.0, 1.0, 1.0, 1.0])
@@ -199,7 +199,7 @@ def test_targets_other_than_all_shares() -> None:
 
 
 def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
-    # min x1 + 2 x2 + 3 x3 with x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
+    # min x1 + 2 x2 + 3 x3, x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
     solution = lp(
         np.array([1.0, 3.0, 3.0]),
         np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),
@@ -209,7 +209,7 @@ def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
     np.testing.assert_allclose(solution.dual, [1, 1], atol=1e-12)
 
 
-def test_an_impossible_programme_is_not_called_solved() -> None:
-    # Rays that cannot sum to one leave nothing to converge to.
+def test_an_infeasible_programme_does_not_converge() -> None:
+    # These rays cannot sum to one.
     V = np.array([[1.0, 0.5], [1.0, 0.2], [1.0, 0.4]])
     assert not minimise_trace(V, V.T.copy(), np.ones(2), np.eye(2)).converged

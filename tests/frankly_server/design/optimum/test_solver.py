@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of the solver: which one is taken, and that all end at the same optimum."""
+"""Routes of the solver: the choice of a route, and that all reach the same optimum."""
 
 import random
 from fractions import Fraction
@@ -30,7 +30,7 @@ def value_of(best: Optimum, prior: Prior, objective: str) -> float:
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("objective", ["information", "hamming"])
-def test_listing_and_generating_reach_the_same(
+def test_listing_and_generating_reach_the_same_value(
     kind: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prior, cone = tamed(kind, random.Random(f"{kind} {objective}"))
@@ -46,7 +46,7 @@ def test_listing_and_generating_reach_the_same(
 
 
 LOOSE = ("rldp", "rldp-diagonal", "lip-and-ldp")
-"""Where the proof of a least variance leaves a gap unless all rays are listed; the bound holds all the same."""
+"""Kinds whose variance bound is not tight unless all rays are listed; it is valid even so."""
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -101,7 +101,7 @@ def test_a_small_cone_is_not_listed_once_time_is_up() -> None:
     assert value_of(optimum.optimum, prior, "information") <= optimum.optimum.bound + 1e-12
 
 
-def test_repair_gives_up_at_most_its_share() -> None:
+def test_repair_loses_at_most_its_share() -> None:
     prior = Prior.from_rows([[5, 3, 2]])
     cone = Cone((Claim("ldp", level_for(Fraction(1, 10))),), 3)
     raw = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=True).optimum

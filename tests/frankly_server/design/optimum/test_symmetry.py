@@ -22,7 +22,7 @@ def designed(answers: int, epsilon: str, objective: str, **fields: Any) -> dict[
 def test_the_table_of_few_answers_is_no_better(
     epsilon: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the limit lifted, 5 to 9 answers are solved both ways; the bounds are proved apart."""
+    """With a lower limit on tables, 5 and 9 answers are solved both ways, each with a proof."""
     for answers in (5, 9):
         table = designed(answers, epsilon, objective)
         monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 4)
@@ -37,7 +37,7 @@ def test_the_table_of_few_answers_is_no_better(
 
 @pytest.mark.parametrize("objective", ["variance", "information"])
 @pytest.mark.parametrize("answers", [17, 64, 256])
-def test_many_answers_are_a_few_bytes(answers: int, objective: str) -> None:
+def test_designs_of_many_answers_are_a_few_bytes(answers: int, objective: str) -> None:
     found = designed(answers, "1", objective)
     assert found["kind"] == "subset"
     assert found["certified"]
@@ -69,10 +69,10 @@ def test_many_answers_are_a_few_bytes(answers: int, objective: str) -> None:
         {"prior": {"joint": [[2] + [1] * 5]}},
     ],
 )
-def test_what_is_not_symmetric_is_a_table(
+def test_asymmetric_requests_give_a_table(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ceiling below the level of LIP leaves LDP alone."""
+    """A ceiling below the level of LIP implies LIP, so only LDP remains."""
     monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 4)
     found = designed(6, "1", "variance", **fields)
     assert found["kind"] == ("subset" if "ceiling_cap" in fields else "dense")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear programmes against scipy's, and bounds that hold by weak duality for any answer of the solver."""
+"""Linear programmes against scipy's, and bounds by weak duality for any output of the solver."""
 
 import random
 
@@ -32,14 +32,14 @@ def test_optima_and_duals_are_scipys(seed: int) -> None:
     assert np.min(cost - solution.dual @ matrix) > -1e-8
 
 
-def test_what_cannot_be_solved_names_another_mechanism() -> None:
+def test_failed_programmes_name_alternatives() -> None:
     with pytest.raises(InvalidInput, match="grr") as caught:
         lp(np.ones(2), np.array([[1.0, 1.0]]), np.array([-1.0]))
     assert caught.value.code == "optimiser_limit"
 
 
 def random_polytope(rng: random.Random, n: int, m: int) -> tuple[Floats, Floats, Floats, Polytope]:
-    """Rows on one side, on the other, on both, and equal; the point in the middle of the box is inside."""
+    """Rows with an upper or a lower bound, both, or equality; the centre of the box is feasible."""
     A, middle = numbers(rng, m, n), np.full(n, 0.5)
     room = np.abs(numbers(rng, m))
     low = np.where(np.arange(m) % 4 == 0, -np.inf, A @ middle - room)
@@ -80,7 +80,7 @@ def test_farthest_points_and_their_bounds(seed: int) -> None:
         assert np.all(point.x <= box[1])
         assert np.all(A @ point.x >= low - 1e-8)
         assert np.all(A @ point.x <= high + 1e-8)
-        # Complementary slackness: what pays for itself lies on the bound that holds it back.
+        # Complementary slackness: a variable with a reduced cost is at its bound.
         assert point.reduced @ point.x == pytest.approx(
             np.maximum(point.reduced, 0) @ box[1] + np.minimum(point.reduced, 0) @ box[0], abs=1e-6
         )
@@ -109,7 +109,7 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     penalty = np.array([50.0, 60.0, np.inf, 70.0])
     rhs = np.abs(numbers(rng, 2, 7)).sum(axis=0) @ columns
     master = MasterProgramme(rhs, penalty)
-    for batch in (columns[:3], columns[3:]):  # in two goes, the second from the first's basis
+    for batch in (columns[:3], columns[3:]):  # in two steps, the second from the first's basis
         master.add(batch, cost[:3] if len(batch) == 3 else cost[3:])
     solution = master.solve()
     free = np.flatnonzero(np.isfinite(penalty))
@@ -127,9 +127,9 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     assert solution.missing[2] == 0
 
 
-def test_nothing_may_be_missing_once_that_is_insisted_on() -> None:
+def test_an_infinite_penalty_leaves_nothing_missing() -> None:
     master = MasterProgramme(np.ones(2), np.full(2, 0.1))
     master.add(np.array([[1.0, 1.0], [2.0, 0.0]]), np.array([5.0, 1.0]))
-    assert np.max(np.abs(master.solve().missing)) > 0.1  # leaving it out is cheap
+    assert np.max(np.abs(master.solve().missing)) > 0.1  # the penalty is cheaper than the column
     master.penalise(np.full(2, np.inf))
     assert np.max(np.abs(master.solve().missing)) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding that keeps the promise, where naive rounding does not (spec 2.4)."""
+"""Rounding that satisfies the claim where naive rounding does not (spec 2.4)."""
 
 import random
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def informative(rays: Sequence[Ray], prior: Prior) -> programme.Optimum:
 
 
 def naive(rows: list[list[int]], bits: int = 48) -> DenseMechanism:
-    """Round every entry to the nearest unit and put what is missing on the row's largest entry."""
+    """Round every entry to the nearest unit and add what is missing to the row's largest entry."""
     weights = []
     for row in rows:
         rounded = [round(Fraction(r << bits, sum(row))) for r in row]
@@ -87,7 +87,7 @@ def test_random_optima_pass_and_naive_rounding_fails_most_of_them(full: bool) ->
     assert naive_passes < trials // 2  # so that passing above means something
 
 
-def test_what_already_passes_is_not_touched() -> None:
+def test_a_table_that_passes_is_not_changed() -> None:
     rows = [[3, 1], [1, 3]]
     quantised = quantise(rows, [Claim("ldp", (3, 1))], [1, 1], bits=8)
     assert quantised.mechanism.weights == ((192, 64), (64, 192))
@@ -120,7 +120,7 @@ def mixed(rows: list[list[int]], u: list[Fraction], eta: Fraction) -> DenseMecha
 
 
 def test_the_mixture_is_the_smallest_that_passes() -> None:
-    # E = e^½ exactly on the line: rounding breaks it, the first η that repairs it is taken and every smaller one fails.
+    # Exactly at E = e^½ rounding violates the claim; the first η that repairs it is used.
     p, q = level_for(Fraction(1, 2))
     rows = [[p, q, q], [q, p, q], [q, q, p]]
     claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
@@ -144,7 +144,7 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
 
 
 def test_rare_reports_are_mixed_uniformly() -> None:
-    """Report 1 is rarer than 2^-20: in proportion even η = 2^-20 would not do, uniformly a tiny one does."""
+    """Report 1 is rarer than 2^-20: proportional mixing fails even there, uniform mixing works."""
     p, q = level_for(Fraction(1, 100))
     claim = Claim("ldp", (p, q))
     for offset in range(1, 200, 2):
@@ -162,13 +162,13 @@ def test_rare_reports_are_mixed_uniformly() -> None:
     raise AssertionError("no case was found that needs mixing")
 
 
-def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:
+def test_rows_outside_the_notion_are_refused() -> None:
     with pytest.raises(InvalidInput, match="no mechanism was made") as caught:
         quantise([[3, 1], [1, 3]], [Claim("ldp", (2, 1))], [1, 1])
     assert caught.value.code == "mechanism_not_certified"
 
 
-def test_a_side_without_slack_passes_as_it_is_or_not_at_all() -> None:
+def test_a_side_without_slack_passes_unchanged_or_is_refused() -> None:
     # E = 1 leaves no room for mixing (spec 2.4).
     assert quantise([[1, 3], [1, 3]], [Claim("ldp", (1, 1))], [1, 1]).eta == 0
     with pytest.raises(InvalidInput):

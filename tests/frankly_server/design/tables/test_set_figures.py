@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information and Hamming error of set mechanisms, against their tables and, for many answers, closed forms."""
+"""Information and Hamming error of set mechanisms, against tables and closed forms."""
 
 import math
 from fractions import Fraction
@@ -46,7 +46,7 @@ def test_many_equal_answers() -> None:
     assert hamming == pytest.approx(1 - inside / k, rel=1e-9)
 
 
-def test_sixteen_answers_of_an_uneven_prior_are_counted_and_more_are_not() -> None:
+def test_figures_under_an_uneven_prior_are_computed_for_at_most_sixteen_answers() -> None:
     unary = UnaryMechanism(BITS, 16, ONE // 2, ONE // 5)
     information, _ = information_and_hamming(unary, range(1, 17))
     assert 0 < information < math.log(16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift and its measures once more, straight from the definitions in fractions; shares no code with what is tested."""
+"""Lift and its measures by the definitions, in fractions, without the tested code."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ Level = tuple[int, int]
 
 
 def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) -> Prior:
-    """Counts without empty answers or secrets; `zeros` is the share of empty cells aimed at."""
+    """Counts without empty answers or secrets; `zeros` is the expected share of empty cells."""
     rng = random.Random(seed)
     top = rng.choice([9, 1000, 10**9])
     while True:
@@ -45,7 +45,7 @@ def keeps(
     measure: str,
     order: int,
 ) -> bool:
-    """True if one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
+    """True if one report satisfies the levels  [Lift Defs 1-3, 5, 6, §6.2]."""
     column_lifts, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
     if measure == "ldp":
@@ -71,7 +71,7 @@ def keeps(
 def asked(
     epsilon: Fraction, share: Fraction = Fraction(1, 2)
 ) -> Iterator[tuple[Level | None, Level | None, Measure, int]]:
-    """Every measure at a level, both sides promised, and lift with one side only."""
+    """(low, high, measure, order) of requests: every measure, with one or both sides promised."""
     low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
     yield low, high, "lift", 2
     yield None, high, "lift", 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's three mechanisms: each keeps its levels, and each has at least the information of the one before."""
+"""The watchdog's three mechanisms: their levels hold, and information does not decrease."""
 
 import random
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def mutual(table: Table, prior: Prior) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILY)
 def test_no_report_exceeds_its_lift_levels(family: Callable[..., Table], full: bool) -> None:
-    """Every report, in fractions, by the definition; a level below that of the raw answers, so that there is work."""
+    """Every report is checked in fractions, by the definition; many tables are not the identity."""
     changed = 0
     for seed in range(200 if full else 12):
         rng = random.Random(seed)
@@ -72,9 +72,9 @@ def test_the_exact_verifier_accepts_them(full: bool) -> None:
 
 @pytest.mark.slow
 def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) -> None:
-    """Merging refines the one group; a group's response is at least its merged report, to rounding.
+    """Subset merging refines the watchdog's group; a group's response contains its merged report.
 
-    Only where no group had to be enlarged: which answers of low risk join is not the same for both.
+    The first holds only if the group was not enlarged: both are enlarged by different answers.
     """
     compared = 0
     for seed in range(100 if full else 8):
@@ -93,7 +93,7 @@ def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) ->
     assert compared > 10
 
 
-def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
+def test_only_answers_of_low_risk_are_sent_unchanged() -> None:
     for seed in range(20):
         prior, level = random_counts(seed, 3, 8), level_for(Fraction("0.4"))
         units = [tuple(int(i == x) for i in range(8)) for x in range(8)]
@@ -102,7 +102,7 @@ def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
             columns = list(zip(*family(prior.joint, level, level), strict=True))
             sent = [column.index(1 << 48) for column in columns if sum(map(bool, column)) == 1]
             assert set(sent) <= set(harmless)
-        # as long as the answers of high risk keep the level among themselves, all the others are left alone
+        # if the merged answers of high risk satisfy the level, all others are sent unchanged
         merged = [int(x not in harmless) for x in range(8)]
         if harmless and any(merged) and keeps(merged, prior, level, level, "lift", 2):
             columns = list(zip(*watchdog(prior.joint, level, level), strict=True))
@@ -111,8 +111,8 @@ def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
             )
 
 
-def test_a_single_answer_of_high_risk_takes_others_in() -> None:
-    """erratum 9.21: printed, the watchdog would "merge" answer 0 alone, that is, send it as it is."""
+def test_a_single_answer_of_high_risk_is_merged_with_others() -> None:
+    """Erratum 9.21: as printed, the watchdog "merges" answer 0 alone, so sends it unchanged."""
     joint = [[30, 10, 10, 10, 10], [10, 11, 10, 9, 10]]
     level = level_for(Fraction("0.3"))
     prior = Prior.from_rows(joint)
@@ -128,11 +128,11 @@ def test_a_single_answer_of_high_risk_takes_others_in() -> None:
         assert max(lifts(merged, prior)) <= Fraction(*level)
 
 
-def test_where_everything_is_harmless_everything_is_sent_and_where_nothing_is_nothing() -> None:
+def test_harmless_answers_are_sent_unchanged_and_level_one_hides_the_secret() -> None:
     joint = [[10, 11, 12], [11, 10, 12]]
     for family in FAMILY:
         assert family(joint, level_for(Fraction(1)), level_for(Fraction(1))) == tuple(identity(3))
-    for family in FAMILY:  # a level of one: the secret is to be independent of the report
+    for family in FAMILY:  # at level one the secret must be independent of the report
         table = family([[5, 1, 2], [1, 5, 1]], (1, 1), (1, 1))
         assert all(
             lift == 1
@@ -142,7 +142,7 @@ def test_where_everything_is_harmless_everything_is_sent_and_where_nothing_is_no
 
 
 def test_a_groups_response_is_its_optimum(full: bool) -> None:
-    """Every set of tight rows in floats, then scipy: the optimum over a group's polytope (25)."""
+    """The optimum over a group's polytope (25): vertices from all sets of tight rows, scipy."""
     tried = 0
     for seed in range(60 if full else 12):
         prior = random_counts(seed, 3, 8)
@@ -163,7 +163,7 @@ def test_a_groups_response_is_its_optimum(full: bool) -> None:
                     v = np.linalg.solve(system, [0] * (len(group) - 1) + [1])
                     if min(row @ v for row in rows) > -1e-9:
                         points.append(np.clip(v, 0, None))
-            # Σ β_k H(v_k) least, with Σ β_k v_k = P_X on the group; I is then H(X) minus it
+            # minimise Σ β_k H(v_k) with Σ β_k v_k = P_X on the group; I is H(X) minus the minimum
             cost = [-float(np.sum(v[v > 0] * np.log(v[v > 0]))) for v in points]
             solution = linprog(cost, A_eq=np.array(points).T, b_eq=p[list(group)])
             best += -sum(p[x] * np.log(p[x]) for x in group) - solution.fun
@@ -179,12 +179,12 @@ LARGE_GROUPS = [
     [[255, 192, 155, 84, 95, 17, 27, 9, 56, 244], [196, 274, 153, 183, 291, 220, 191, 165, 170, 280],
      [86, 245, 202, 5, 121, 257, 168, 14, 230, 220], [254, 56, 31, 259, 11, 164, 28, 93, 146, 129]],
 ]  # fmt: skip
-"""Joint counts at which all answers are one group."""
+"""Joint counts for which all answers are one group."""
 
 
 @pytest.mark.parametrize("counts", LARGE_GROUPS, ids=len)
 def test_the_response_of_a_large_group_is_its_optimum(counts: list[list[int]]) -> None:
-    """If all answers are one group, Algorithm 2 is the optimum under ALIP, which the engine certifies."""
+    """If all answers are one group, Algorithm 2 is the certified optimum under ALIP."""
     prior = Prior.from_rows(counts)
     low, high = level_for(Fraction("0.05")), level_for(Fraction(1))
     watched = Watched.of(prior.joint, low, high, "lift", 2)
@@ -212,17 +212,17 @@ def test_rays_of_few_rows_are_the_rays_of_all() -> None:
             assert lazy_rays(rows, prior.answers) == extreme_rays(rows, prior.answers)
 
 
-def test_rounding_gives_up_rather_than_break() -> None:
+def test_rounding_returns_none_if_no_table_passes() -> None:
     rows = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert rounded_inside(rows, [1, 1], lambda column: True, bits=4) == ((16, 0), (0, 16))
     assert rounded_inside(rows, [1, 1], lambda column: column[0] == column[1], bits=4) is None
-    # half and half, sixteen units: the unit that is missing goes to the first
+    # 16 · (1/3, 2/3) is rounded down to (5, 10); the missing unit goes to the larger weight
     thirds = np.array([[1 / 3, 2 / 3], [1 / 3, 2 / 3]])
     assert rounded_inside(thirds, [1, 1], lambda column: True, bits=4) == ((5, 11), (5, 11))
 
 
 def test_two_hundred_answers_and_fifteen_secrets() -> None:
-    """The size of Lift Figure 10. That it takes well under a second is for the bench; here it must come to an end."""
+    """The size of Lift Figure 10; a bench measures the time."""
     rng = np.random.default_rng(10)
     prior = Prior.from_rows(rng.integers(1, 10**6, size=(15, 200)).tolist())
     level = level_for(Fraction(1))
@@ -247,7 +247,7 @@ def test_two_hundred_answers_and_fifteen_secrets() -> None:
         ([[1, 1], [1, 1]], (1, 2), (2, 1), Problem.EPS_OUT_OF_RANGE, "low_level"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_invalid_inputs_are_refused(
     family: Callable[..., Table],
     joint: list[list[int]],
     low: object,

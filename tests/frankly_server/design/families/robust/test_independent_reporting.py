@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent Reporting: what it leaks, what it is worth, and its whole numbers."""
+"""Independent Reporting: leakage, information and integer weights."""
 
 import math
 from fractions import Fraction
@@ -39,7 +39,7 @@ def direct_information(counts: list[list[int]], Q: np.ndarray) -> float:
 
 
 def whole(Q: np.ndarray) -> list[list[int]]:
-    """Integer rows with one sum, close to Q."""
+    """Integer rows close to Q, all with the same sum."""
     rows = [[round(q * 2**40) for q in row] for row in Q]
     for row in rows:
         row[row.index(max(row))] += 2**40 - sum(row)
@@ -58,7 +58,7 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
         require_private(designed.mechanism, claim)
         assert designed.eta <= Fraction(1, 2**30)
         assert split.eps1 + split.eps2 == pytest.approx(float(epsilon), rel=1e-12)
-        # The level is used up, unless everything is sent as it is.
+        # The level is used up.
         leaked = worst_case_epsilon(designed.mechanism.weights, claim.lower_bounds or ())
         assert leaked == pytest.approx(float(epsilon), rel=1e-6)
         table = np.array(designed.mechanism.weights) / 2**48
@@ -91,7 +91,7 @@ def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int, full: boo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_over_the_ball_no_rule_leaks_more_than_it_says(order: int, full: bool) -> None:
+def test_over_the_ball_no_rule_leaks_more_than_its_level(order: int, full: bool) -> None:
     rng = np.random.default_rng(order)
     for _ in range(6 if full else 2):
         counts = random_counts(rng, 3, 3)
@@ -103,7 +103,7 @@ def test_over_the_ball_no_rule_leaks_more_than_it_says(order: int, full: bool) -
             split = best_split(counts, 1.0, leak)
             assert worst_case_over_ball(whole(split.table()), ball).epsilon <= 1 + 1e-6
             values.append(split.information)
-        # The intervals of single values are never worse than the ℓ1 distance of all of them.
+        # The ball's intervals of values are never worse than its ℓ1 distance or its polytopes.
         assert values[0] <= values[1] + 1e-9
         assert values[2] <= values[1] + 1e-9
 
@@ -124,10 +124,10 @@ def test_a_distance_of_two_is_composition() -> None:
         assert leak.delta2(eps2) == pytest.approx(eps2, abs=1e-15)
 
 
-def test_from_the_knee_on_values_are_sent_unchanged() -> None:
+def test_at_and_above_the_knee_values_are_sent_unchanged() -> None:
     bounds = (((3, 10), (6, 10)), ((2, 10), (7, 10)))
     leak = ValueLeak.of_bounds(bounds)
-    # D_s: P(u₁|s) in [.3, .4] and [.2, .3], P(u₂|s) in [.6, .7] and [.7, .8]: the largest ratio is .4/.2.
+    # D_s: P(u₁|s) in [.3, .4], [.2, .3], P(u₂|s) in [.6, .7], [.7, .8]: the largest ratio is .4/.2.
     assert leak.knee == pytest.approx(math.log(2))
     assert leak.delta2(math.log(2) + 1e-9) == math.inf
     assert leak.delta2(math.log(2) - 1e-3) < math.inf
@@ -135,7 +135,7 @@ def test_from_the_knee_on_values_are_sent_unchanged() -> None:
     assert worst_case_epsilon(identity, bounds) == pytest.approx(math.log(2))
 
 
-def test_the_knee_is_found_where_it_is_best() -> None:
+def test_the_knee_is_chosen_if_it_is_best() -> None:
     bounds = (((30, 100), (60, 100)), ((29, 100), (61, 100)))
     leak = ValueLeak.of_bounds(bounds)
     split = best_split([[35, 65], [34, 66]], 1.0, leak)
@@ -146,7 +146,7 @@ def test_the_knee_is_found_where_it_is_best() -> None:
 
 
 @pytest.mark.parametrize("eps2", [0.05, 0.3, 0.6])
-def test_delta2_uses_eps2_up_and_no_more(eps2: float) -> None:
+def test_delta2_uses_exactly_eps2(eps2: float) -> None:
     bounds = (((3, 10), (6, 10)), ((2, 10), (7, 10)))
     delta2 = ValueLeak.of_bounds(bounds).delta2(eps2)
     rows = whole(grr_rows(2, delta2))
@@ -154,7 +154,7 @@ def test_delta2_uses_eps2_up_and_no_more(eps2: float) -> None:
 
 
 def test_theorem_5s_split_may_break_a_claim_about_the_polytope() -> None:
-    # The polytope is larger than the ball; `weights` asks the verifier and refuses.
+    # The polytope is larger than the ball; `weights` calls the verifier, which refuses the split.
     counts = [[300, 80, 70, 50], [260, 110, 75, 55]]
     ball = confidence_ball(counts, 2, 1000, "0.05")
     claim = Claim("rldp", level_for(Fraction(1)), lower_bounds=ball_bounds(ball))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret randomised response in whole numbers."""
+"""Secret randomised response with integer weights."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def test_the_level_holds_for_every_distribution(secrets: int, values: int) -> No
         mechanism = secret_rr(secrets, values, level)
         claim = Claim("rldp", level, lower_bounds=no_bounds(secrets, values))
         require_private(mechanism, claim)
-        # And uses it up: the next level below is broken, to within the rounding of the smallest weight.
+        # The level is used up, to within the rounding of the smallest weight.
         needed = worst(mechanism, claim).ratio
         assert needed is not None
         smallest = min(map(min, mechanism.weights))
@@ -31,7 +31,7 @@ def test_the_level_holds_for_every_distribution(secrets: int, values: int) -> No
                 require_private(mechanism, Claim("ldp", level))
 
 
-def test_it_is_the_papers_table() -> None:
+def test_the_table_is_the_papers() -> None:
     level = level_for(Fraction(3, 2))
     E, total = math.exp(1.5), math.exp(1.5) + 2 * math.exp(-1.5) + 6  # (58) with a₁ = a₂ = 3
     rows = secret_rr(3, 3, level).weights
@@ -52,7 +52,7 @@ def test_few_bits_are_enough_or_refused() -> None:
 
 
 @pytest.mark.parametrize(("secrets", "values"), [(1, 4), (2, 0), (2, 129)])
-def test_sizes_it_does_not_have_are_refused(secrets: int, values: int) -> None:
+def test_unsupported_sizes_are_refused(secrets: int, values: int) -> None:
     with pytest.raises(InvalidInput) as refusal:
         secret_rr(secrets, values, (2, 1))
     assert refusal.value.field == "prior.joint"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under LDP of the answer: all patterns if there are few, otherwise the quasiconcave bound."""
+"""Pricing under LDP of the answer: all patterns if few, otherwise the quasiconcave bound."""
 
 import random
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def best_pattern(p: Floats, ratio: float, prices: Floats) -> float:
-    """The most that any column of entries 1 and E is worth, pattern by pattern."""
+    """The largest worth of any column of entries 1 and E, by enumeration of the patterns."""
     a = len(p)
     inside = (np.arange(1, 2**a - 1)[:, None] >> np.arange(a) & 1).astype(bool)
     V = np.where(inside, ratio, 1.0)
@@ -44,7 +44,7 @@ def random_case(seed: int) -> tuple[Floats, float, Floats]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_every_pattern_is_looked_at_where_they_are_few(seed: int) -> None:
+def test_few_answers_are_priced_by_all_patterns(seed: int) -> None:
     p, ratio, prices = random_case(seed)
     columns, bound = best_columns(p, ratio, prices)
     best = best_pattern(p, ratio, prices)
@@ -55,7 +55,7 @@ def test_every_pattern_is_looked_at_where_they_are_few(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_the_bound_beyond_holds_for_every_pattern(
+def test_the_relaxed_bound_holds_for_every_pattern(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     p, ratio, prices = random_case(seed)
@@ -63,10 +63,10 @@ def test_the_bound_beyond_holds_for_every_pattern(
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(
+def test_the_relaxed_bound_is_the_best_of_fractional_patterns(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # F/N over a fine grid of P, with the least cost of each P by interpolation between the cheapest answers
+    # F/N on a fine grid of P; the least cost of P is interpolated between the cheapest answers
     p, ratio, prices = random_case(seed)
     positive = p > 0
     order = np.argsort(prices[positive] / p[positive])
@@ -85,7 +85,7 @@ def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(
     assert relaxed(p, ratio, prices, monkeypatch) == pytest.approx(float(np.max(F / N)), abs=1e-7)
 
 
-def test_the_bound_beyond_is_exact_where_whole_answers_are_best(
+def test_the_relaxed_bound_is_exact_if_whole_answers_are_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # half of the mass is much cheaper than the other half, so that no answer is taken in part
@@ -94,7 +94,7 @@ def test_the_bound_beyond_is_exact_where_whole_answers_are_best(
     assert relaxed(p, 3.0, prices, monkeypatch) == pytest.approx(best, abs=1e-9)
 
 
-def test_many_answers_have_a_bound_at_once() -> None:
+def test_many_answers_have_a_bound() -> None:
     rng = np.random.default_rng(4)
     p = rng.dirichlet(np.ones(200))
     prices = rng.normal(0, 0.3, 200) * p

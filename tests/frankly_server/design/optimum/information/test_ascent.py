@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local search: it climbs, ends at a column of the cone, and no neighbour of its linear model is better."""
+"""Local search: it climbs to a ray of the cone, and by its linear model no other ray is better."""
 
 import random
 
@@ -27,14 +27,12 @@ def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
     for _ in range(8):
         prices = np.array([rng.gauss(0, 0.5) for _ in range(4)])
         worth = gain.values(T) - T @ prices
-        mixed = (
-            rng.random() < 0.6
-        )  # a ray with zeros is where a climb ends: from there every zero looks right
+        mixed = rng.random() < 0.6  # else it starts at a ray; a climb ends at a ray with zeros
         start = T[rng.sample(range(len(T)), 2)].mean(axis=0) if mixed else T[rng.randrange(len(T))]
         t, value = climb(base, gain, prices, start)
         assert value == pytest.approx(worth_of(gain, prices, t))
         assert worth_of(gain, prices, start) - 1e-12 <= value <= np.max(worth) + 1e-9
-        # a ray of the cone, as listed exactly, and none that its own tangent would improve
+        # one of the exact rays, and by its tangent no other ray is better
         assert np.min(np.max(np.abs(T - t), axis=1)) < 1e-7
         assert promised(gain, prices, T, t) < 1e-6
         if promised(gain, prices, T, start) > 1e-6:
@@ -49,7 +47,7 @@ def promised(gain: Information | Guessing, prices: Floats, T: Floats, t: Floats)
     return float(np.max(T @ tangent) - t @ tangent)
 
 
-def test_what_a_column_is_worth_is_its_gain_less_its_price() -> None:
+def test_the_worth_of_a_column_is_its_gain_minus_its_price() -> None:
     prior, cone = tamed("ldp", random.Random(0))
     base = ConeBase(cone, prior)
     assert worth_of(Information(base), np.array([1.0, 2.0, 3.0, 4.0]), base.scale) == pytest.approx(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branch and bound against brute force over all rays: its bound holds, always, and it finds what is worth more."""
+"""Branch and bound against all rays: its bound always holds, and it finds columns above a value."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ MANY = 10**9
 
 
 def after(questions: int) -> Callable[[], bool]:
-    """A clock that runs out once it was asked so many times."""
+    """A clock that runs out after this many calls."""
     ticks = iter(range(questions))
     return lambda: next(ticks, None) is None
 
@@ -47,7 +47,7 @@ class Small:
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_nothing_is_found_exactly_where_nothing_is_worth_more(kind: str) -> None:
+def test_no_column_is_found_above_the_best_value(kind: str) -> None:
     for seed in range(2):
         case = Small(kind, seed)
         for _ in range(3):
@@ -63,7 +63,7 @@ def test_nothing_is_found_exactly_where_nothing_is_worth_more(kind: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_what_is_worth_more_is_found(kind: str) -> None:
+def test_columns_above_a_value_are_found(kind: str) -> None:
     for seed in range(2):
         case = Small(kind, seed)
         for _ in range(3):
@@ -101,7 +101,7 @@ def test_a_bound_that_is_cut_short_still_holds(kind: str, stopped: str) -> None:
             assert np.all(case.gain.values(columns) - columns @ prices <= best + 1e-8)
 
 
-def test_bounds_fall_as_more_boxes_are_looked_at() -> None:
+def test_bounds_decrease_with_the_number_of_boxes() -> None:
     case = Small("lip", 5)
     prices = case.prices()
     tolerance = case.best(prices) + 1e-10
@@ -114,7 +114,7 @@ def test_bounds_fall_as_more_boxes_are_looked_at() -> None:
 
 
 def test_a_bound_within_little_memory_still_holds() -> None:
-    # LDP of ten answers, where the rays are known, described by its rows alone: far more than a thousand open boxes.
+    # LDP of ten answers given by its rows alone: far more than a thousand open boxes.
     prior = random_prior(random.Random(3), 10, 1)
     base = ConeBase(Cone((Claim("ldp", (3, 1)),), 10), prior)
     p, gain = prior.probabilities(), Information(base)
@@ -127,12 +127,12 @@ def test_a_bound_within_little_memory_still_holds() -> None:
     columns, bound = branch.bound(
         base, gain, prices, best + 1e-12, replace(Limits(), memory=0), MANY
     )
-    assert bound > best + 1e-12  # it was memory that ended this: nothing was proved
+    assert bound > best + 1e-12  # memory ran out, so nothing was proved
     assert len(columns) == 0
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_the_dearest_guess_is_bounded_and_found(kind: str) -> None:
+def test_the_best_column_for_guessing_is_bounded_and_found(kind: str) -> None:
     case = Small(kind)
     gain = Guessing(case.base)
     pricer = ColumnPricer(case.base, gain, Limits(), 0)

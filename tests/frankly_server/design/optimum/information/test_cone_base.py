@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of a cone as linear programmes, against its listed rays, exact rows and scipy's programmes over them."""
+"""The base of a cone by linear programmes, against listed rays, exact rows and scipy."""
 
 import random
 from fractions import Fraction
@@ -29,14 +29,14 @@ def directions(rng: random.Random, answers: int, count: int) -> Floats:
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_the_small_description_holds_every_ray(kind: str) -> None:
+def test_the_small_description_contains_every_ray(kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 3.0)
         base = ConeBase(cone, prior)
         for v in scaled_rays(cone, prior):
             t, nothing = v * base.scale, np.zeros(base.answers)
-            # a box around the ray alone: there must be a point of the polytope in it, auxiliary variables and all
+            # a tiny box around the ray contains a point of the polytope, with auxiliary variables
             assert base.support(nothing, t * (1 - 1e-8) - 1e-12, t * (1 + 1e-8) + 1e-12) is not None
             assert np.all(base.low <= t + 1e-12)
             assert np.all(t <= base.high + 1e-12)
@@ -89,9 +89,8 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
         assert np.all(low - 1e-12 <= support.x)
         assert np.all(support.x <= high + 1e-12)
         for t in np.vstack([V * base.scale, inside]):
-            if np.all(low <= t) and np.all(
-                t <= high
-            ):  # what is off its bound by δ is worth |reduced|·δ less
+            # A variable that is δ off its bound costs |reduced|·δ.
+            if np.all(low <= t) and np.all(t <= high):
                 cost = np.maximum(support.reduced, 0) * (high - t) + np.maximum(
                     -support.reduced, 0
                 ) * (t - low)
@@ -142,8 +141,8 @@ def test_answers_without_mass_stay_bounded_under_ldp() -> None:
 
 
 @pytest.mark.parametrize("notion", ["lip", "secret-ldp", "srlip"])
-def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
-    # a secret of a millionth, and an answer that one in a million gives
+def test_tiny_secrets_and_answers_are_not_lost(notion: str) -> None:
+    # a secret of probability 10^-6, and an answer of about the same
     prior = Prior.from_rows(
         [[1, 3, 2, 1], [3_000_000, 2_000_000, 2_000_000, 1], [10**6, 10**6, 2 * 10**6, 1]]
     )
@@ -163,7 +162,7 @@ def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
         assert np.min(rows @ v) > -1e-7 * np.max(v)
 
 
-def test_rows_are_the_cones_and_left_out_where_there_would_be_many() -> None:
+def test_rows_are_those_of_the_cone_and_omitted_if_many() -> None:
     prior, cone = tamed("lip", random.Random(4))
     rows = ConeBase(cone, prior).rows
     assert rows is not None
@@ -190,7 +189,7 @@ def test_only_ldp_alone_has_a_ratio() -> None:
         ("srlip", 12, "3", 25),
     ],
 )
-def test_no_ray_is_cut_off_however_far_counts_are_apart(
+def test_no_ray_is_cut_off_if_counts_differ_by_many_orders(
     notion: str, magnitude: int, level: str, seed: int
 ) -> None:
     # the vertices that the solver finds here fall short of the exact rays by up to 4e-10

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column generation against linear programmes over all rays, which scipy solves; limits, starts and repetition."""
+"""Column generation against scipy's linear programmes over all rays; limits, starts, repetition."""
 
 import math
 import random
@@ -40,7 +40,7 @@ def listed_optimum(cone: Cone, prior: Prior, of: Gain) -> float:
 
 
 def check_mechanism(optimum: GeneratedMechanism, cone: Cone, prior: Prior, of: Gain) -> None:
-    """Rows sum to one, columns are in the cone, the value is that of the mechanism."""
+    """Check that rows sum to one, columns are in the cone, and the value is the mechanism's."""
     p = prior.probabilities()
     assert np.min(optimum.theta) >= 0
     np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-8)
@@ -72,14 +72,14 @@ def test_the_multipliers_prove_the_bound_ray_by_ray(kind: str) -> None:
     prior, cone = tamed(kind, rng)
     base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     optimum = generate(base, Information(base), Limits())
-    # λ·v ≥ what v is worth, for every ray: so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ
+    # λ·v is at least the worth of every ray v, so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ
     assert np.sum(optimum.multipliers) == pytest.approx(optimum.bound, abs=1e-9)
     assert np.min(V @ optimum.multipliers - worth(V, prior.probabilities(), Information)) > -1e-9
 
 
 @pytest.mark.parametrize("answers", [5, 7])
 @pytest.mark.parametrize("notion", ["lip", "secret-ldp"])
-def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -> None:
+def test_more_answers_than_are_listed_by_default(notion: str, answers: int) -> None:
     prior = random_prior(random.Random(answers), answers, 3)
     cone = Cone((Claim(notion, level_for(Fraction(1, 5)), prior.joint),), answers)
     base = ConeBase(cone, prior)
@@ -92,7 +92,7 @@ def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -
 
 
 @pytest.mark.parametrize("kind", ["ldp", "lip", "srlip", "rldp", "two-priors"])
-def test_the_same_question_has_the_same_answer_bit_for_bit(kind: str) -> None:
+def test_the_same_request_has_the_same_result_bit_for_bit(kind: str) -> None:
     def ask() -> GeneratedMechanism:
         prior, cone = tamed(kind, random.Random(kind))
         base = ConeBase(cone, prior)
@@ -123,7 +123,7 @@ def test_out_of_time_still_gives_a_mechanism_and_a_bound(kind: str, questions: i
 
 
 @pytest.mark.parametrize("of", [Information, Guessing])
-def test_known_columns_are_never_done_worse_than(of: Gain) -> None:
+def test_the_result_is_never_worse_than_its_starting_columns(of: Gain) -> None:
     prior = random_prior(random.Random(8), 5, 1)
     level = level_for(Fraction(2))
     cone = Cone((Claim("ldp", level),), 5)
@@ -173,7 +173,7 @@ def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
     optimum = generate(
         base, Information(base), Limits(progress=progress, out_of_time=lambda: calls >= when)
     )
-    assert calls <= when + 1  # at most the proof of the round it was cancelled in
+    assert calls <= when + 1  # at most the proof of the round in which it was cancelled
     check_mechanism(optimum, cone, prior, Information)
     assert optimum.bound >= optimum.value
 

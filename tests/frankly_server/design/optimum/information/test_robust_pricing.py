@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under RLDP part by part, against exact enumeration of parts and of whole cones, and against random search."""
+"""Pricing under RLDP, part by part, against enumeration of parts and cones and random search."""
 
 import itertools
 import random
@@ -73,7 +73,7 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
         ]
         f, lower = 1 - sum(L), Fraction(rng.randint(1, 8), 4)
         upper = lower * Fraction(rng.randint(4, 20), 4)
-        # {(q, h) : W(q) ≥ least·h, U(q) ≤ most·h}, a row for each answer that could be the least or the largest
+        # {(q, h) : W(q) ≥ lower·h, U(q) ≤ upper·h}, two rows for each value that may be extreme
         rows = []
         for u in range(values):
             extreme = [L[x] + f * (x == u) for x in range(values)]
@@ -95,7 +95,7 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("secrets", "values"), [(2, 2), (2, 3), (3, 2), (4, 2)])
-def test_columns_worth_most_are_found_and_proven_as_all_rays_say(
+def test_the_best_columns_and_their_proof_are_those_of_all_rays(
     secrets: int, values: int, diagonal: bool
 ) -> None:
     rng = random.Random(f"{secrets} {values} {diagonal}")
@@ -120,8 +120,8 @@ def test_columns_worth_most_are_found_and_proven_as_all_rays_say(
                 np.testing.assert_allclose(columns @ p, 1, atol=1e-12)
 
 
-def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
-    # 5 × 2 and 2 × 4, with rivals from random ascents of mixtures of columns that are known to keep the claim
+def test_every_column_satisfies_the_claim_and_no_rival_beats_the_bound() -> None:
+    # 5 × 2 and 2 × 4; the rivals are random vertices, and local ascents from them
     for secrets, values in ((5, 2), (2, 4)):
         rng = random.Random(secrets)
         prior, claim = random_case(rng, secrets, values, diagonal=False)
@@ -138,7 +138,7 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
             rivals = [base.maximise(np.array([rng.gauss(0, 1) for _ in p])) for _ in range(30)]
             for v in rivals:
                 w = v
-                for _ in range(5):  # uphill: the gradient of what a column is worth
+                for _ in range(5):  # ascent along the gradient of a column's worth
                     w = base.maximise(p * (np.log(np.maximum(w, 1e-9)) + 1) - prices)
                 for rival in (v, w):
                     assert worth(rival[None], p, prices)[0] <= bound + 1e-9
@@ -172,10 +172,10 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
         bounds.append(pricing.best_columns(prices, best + 1e-9, limits)[1])
         assert bounds[-1] >= best
     assert bounds == sorted(bounds, reverse=True)
-    assert bounds[0] > best + 1e-3  # nothing was looked at yet
+    assert bounds[0] > best + 1e-3  # no part has been examined yet
 
 
-def test_it_agrees_with_branch_and_bound() -> None:
+def test_pricing_agrees_with_branch_and_bound() -> None:
     rng = random.Random(11)
     prior, claim = random_case(rng, 3, 2, diagonal=False)
     base = ConeBase(Cone((claim,), 6), prior)
@@ -192,7 +192,7 @@ def test_it_agrees_with_branch_and_bound() -> None:
             assert bool(len(boxes[0])) == bool(len(by_parts[0])) == (tolerance < best)
 
 
-def test_others_are_left_to_branch_and_bound() -> None:
+def test_other_claims_are_left_to_branch_and_bound() -> None:
     prior, claim = random_case(random.Random(1), 2, 2, diagonal=False)
     p, level, bounds = prior.probabilities(), claim.level, claim.lower_bounds or ()
     assert robust_pricing.of(Cone((claim,), 4), p) is not None
@@ -208,12 +208,12 @@ def test_others_are_left_to_branch_and_bound() -> None:
         (
             (Claim("rldp", level, lower_bounds=(bounds[0],)),),
             2,
-        ),  # one secret alone: nothing is asked
+        ),  # one secret alone: nothing is compared
         ((Claim("rldp", level, lower_bounds=wide),), 20),  # 2^10 sets of values
         (
             (Claim("rldp", level, lower_bounds=(((1, 2), (0, 1)), ((1, 2), (0, 1)))),),
             4,
-        ),  # a bound without counts
+        ),  # a positive bound of an answer without mass
     ):
         shares = np.array([0.0, 1.0, 0.0, 0.0]) if answers == 4 else np.full(answers, 1 / answers)
         shares = p if len(claims) > 1 else shares
@@ -221,7 +221,7 @@ def test_others_are_left_to_branch_and_bound() -> None:
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_proposals_keep_the_claim_and_are_worth_what_is_asked(diagonal: bool) -> None:
+def test_proposals_satisfy_the_claim_and_exceed_the_requested_worth(diagonal: bool) -> None:
     # ten values for each of four secrets: 2^10 sets are not listed
     rng = random.Random(13)
     prior, claim = random_case(rng, 4, 10, diagonal=diagonal)
@@ -295,7 +295,7 @@ def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
 
 @pytest.mark.slow
 def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
-    # 12 × 4 = 48 answers, so many that prices are asked near the best proof; cut short after a few rounds
+    # 12 × 4 = 48 answers: prices are taken near the best proof; stopped after a few rounds
     rng = random.Random(3)
     counts = [[rng.choice([3, 30, 300]) * rng.randint(1, 9) for _ in range(4)] for _ in range(12)]
     prior, claim = uncertain(counts, "1")

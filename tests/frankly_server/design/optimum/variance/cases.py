@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small cones with all their rays, larger ones by their rows, and figures computed apart from the code under test."""
+"""Small cones with all their rays, larger ones by their rows, and independent figures."""
 
 import random
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class AnswerLdp:
     def maximise(self, c: Floats) -> Floats:
         """See `ColumnBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
         u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
-        # Newton's method rises monotonically and stops after a few of these steps.
+        # Newton's method increases monotonically and ends after a few steps.
         for _ in range(100):
             level = float(c @ u) / float(self.prior @ u)
             better = np.where(c > level * self.prior, self.ratio, 1.0)
@@ -73,7 +73,7 @@ class AnswerLdp:
 
 @dataclass(frozen=True)
 class ByRows:
-    """A base known by its rows alone; scipy's programmes answer for it."""
+    """A base given by its rows alone, maximised by scipy."""
 
     rows: Floats
     prior: Floats
@@ -122,7 +122,7 @@ def cone_of(prior: Prior, notion: str, epsilon: Fraction) -> Cone:
 
 
 def listed(seed: int, count: int, max_answers: int = 6) -> list[Listed]:
-    """Random priors with the rays of a random notion at a random level, scaled to p·v = 1; never the identity."""
+    """Random priors with scaled rays of a random notion and level that exclude the identity."""
     rng = random.Random(seed)
     cases: list[Listed] = []
     while len(cases) < count:
@@ -142,7 +142,7 @@ def level(epsilon: str) -> float:
 
 
 def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]:
-    """Weights θ ≥ 0 with Σ θ_j v_j = 1: some vertices of what is possible, and mixtures of a few of them."""
+    """Weights θ ≥ 0 with Σ θ_j v_j = 1: random vertices, and mixtures of a few of them."""
     costs = [[rng.gauss(0, 1) for _ in V] for _ in range(12)]
     corners = [linprog(cost, A_eq=V.T, b_eq=np.ones(V.shape[1])).x for cost in costs]
     mechanisms = list(corners)
@@ -154,7 +154,7 @@ def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]
 
 
 def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
-    """The variance of every target at n = 1, from the definition: w(A⁻¹ − ppᵀ)wᵀ; infinite where A is singular."""
+    """Every target's variance at n = 1, by definition w(A⁻¹ − ppᵀ)wᵀ; infinite for singular A."""
     A = (V.T * theta) @ V
     if np.linalg.cond(A) > 1e12:
         return np.full(len(W), np.inf)

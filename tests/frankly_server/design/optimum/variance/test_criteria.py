@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst target."""
+"""The criterion of the worst target's variance."""
 
 import random
 
@@ -92,7 +92,7 @@ def test_two_targets_out_of_many() -> None:
     assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
 
 
-def test_equal_answers_are_equally_well_known() -> None:
+def test_equal_answers_have_equal_variances() -> None:
     p = np.full(5, 0.2)
     V = patterns(level("1"), p)
     total = least_variance(AnswerLdp(level("1"), p), np.eye(5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information against variance."""
+"""The frontier of information against variance."""
 
 import random
 
@@ -36,7 +36,7 @@ def most_informative(base: Listed) -> float:
 
 
 def by_slsqp(base: Listed, cap: float, least: Floats) -> float:
-    """max I subject to variance ≤ cap, from a mechanism well inside."""
+    """The largest I with variance ≤ cap, by SLSQP from an interior mechanism."""
     V, p = base.rays, base.prior
     gains = xlogy(V, V) @ p
 

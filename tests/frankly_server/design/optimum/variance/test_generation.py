@@ -29,7 +29,7 @@ from tests.frankly_server.design.optimum.variance.cases import (
 
 
 def subset_selection(a: int, k: int, E: float, p: Floats) -> tuple[Floats, Floats]:
-    """Subset selection as columns v and how often each report is sent, from its table of probabilities."""
+    """Subset selection as columns v and the probability of each report."""
     subsets = list(combinations(range(a), k))
     Q = np.array([[E if x in subset else 1.0 for subset in subsets] for x in range(a)])
     Q /= Q.sum(axis=1, keepdims=True)
@@ -65,7 +65,7 @@ def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
 @pytest.mark.parametrize(
     ("answers", "secrets", "epsilon"), [(5, 3, 0.5), (7, 5, 0.25), (9, 4, 1.0)]
 )
-def test_columns_are_generated_where_only_the_rows_are_known(
+def test_columns_are_generated_if_only_the_rows_are_known(
     answers: int, secrets: int, epsilon: float
 ) -> None:
     base = lip_base(answers, answers, secrets, epsilon)
@@ -102,8 +102,8 @@ def test_random_priors_do_no_worse_than_grr_and_subset_selection(
 @pytest.mark.parametrize(
     "W", [np.eye(4)[:2], np.array([[1.0, -1, 0, 0], [0, 1, -1, 0]]), np.array([[0, 1.0, 2, 3]])]
 )
-def test_targets_that_leave_something_open(W: Floats) -> None:
-    # Fewer targets than answers: A may be all but singular, the certificate is not.
+def test_fewer_targets_than_answers(W: Floats) -> None:
+    # A may be nearly singular; the certificate is tight even so.
     base = lip_base(3, 4, 3, 0.5)
     optimum = least_variance(base, W)
     assert optimum.value * (1 - 3e-6) <= optimum.bound <= optimum.value
@@ -137,19 +137,19 @@ def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
 
 
 def test_a_rare_answer_and_one_without_mass() -> None:
-    # LDP keeps an answer of mass zero apart from the rest: its column entries lie between the others.
+    # Under LDP the entries of an answer of mass zero are bounded by the others.
     for p in (np.array([0.5, 0.499, 0.001]), np.array([0.5, 0.5, 0.0])):
         optimum = least_variance(AnswerLdp(level("1"), p), np.eye(3))
         assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
 
 
-def test_what_cannot_be_estimated_is_refused() -> None:
+def test_targets_that_cannot_be_estimated_are_refused() -> None:
     same = Listed(np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 2.0]]), np.array([0.3, 0.4, 0.3]))
     with pytest.raises(InvalidInput):
         least_variance(same, np.eye(3))
 
 
-def test_the_best_found_is_returned_when_time_is_up() -> None:
+def test_the_best_mechanism_so_far_is_returned_when_time_is_up() -> None:
     base = lip_base(5, 9, 5, 0.25)
     full = least_variance(base, np.eye(9))
     calls = iter(range(10**9))
@@ -159,7 +159,7 @@ def test_the_best_found_is_returned_when_time_is_up() -> None:
     np.testing.assert_allclose(early.theta @ early.columns, 1, atol=1e-9)
 
 
-def test_two_runs_give_the_same_and_report_their_progress() -> None:
+def test_two_runs_give_the_same_result_and_report_their_progress() -> None:
     base, events = lip_base(6, 7, 4, 0.5), []
     first = least_variance(
         base, np.eye(7), limits=Limits(progress=lambda *event: events.append(event))
@@ -171,7 +171,7 @@ def test_two_runs_give_the_same_and_report_their_progress() -> None:
     assert all(events[i][1] >= events[i + 1][1] * (1 - 1e-9) for i in range(len(events) - 1))
 
 
-def test_a_columns_start_is_used() -> None:
+def test_starting_columns_are_accepted() -> None:
     base = lip_base(7, 6, 3, 0.5)
     full = least_variance(base, np.eye(6))
     again = least_variance(base, np.eye(6), starts=full.columns)
@@ -195,8 +195,8 @@ def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
     assert values[0] == pytest.approx(values[1], rel=1e-8)
 
 
-def test_an_answer_that_one_in_a_hundred_thousand_gives_is_no_reason_to_give_up() -> None:
-    # Entries of a column then differ by as much: the method once stopped short of its tolerance here, and refused.
+def test_a_very_rare_answer_does_not_stop_the_method_early() -> None:
+    # Entries of a column then differ by 10^5; the method once stopped before its tolerance here.
     prior = pairs(Prior.from_rows([[1, 7670, 3424], [21144, 287, 554], [9273, 40276, 17371]]))
     bounds = (
         ((239542263, 2**48), (191215688151082, 2**48), (83544443575195, 2**48)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest variance over plausible truths."""
+"""Minimisation of the largest variance over plausible truths."""
 
 import random
 
@@ -51,9 +51,9 @@ def published(Q: Floats, prior: Floats, W: Floats) -> Floats:
 
 
 def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
-    """min over θ ≥ 0 and scores S_j = θ_j d_j of the largest Σ_j (q·v_j)|S_j|²/θ_j − |Wq|²: mechanism and decoder.
+    """The least of the largest Σ_j (q·v_j)|S_j|²/θ_j − |Wq|² over θ ≥ 0 and scores S_j = θ_j d_j.
 
-    Nothing of the code under test: no prior, no saddle point, both chosen at once. θ = e^u keeps it positive.
+    Mechanism and decoder are optimised together, unlike in the tested code. θ = e^u stays positive.
     """
     n, a = rays.shape
     t = len(W)
@@ -122,7 +122,7 @@ def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> No
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(62, 12))])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_the_value_is_what_the_published_decoder_has(base: Listed, seed: int, mixed: bool) -> None:
+def test_the_value_is_that_of_the_published_decoder(base: Listed, seed: int, mixed: bool) -> None:
     points, W = some_truths(base.answers, 4, seed + 50), np.eye(base.answers)
     optimum = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points, mixed))
     Q = table_of(optimum)
@@ -175,8 +175,8 @@ def test_one_truth_is_the_ordinary_problem() -> None:
         assert robust.decoder_prior == pytest.approx(base.prior)
 
 
-def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> None:
-    """If mixtures count, the bound is the ordinary one at q̄: no mechanism is better even at that one truth."""
+def test_the_least_favourable_truth_of_a_ball_has_the_value_of_the_ball() -> None:
+    """With mixtures, the value is the least variance at the least favourable truth alone."""
     for base in listed(66, 6):
         W, a = np.eye(base.answers), base.answers
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
@@ -185,7 +185,7 @@ def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> Non
         assert at.value == pytest.approx(robust.optimum.value, rel=1e-5)
 
 
-def test_everything_plausible_makes_equal_shares_least_favourable() -> None:
+def test_if_every_truth_is_plausible_equal_shares_are_least_favourable() -> None:
     E, a = level("1"), 6
     robust = least_variance_over(
         lambda q: AnswerLdp(E, q), np.eye(a), Truths(np.eye(a), mixed=True)
@@ -207,7 +207,7 @@ def test_contrasts_are_targets_too() -> None:
         assert optimum.optimum.bound <= optimum.optimum.value <= optimum.optimum.bound * (1 + 1e-6)
 
 
-def test_columns_are_generated_where_only_the_rows_are_known() -> None:
+def test_columns_are_generated_if_only_the_rows_are_known() -> None:
     rows = lip_base(12, 5, 3, 0.5)
     points = np.vstack([rows.prior, some_truths(5, 2, 4)])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates: true ones are never exceeded, false ones are caught."""
+"""Certificates: no mechanism beats a valid one, and false ones are corrected."""
 
 import random
 
@@ -73,9 +73,9 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     certificate = relaxed_certificate(base, prices, A, Limits())
     assert not certificate.exact
     assert certificate.route == "products"
-    # what it claims holds on every vertex of the base …
+    # the certificate holds at every vertex of the base
     assert worth(V, certificate.prices).max() <= 1e-7 * np.abs(certificate.prices.nu).sum()
-    # … so no mechanism is below
+    # so no mechanism is below its bound
     rng = random.Random(answers)
     columns = np.vstack([V, np.ones(answers)])
     for theta in random_mechanisms(columns, rng, 100):
@@ -88,7 +88,7 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
 
 
 @pytest.mark.parametrize("informative", [False, True])
-def test_a_false_certificate_is_caught_by_every_route(informative: bool) -> None:
+def test_a_false_certificate_is_corrected_by_every_route(informative: bool) -> None:
     p, E = np.array([0.4, 0.3, 0.2, 0.1]), level("1")
     V = patterns(E, p)
     optimum = least_variance(Listed(V, p), np.eye(4))
@@ -112,7 +112,7 @@ def test_a_false_certificate_is_caught_by_every_route(informative: bool) -> None
     assert worth(V, checked.prices).max() <= 1e-7
 
 
-def test_directions_prove_something_where_nothing_else_can() -> None:
+def test_directions_prove_a_bound_if_nothing_else_can() -> None:
     class Hidden(ByRows):
         rows = None  # type: ignore[assignment]
 
