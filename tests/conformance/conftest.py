@@ -16,7 +16,7 @@ from tests.frankly_protocol.samples import NOW
 
 @pytest.fixture(scope="session")
 def run(full: bool) -> Run:
-    """Start a process for each command; our own implementation runs in this one unless --full."""
+    """Start a process for each command; our own implementation runs in this process unless --full."""
     named = command_line()
     if named is not None:
         return process(named)
@@ -25,7 +25,7 @@ def run(full: bool) -> Run:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """A server of this test's own."""
+    """A separate server for each test."""
     with serving() as running_site:
         yield running_site
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): boxes, numbers and rules are settled on the device, then drawn as plain choices are."""
+"""Ways of answering (spec 3.5): boxes, numbers and rules become choices on the device, then are drawn as such."""
 
 import json
 from random import Random
@@ -36,7 +36,7 @@ def test_the_draw_is_that_of_the_choices_the_answers_stand_for(
     assert len(sent) == document.report_length
 
 
-# The commands refuse fractions and numbers from 2^53 on in their input themselves.
+# Without fractions and numbers of 2^53 or more: the commands refuse these as input.
 WHOLE = [
     case
     for case in UNSETTLED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locks: every file by its hash, no registry by its address, every dependency in them, versions in agreement."""
+"""Lock files: hashes of all files, no registry's address, all dependencies, equal versions."""
 
 import re
 import tomllib

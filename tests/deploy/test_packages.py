@@ -18,7 +18,7 @@ OF_THE_SDK = {
 
 
 def _pip(*arguments: str) -> str:
-    # The environment of the tests has no pip of its own: the interpreter it was made from does.
+    # The tests' environment has no pip; the interpreter it was created from has one.
     base = (
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )

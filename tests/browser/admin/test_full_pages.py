@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages with much on them: three questions, two regions, several days; every promise of the form with its margins."""
+"""Pages with much content: three questions, two regions, several days; drafts with a prior."""
 
 import random
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ VIEWS = {
 
 
 def default_or_full(names: Iterable[str], default: set[str]) -> list[Any]:
-    """Return parameters of which all but the default ones are for --full."""
+    """Return parameters, of which those not in `default` need --full."""
     return [
         pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names
     ]

@@ -46,7 +46,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext, wire: Wire) -> Page:
-    """A page of the server's own origin, under a strict policy, with nothing on it."""
+    """An empty page of the server's origin, under a strict policy."""
     opened = context.new_page()
     opened.goto(f"{wire.origin}/blank.html")
     return opened

@@ -69,7 +69,7 @@ def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(
     page.evaluate("element.token = null")
     assert (field.is_visible(), page.evaluate("element.hasAttribute('token')")) == (True, False)
     page.evaluate("token => element.setAttribute('token', token)", GOOD)
-    assert page.get_by_label("yes").is_checked()  # nothing was asked anew
+    assert page.get_by_label("yes").is_checked()  # the form was not reset
     page.get_by_role("button").click()
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert sent_tokens(wire) == [GOOD]
@@ -96,7 +96,7 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
     assert page.evaluate("events") == ["error token_invalid"] * len(WRONG)
     assert (wire.posted, page.get_by_label("yes").is_checked()) == ([], True)
     assert serious(page) == []
-    field.fill(f"  {GOOD} ")  # as it is copied out of a letter
+    field.fill(f"  {GOOD} ")  # with the spaces that copying adds
     field.press("Enter")
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert sent_tokens(wire) == [GOOD]
@@ -129,7 +129,7 @@ def test_missing_fields_are_all_reported_and_the_first_has_the_focus(
     assert wire.posted == []
 
 
-def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wire) -> None:
+def test_a_survey_without_a_token_rule_ignores_a_token(page: Page, wire: Wire) -> None:
     show(page, wire.publish(survey(ldp_block())), token=GOOD)
     assert page.locator("#invitation").count() == 0
     page.get_by_role("button").click()

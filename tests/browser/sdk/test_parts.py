@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the bundle: the core alone for most surveys; nothing passes while a part is missing."""
+"""Parts of the SDK: most surveys need the core alone; no check passes while a part is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -183,7 +183,7 @@ def test_a_part_that_never_comes_is_waited_for_half_a_minute(
 def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
-    """A server that is overloaded, and gives away no file of the SDK either."""
+    """The server is overloaded and does not serve the SDK's files either."""
     options = {"policy": {"cap": "64"}}
     page.evaluate(RUN, [plain(page, wire), AT, options, None])
     assert page.evaluate(WAIT) is None
@@ -206,7 +206,7 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     second_tab.evaluate(
         RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None]
     )
-    assert second_tab.evaluate(WAIT) is None  # the first survey's report is tried on the way
+    assert second_tab.evaluate(WAIT) is None  # opening also retries the first survey's report
 
 
 def test_an_element_without_a_network_says_so_in_words(
