@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No snippet is left out: each block of each page is run, made again, or shown for a reason; no command is invented."""
+"""Every block of every page is run, compared with fresh output, or shown for a reason; commands exist."""
 
 import re
 import shlex
@@ -69,7 +69,7 @@ def test_every_block_has_one_fate(root: Path) -> None:
 
 
 def test_no_block_hides_in_another_form(root: Path) -> None:
-    """Fences that are indented, of tildes, or longer, and code by indentation, would escape the tests above."""
+    """The tests above would miss indented or longer fences, fences of tildes, and indented code."""
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         assert text.count("```") == 2 * len(list(blocks(text))), page.name
@@ -93,7 +93,7 @@ def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> N
         assert re.search(rf"\b{Path(page).stem}\b", source), page
 
 
-def test_what_is_only_shown_says_why(root: Path) -> None:
+def test_blocks_that_are_only_shown_have_a_reason(root: Path) -> None:
     assert all((fate.treatment == "shown") == bool(fate.why) for fate in BLOCKS.values())
     marked = [(name, block) for name, block in all_blocks(root) if block.why is not None]
     assert marked

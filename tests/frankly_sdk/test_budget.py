@@ -28,11 +28,11 @@ from tests.frankly_sdk.worlds import Person, block_of, document_of, promise
 IDENTITY = DenseMechanism(4, ((16, 0), (0, 16)))
 LEAKY = DenseMechanism(4, ((16, 0), (8, 8)))
 TRUE_WORLD = [Person(25, z, {"hiv": x ^ z}, (x,)) for z in range(2) for x in range(2)]
-"""Finding of a review: the secret is the answer xor the stratum, so that every table of everybody is flat and true."""
+"""The secret is the answer xor the stratum, so that every table over all people is flat and true."""
 
 
 def xor_survey() -> SurveyDocument:
-    """An identity mechanism that is 0-LIP by its true table, beside a public question that completes the secret."""
+    """An identity mechanism, 0-LIP by its true table, and a public question that completes the secret."""
     prior = Prior("hiv", ("no", "yes"), (((25, 25), (25, 25)),), "a true table")
     block = block_of("x", IDENTITY, Promise.under(Claim("lip", (1, 1), prior.table), prior))
     return document_of(block, strata=2)
@@ -63,7 +63,7 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
 def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     tmp_path: Path,
 ) -> None:
-    """The identity has no finite leakage within a stratum of that world; a leaky table has in a milder world."""
+    """The identity's leakage within a stratum is infinite; that of LEAKY in a milder world is finite."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
@@ -88,7 +88,7 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
 
 
 def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
-    """The answer is the secret and nearly always the third: 4.9-LIP under the true table is 9.8 nats of odds."""
+    """The answer is the secret, nearly always the third: 4.9-LIP by the true table is 9.8 nats of odds."""
     total = 1 << 48
     high = total * 9 // 10
     mean = round(high / exp(4.9))
@@ -180,7 +180,7 @@ def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path
         assert client.budget("late").is_answered
 
 
-def test_figures_are_rounded_against_ourselves(tmp_path: Path) -> None:
+def test_figures_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
     spent: list[float] = []
     for i, epsilon in enumerate(("0.333333", "1", "0.7777777", "2.5")):
         server = fakes.FakeServer(document=survey(ldp_block("q", epsilon), survey_id=f"{i:032x}"))
@@ -211,7 +211,7 @@ def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) ->
 
 
 def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
-    """A survey that may use up the budget can cost more than is left: what is left is 0, never below."""
+    """A final survey can cost more than is left of the budget: 0 is left, not less."""
     assert nats_left("1", Charge(Fraction(2))) == "0.3068"
     assert nats_left("1", Charge(Fraction(3))) == "0.0000"
     assert nats_left("1", Charge(None)) == "0.0000"

@@ -38,7 +38,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
                     PATH, data=bodies_of_round[number], content_type="application/json"
                 )
                 answers_by_round[i].append((answer.status_code, bodies_of_round[number]))
-        except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
+        except BaseException as error:  # noqa: BLE001 - the main thread fails the test
             failed.append(error)
             together.abort()
 
@@ -91,5 +91,5 @@ def test_the_first_of_two_bodies_is_stored_and_the_other_refused(place: Place, f
 
 
 def bodies_symbol(sent: bytes) -> int:
-    """The first symbol, read from the bytes themselves."""
+    """Return the first symbol in a report's bytes."""
     return int(sent[sent.index(b'"y":[') + 5 : sent.index(b'"y":[') + 6])

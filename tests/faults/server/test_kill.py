@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the server, and of PostgreSQL, under load: what was acknowledged is stored, once (spec 9.2)."""
+"""SIGKILL of the server, and of PostgreSQL, under load: acknowledged reports are stored once (spec 9.2)."""
 
 import os
 import time
@@ -25,7 +25,7 @@ def database() -> Iterator[KillablePostgres]:
 
 
 def a_command_beside(server: Running) -> None:
-    """Open and close the database as a command does: what the server writes next must stay as safe."""
+    """Open and close the database as a command does; the server's next writes must stay durable."""
     database = Database(server.database_url)
     with database.reading("look") as tx:
         assert tx.surveys.all()
