@@ -136,7 +136,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{REPORTS}::test_a_bad_field_is_refused_by_name")),
     "37": ("symbols that cannot be", (
         f"{REPORTS}::test_a_bad_field_is_refused_by_name",
-        f"{INTAKE}::test_bad_reports_are_refused_counted_and_not_kept")),
+        f"{INTAKE}::test_bad_reports_are_refused_counted_and_not_stored")),
     "38": ("another survey or document", (
         f"{REPORTS}::test_an_unknown_survey_is_404_whatever_its_name",
         f"{INTAKE}::test_a_document_of_another_survey_is_a_mismatch",
@@ -188,7 +188,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ANALYSIS}::test_versions_that_asked_alike_are_pooled",
         f"{ANALYSIS}::test_versions_that_asked_differently_stand_apart")),
     "51": ("key files that must not be used; files that exist", (
-        "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_the_way_out",
+        "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_a_remedy",
         "frankly_server/cli/test_keys.py::test_init_never_overwrites")),
     "52": ("interrupted while writing", (
         f"{HERE}::test_a_file_is_old_or_new_never_half",

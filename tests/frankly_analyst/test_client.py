@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[str, str, float, int, str]] = {
     "a level in percent": ("", "", 95.0, 422, "confidence_range"),
     "a level of 1": ("", "", 1.0, 422, "confidence_range"),
     "a level that is not a number": ("", "", float("nan"), 422, "confidence_range"),
-    "a level with too many digits": ("", "", 1e-13, 422, "confidence_range"),
+    "a level too close to 0": ("", "", 1e-13, 422, "confidence_range"),
 }
 
 
