@@ -157,11 +157,11 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "43": ("changing what is published", (
         f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",
         f"{DOORS}::test_no_method_changes_a_document",
-        f"{DOORS}::test_another_mechanism_is_another_version_and_the_old_one_goes_on",
-        f"{DOORS}::test_two_who_publish_at_once_make_one_version",
-        f"{DOORS}::test_the_page_says_409_where_a_change_would_touch_what_runs")),
+        f"{DOORS}::test_another_mechanism_is_a_new_version_and_the_old_one_continues",
+        f"{DOORS}::test_concurrent_publishing_creates_one_version",
+        f"{DOORS}::test_pages_answer_409_to_changes_of_a_closed_survey")),
     "44": ("another organisation's survey; an analyst instead of an admin; a revoked key", (
-        f"{DOORS}::test_the_three_closed_doors_of_the_api",
+        f"{DOORS}::test_the_three_refusals_of_the_api",
         f"{DOORS}::test_an_analyst_opens_no_form_of_an_admin",
         "frankly_server/web/admin/test_matrix.py::test_every_route_for_every_caller",
         "frankly_server/web/admin/test_matrix.py::test_a_foreign_page_looks_as_one_that_does_not_exist",
@@ -171,8 +171,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ROUTES}::test_bad_paths_and_queries",
         f"{ROUTES}::test_every_answer_carries_the_same_headers_and_no_identifier",
         "frankly_server/web/test_schemathesis.py::test_no_operation_answers_what_it_does_not_declare",
-        "frankly_server/web/test_etags.py::test_no_other_condition_means_anything",
-        "frankly_server/web/test_garbage.py::test_no_page_finds_a_fault")),
+        "frankly_server/web/test_etags.py::test_other_conditions_are_ignored",
+        "frankly_server/web/test_garbage.py::test_no_request_to_a_page_causes_a_server_error")),
     "46": ("no reports, or too few", (f"{ANALYSIS}::test_too_few_reports_give_no_number",)),
     "47": ("estimates outside the unit interval", (
         f"{ANALYSIS}::test_estimates_outside_the_unit_interval_are_flagged_not_clipped",)),
