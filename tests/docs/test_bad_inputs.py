@@ -125,14 +125,14 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "faults/test_one_value.py::test_32_processes_send_one_value",
         "faults/test_one_value.py::test_a_fork_between_seal_and_send_sends_one_value")),
     "35": ("a report's bytes: too long, cut, endless, of another kind", (
-        f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
+        f"{REPORTS}::test_invalid_bytes_are_refused",
         f"{REPORTS}::test_a_body_that_ends_early_is_400",
         f"{REPORTS}::test_a_body_without_a_length_is_still_bounded",
         f"{REPORTS}::test_other_content_types_are_refused",
         f"{SLOW}::test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one",
         f"{SLOW}::test_a_report_that_timed_out_is_accepted_later")),
     "36": ("a report's JSON: repeated keys, long numbers, unknown fields, wrong types", (
-        f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
+        f"{REPORTS}::test_invalid_bytes_are_refused",
         f"{REPORTS}::test_a_bad_field_is_refused_by_name")),
     "37": ("symbols that cannot be", (
         f"{REPORTS}::test_a_bad_field_is_refused_by_name",
@@ -169,8 +169,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ROUTES}::test_a_revoked_key_is_401_and_another_role_403")),
     "45": ("injections and misused headers", (
         f"{ROUTES}::test_bad_paths_and_queries",
-        f"{ROUTES}::test_every_answer_carries_the_same_headers_and_no_identifier",
-        "frankly_server/web/test_schemathesis.py::test_no_operation_answers_what_it_does_not_declare",
+        f"{ROUTES}::test_every_response_has_the_same_headers_and_no_identifier",
+        "frankly_server/web/test_schemathesis.py::test_every_operation_responds_as_declared",
         "frankly_server/web/test_etags.py::test_other_conditions_are_ignored",
         "frankly_server/web/test_garbage.py::test_no_request_to_a_page_causes_a_server_error")),
     "46": ("no reports, or too few", (f"{ANALYSIS}::test_too_few_reports_give_no_number",)),

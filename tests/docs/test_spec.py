@@ -10,7 +10,7 @@ import pytest
 
 SECTION = re.compile(r"\bspec (\d+\.\d+(?:, \d+\.\d+)*)")
 BAD_INPUT = re.compile(r"\bbad inputs? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")
-ERRATUM = re.compile(r"\b(?:erratum|errata) 9\.(\d+)(?:-(?:9\.)?(\d+))?((?:, 9\.\d+)*)")
+ERRATUM = re.compile(r"\b(?:[Ee]rratum|[Ee]rrata) 9\.(\d+)(?:-(?:9\.)?(\d+))?((?:, 9\.\d+)*)")
 # Documents outside the repository, to which its texts must not refer.
 OUTSIDE = re.compile(
     r"\bDESIGN(?:\.md\b| §| \d)|\bTHREATS\b|\bBAD_INPUTS\b|\bEXPECTATIONS\b|\bLIBRARIES\b|\bSTYLE\.md\b"
