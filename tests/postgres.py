@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PostgreSQL for the tests, with its own data folder, a free loopback port, and durability on."""
+"""A real PostgreSQL for the tests, with its own data folder, a free port, and durability on."""
 
 import itertools
 import os
@@ -40,7 +40,7 @@ class PostgresServer:
             for path in (self._home, secret):
                 shutil.chown(path, self._account["user"], self._account["group"])
         data = self._home / "data"
-        # --no-sync affects only this initialisation: the server runs with fsync and synchronous_commit on.
+        # --no-sync affects only this initialisation: the server runs with full durability.
         options = [
             "--no-locale",
             "--encoding=UTF8",
@@ -110,7 +110,7 @@ class PostgresServer:
 
 
 def find_binaries(chosen: str | None) -> Path:
-    """Return the folder of initdb: the chosen one, or Debian's newest. Raises RuntimeError if there is none."""
+    """Return the folder of initdb: the chosen one, or Debian's newest; RuntimeError if none."""
     if chosen:
         if not (Path(chosen) / "initdb").is_file():
             raise RuntimeError(f"FRANKLY_PG_BIN={chosen} holds no initdb")
@@ -125,7 +125,7 @@ def find_binaries(chosen: str | None) -> Path:
 
 
 def _account() -> dict[str, Any]:
-    """Return the account to run as: as root, PostgreSQL's own, because it refuses to run as root."""
+    """Return the account to run as: PostgreSQL's instead of root, under which it refuses to run."""
     return (
         {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     )

@@ -37,7 +37,7 @@ def cell(index: int, n: int, truth: str, runs: int) -> Any:
 
 
 def judge(figures: Any, cells: list[Any]) -> None:
-    """Allow 3 standard errors, corrected for the number of comparisons: one per score and method."""
+    """Allow 3 standard errors, corrected for the number of comparisons, by score and method."""
     compared = sum(cases()[index].mechanism.answers for index, *_ in cells)
     for method in GUARANTEED:
         assert figures.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
@@ -72,7 +72,7 @@ def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
 def held_from_to(
     ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float
 ) -> tuple[int, int]:
-    """Return the least and largest count whose interval contains the truth; its ends grow with it."""
+    """Return the least and largest count whose interval contains the truth; ends grow with it."""
     middle = round(q * n)
 
     def holds(k: int) -> bool:
@@ -107,7 +107,7 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
 
 
 def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
-    """At most 1% of honest surveys alarm, and 95% of those with 5% of fakes sending the best report."""
+    """At most 1% of honest surveys alarm, and 95% of those with 5% of fakes of the best report."""
     case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
     rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
     alarms = detected = 0

@@ -161,7 +161,7 @@ def small(bench: Any, tmp_path: Path) -> Any:
     return top
 
 
-def test_a_sample_is_judged_and_goes_on_where_it_was(
+def test_a_sample_is_judged_and_resumed(
     bench: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a separate process, because the run forks and changes the environment."""

@@ -16,7 +16,7 @@ from tests.frankly_protocol.samples import NOW
 
 @pytest.fixture(scope="session")
 def run(full: bool) -> Run:
-    """Start a process for each command; our own implementation runs in this process unless --full."""
+    """Start a process for each command; ours runs in this process unless --full."""
     named = command_line()
     if named is not None:
         return process(named)

@@ -17,7 +17,7 @@ OURS = [sys.executable, "-m", "frankly_sdk.conformance"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code and JSON object of a command: from stdout if the code is 0, otherwise from stderr."""
+    """Exit code and JSON object of a command, from stdout if the code is 0, else from stderr."""
 
     status: int
     body: dict[str, Any]

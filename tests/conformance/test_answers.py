@@ -162,7 +162,7 @@ def test_a_report_refused_for_good_is_erased_and_not_drawn_again(
 
 
 def test_a_device_sends_one_value_only(install: Install) -> None:
-    """Twenty attempts with different answers, some while the server is down: one body, one report."""
+    """Twenty attempts with different answers, also while the server is down: one report."""
     site = install.site
     site.script += [replies(None)] * 12
     install.init()

@@ -326,7 +326,7 @@ def test_10_a_final_survey_is_answered_first_and_nothing_after_it(install: Insta
     assert len(site.posted) == 1
 
 
-def test_10_what_was_answered_before_counts(install: Install) -> None:
+def test_10_earlier_answers_count(install: Install) -> None:
     install.init(cap="1.5")
     assert install.answer().status == 0
     install.site.show(install.site.make(ldp_block(), survey_id="cd" * 16))

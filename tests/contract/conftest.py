@@ -143,7 +143,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def answer_as(site: Site) -> Callable[[str], str]:
-    """Return a function that answers as a named install, over one transport; it returns the code."""
+    """Return a function that answers as a named install and returns the receipt's code."""
     transport = site.transport()
 
     def answer(name: str) -> str:

@@ -38,7 +38,7 @@ ALIP = {"notion": "alip", "epsilon_high": "0.25"}
 RLDP = {"notion": "rldp", "epsilon": "0.5", "robust": ROBUST, "joint": TWO, "choices": [2, 2]}
 PARTS = {"attributes": [2, 2], "choices": [2, 2]}
 SOME = {"accept_unidentifiable": True}
-# name of the case (its mechanism first): notion, levels, prior, choices of its questions, further fields.
+# name of the case (its mechanism first): notion, levels, prior, choices, further fields.
 CASES: dict[str, dict[str, Any]] = {
     "optimal": {"notion": "ldp", "epsilon": "1", "choices": [4]},
     "optimal under srlip": {
@@ -211,7 +211,7 @@ def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.fl
 
 
 def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
-    """Return the identifiable choices of each question: those in the span of the reports' columns."""
+    """Return each question's identifiable choices: those in the span of the reports' columns."""
     _, Q, _ = decoder(block)
     rank = np.linalg.matrix_rank(Q, tol=1e-9)
     identifiable = []

@@ -24,7 +24,7 @@ OWN = survey(ldp_block(epsilon="0.9"))
 
 @dataclass
 class Device:
-    """A device and its transport; it receives `special_document` instead of the survey unless None."""
+    """A device and its transport; unless None, it gets `special_document` as the survey."""
 
     place: Place
     special_document: bytes | None = None
@@ -130,7 +130,7 @@ def test_a_targeted_document_in_the_log_is_named_by_every_audit(
     assert OWN.digest in split[0].detail
 
 
-def test_a_log_forked_for_them_finds_no_witness_and_no_device(place: Place, tmp_path: Path) -> None:
+def test_a_forked_log_is_refused_by_witnesses_and_devices(place: Place, tmp_path: Path) -> None:
     from tests.frankly_server.log.test_witness import forked
 
     (tmp_path / "fork").mkdir()

@@ -33,10 +33,10 @@ class Proxy:
 
 
 def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
-    """Return the Caddyfile with local ports: TLS and plain HTTP, the replicas', their name server's.
+    """Return the Caddyfile with local ports: of TLS, plain HTTP, replicas and name server.
 
-    For a Caddy before 2.8, request buffering is removed too: when these versions retry a request, its
-    buffer may be used by another one, and devices then receive responses about each other's reports.
+    For a Caddy before 2.8, request buffering is removed too: when it retries a request, another one
+    may use the same buffer, and devices then get responses about each other's reports.
     """
     changes = {
         "dynamic a server 8000 {\n": f"dynamic a server {replica_port} {{\n\t\t\tresolvers udp/127.0.0.1:{names}\n",

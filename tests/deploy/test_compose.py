@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docker-compose.yml without Docker: fields of the compose specification, and a deployment by hand.
 
-By hand means: the commands of its services, on the tests' PostgreSQL, with a small TCP proxy instead
-of Caddy (see test_caddy.py). Not tested: the build of the image, and Docker's networks.
+By hand means: the commands of its services, on the tests' PostgreSQL, with a TCP proxy instead of
+Caddy (see test_caddy.py). Not tested: the build of the image, and Docker's networks.
 """
 
 import configparser

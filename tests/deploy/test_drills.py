@@ -39,7 +39,7 @@ class Desk:
     monkeypatch: pytest.MonkeyPatch
 
     def line_by_line(self, script: str) -> str:
-        """Run a script as a shell would, `frankly` in this process; return its last line's output."""
+        """Run a script as a shell would, `frankly` in this process; return the last output."""
         last_output, umask = "", ""
         for line in script.splitlines():
             arguments = shlex.split(os.path.expandvars(line), comments=True)

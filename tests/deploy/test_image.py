@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and docker-compose.yml, without a Docker engine: every path, setting, port and command in them exists.
+"""Dockerfile and docker-compose.yml, without Docker: all paths, settings, ports and commands exist.
 
 The commands are run by hand, as the containers would run them, against the PostgreSQL of the tests.
 """

@@ -78,7 +78,7 @@ def _listed(table: dict[str, Any]) -> str:
 
 
 def holds(new: str, old: str) -> bool:
-    """Return True if a column of the new type accepts all old values: the same type or longer text."""
+    """Return True if the new type accepts all values of the old: the same, or a longer text."""
     lengths = [re.fullmatch(r"VARCHAR\((\d+)\)", kind) for kind in (old, new)]
     return new == old or (all(lengths) and int(lengths[0][1]) <= int(lengths[1][1]))  # type: ignore[index]
 

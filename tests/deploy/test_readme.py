@@ -79,7 +79,7 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
 
 @pytest.mark.full_only
 def test_the_readme_in_an_empty_debian(root: Path) -> None:
-    """Needs root, debootstrap and the network; leaves out `python3 run.py test`, as this is its test."""
+    """Needs root, debootstrap and the network; leaves out `python3 run.py test`, its own tests."""
     binds = [
         f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place
     ]

@@ -205,7 +205,7 @@ def test_a_path_installs_what_its_folder_needs(arguments: list[str], expected: s
     assert set(run.packages_of("test", arguments)) - set(run.BUILD) == expected
 
 
-def test_every_folder_of_the_table_is_there_and_its_package_known(root: Path) -> None:
+def test_every_folder_of_the_table_exists_with_its_package(root: Path) -> None:
     assert set(run.NEEDED_BY) == set(run.FULL) - set(run.BUILD)
     assert all((root / path).exists() for named in run.NEEDED_BY.values() for path in named)
 

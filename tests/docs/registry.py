@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Treatment of every fenced block of the documentation: run, compared with fresh output, or only shown.
 
-Pages in FOLLOWED are run whole: a block that is neither a command, a file nor an output fails. Blocks
-of other pages are listed below by page and first line; test_every_block.py finds missing ones.
+Pages in FOLLOWED are run whole: a block that is no command, file or output fails. Blocks of other
+pages are listed below by page and first line; test_every_block.py finds missing ones.
 """
 
 from typing import Final, NamedTuple

@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 class Session(Shell):
     """A shell for one page, or for several pages that continue each other.
 
-    literal : start `frankly` as a process for every command; otherwise only servers are separate processes.
+    literal : start `frankly` as a process for every command; otherwise only servers are.
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:

@@ -94,7 +94,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "22": ("an older version, or two documents of one version", (
         f"{ACCEPTANCE}::test_an_older_version_is_a_rollback",
         f"{ACCEPTANCE}::test_two_documents_of_one_version_are_kept_as_evidence")),
-    "23": ("outside the survey's opening times", (f"{ACCEPTANCE}::test_outside_the_window_both_times_are_shown",)),
+    "23": ("outside opening times", (f"{ACCEPTANCE}::test_outside_the_window_both_times_are_shown",)),
     "24": ("a chain of keys with a gap, or too long", (
         "frankly_protocol/trust/test_chain.py::test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain",
         "frankly_protocol/trust/test_chain.py::test_a_chain_has_at_most_1024_versions")),

@@ -156,7 +156,7 @@ def test_the_pages_that_define_it_have_the_whole_sentence(root: Path, page: str)
     assert any(re.search(_WHOLE, sentence, re.IGNORECASE) for sentence in sentences(text))
 
 
-def test_the_canonical_sentence_is_no_fault() -> None:
+def test_the_canonical_sentence_is_accepted() -> None:
     assert [fault(sentence, whole=True) for sentence in sentences(CANONICAL)] == [False]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block of every page is run, compared with fresh output, or shown for a reason; commands exist."""
+"""Every block is run, compared with fresh output, or shown for a reason; all commands exist."""
 
 import re
 import shlex

@@ -62,7 +62,7 @@ def test_the_guide_names_every_key() -> None:
 
 
 @pytest.mark.parametrize("row", table("form has"), ids=lambda row: row[0])
-def test_faults_are_refused_as_the_guide_says(row: list[str]) -> None:
+def test_invalid_forms_are_refused_as_the_guide_says(row: list[str]) -> None:
     change, code, field, _ = row
     with pytest.raises(InvalidInput) as caught:
         design({"form": {**REQUEST["form"], **json.loads(change.strip("`"))}})

@@ -2,7 +2,7 @@
 """Guides, followed as written: files are saved, commands run, and outputs compared.
 
 Random numbers differ between runs, the words around them do not. `--full` starts a process for each
-command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md` (or another).
+command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md`.
 """
 
 import json
@@ -63,7 +63,7 @@ def test_a_separate_guide(session: Session, root: Path, page: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.page)
 def test_a_newcomers_task_is_short(root: Path, task: Task) -> None:
-    """At most 10 commands, installation included, and 30 lines in any file; measured.md has the figures."""
+    """At most 10 commands, installation included, and 30 lines a file; figures in measured.md."""
     page = (root / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
     followed = list(steps(page, task.until))
     assert followed[-1] == (task.until, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of pages that are not followed as a whole: a setting, a request, a message, a command and its output."""
+"""Single blocks of pages: a setting, a request, a message, a command and its output."""
 
 import json
 import math
@@ -81,7 +81,7 @@ def test_commands_print_what_the_pages_show(root: Path, tmp_path: Path) -> None:
     assert {key: output[key] for key in promised} == promised
     (line,) = block(root, "estimates.md", 'echo \'{"prior"').commands
     planned = json.loads(session.typed(line))
-    # k-ary randomised response: the truth with p, others with q; worst if a report has probability 1/2
+    # k-ary randomised response: the truth with p, others with q; worst at a probability of 1/2
     p, q = math.e / (math.e + 2), 1 / (math.e + 2)
     assert planned["n"] == math.ceil(NormalDist().inv_cdf(0.975) ** 2 / 4 / (0.05 * (p - q)) ** 2)
 

@@ -67,7 +67,7 @@ def test_sentences_about_the_runs(root: Path) -> None:
 
 
 def test_realised_is_the_definition(root: Path) -> None:
-    """Compared with a computation on whole tables, for a mechanism over pairs and one over answers."""
+    """Compared with a computation on whole tables, for mechanisms over pairs and over answers."""
     rng = np.random.default_rng(5)
     truth = rng.integers(1, 50, (2, 3))
     for rows in (3, 6):

@@ -159,7 +159,7 @@ def _pip(python: Path, *arguments: str) -> str:
 def test_archives_install_in_an_empty_environment(
     root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
 ) -> None:
-    """With a user's dependencies they start, contain licences, and a type checker reads their types."""
+    """With a user's dependencies they start, contain licences, and can be type-checked."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
     )

@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_page_is_there_and_no_link_is_broken(root: Path, built: Path) -> None:
+def test_every_page_exists_and_no_link_is_broken(root: Path, built: Path) -> None:
     sources = {
         page.relative_to(root / "docs").with_suffix("") for page in (root / "docs").rglob("*.md")
     }

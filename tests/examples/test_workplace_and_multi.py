@@ -131,7 +131,7 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
 
 @pytest.mark.full_only
 def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
-    """Multi, with few respondents: both kinds of tables are printed, and each report arrived once."""
+    """Multi, with few respondents: both kinds of tables are printed, each report arrived once."""
     run = run_demo(tmp_path, "multi", 100)
     assert run.status == 0, run.output
     assert "srlip+ldp" in run.output

@@ -175,7 +175,7 @@ def _texts(error: BaseException | None) -> Iterator[str]:
 
 
 def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
-    """The journal exists only briefly: files are read during requests, also those of the next start."""
+    """The journal exists only briefly, so files are read during requests, and at the next start."""
     folder = tmp_path / "device"
     folder.mkdir()
     looks: list[bytes] = []

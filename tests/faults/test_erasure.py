@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every write of a device, traced by strace: after the receipt all bytes of reports are overwritten.
+"""Every write of a device, traced by strace: after the receipt all bytes of reports are erased.
 
 A place is a byte of a file. It counts as erased when it is overwritten; if the file is truncated or
 deleted before that, the byte stays readable on the disk.
@@ -95,7 +95,7 @@ def _plain(text: str) -> str:
 
 
 def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int:
-    """Run a script in a separate process, whose writes strace logs to `log`; return its exit code."""
+    """Run a script in a process whose writes strace logs to `log`; return its exit code."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     calls = "trace=pwrite64,write,writev,pwritev,ftruncate,truncate,unlink,unlinkat,rename,renameat,renameat2,fdatasync"

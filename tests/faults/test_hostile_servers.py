@@ -112,7 +112,7 @@ def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: 
 
 
 def test_bytes_around_a_body_count_towards_the_limit() -> None:
-    """Chunks with one byte of body and 60 KB of extension: a small body, but hundreds of megabytes."""
+    """Chunks of one byte with 60 KB of extension: a small body, but hundreds of megabytes."""
     limit, sent, chunk = 10_000, [0], b"1;" + b"x" * 60_000 + b"\r\nx\r\n"
 
     def talk(connection: socket.socket) -> None:

@@ -117,7 +117,7 @@ class _Steps:
 def test_1000_dropped_responses_are_one_value(
     across_starts: bool, full: bool, tmp_path: Path
 ) -> None:
-    """Each report is stored and its receipt lost: the same bytes are sent again, and stored once."""
+    """Each report is stored and its receipt lost: the same bytes are sent again, stored once."""
     drops = 1000 if full or not across_starts else 50
     server = fresh()
     server.network.then(*[lose_receipt()] * drops)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of system calls, traced by strace: the store is on disk before a connection for the report."""
+"""Order of system calls, by strace: the store is on disk before a connection for the report."""
 
 import re
 import shutil
@@ -54,7 +54,7 @@ def calls(served: Site, store: Path, key: str, log: Path, before: str = "") -> l
 def test_the_store_is_synced_before_the_first_connect_in_every_run(
     full: bool, tmp_path: Path
 ) -> None:
-    """200 runs with --full. The store contains the survey, so that only the report needs a connection."""
+    """200 runs with --full. The survey is stored, so only the report needs a connection."""
     runs = 200 if full else 2
     with site() as served:
         # Fetches survey and keys, and creates the salt of the respondents' names.

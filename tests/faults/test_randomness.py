@@ -129,7 +129,7 @@ def test_every_draw_of_8_bits_over_200_documents() -> None:
 
 
 def test_the_edges_of_48_bits(full: bool) -> None:
-    """The symbol is a step function of u: both sides of every threshold determine all 2^48 draws."""
+    """The symbol is a step function of u: both sides of each threshold determine all 2^48 draws."""
     for mechanism in documents(2000 if full else 200, 48, 16):
         for truth, row in enumerate(mechanism.weights):
             ends = list(accumulate(row))

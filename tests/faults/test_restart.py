@@ -35,7 +35,7 @@ def test_killing_the_server_midway_loses_and_repeats_no_report(tmp_path: Path) -
         acknowledged = _stored(server.home)
         server.start()
         answering.join(timeout=120)
-        # Devices that found no server try again, as an app does at its next start; others have answered.
+        # Devices that found no server try again, as apps do at their next start.
         while not set(rounds[-1]) <= {"sent"}:
             everyone_answers(published["link"])
             assert len(rounds) < 10

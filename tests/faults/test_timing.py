@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timing side channel of an answer: equal steps for every answer, and no difference in time.
 
-A device's opcodes are traced, which does not depend on the machine's load; and two answers are drawn
-in turn, many times, and timed (spec 2.5).
+A device's opcodes are traced, which does not depend on the machine's load; and two answers are
+drawn in turn, many times, and timed (spec 2.5).
 """
 
 import json
@@ -76,7 +76,7 @@ def device_steps(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
-    """From the app's call to the receipt; only the random bits decide how often a draw is rejected."""
+    """From the app's call to the receipt; only random bits decide how often a draw is rejected."""
     document = survey(block(kind, "ldp"))
     names = list(document.questions)
     for seed in range(2):
@@ -147,7 +147,7 @@ def test_steps_that_depend_on_the_answer_are_detected(
 
 @pytest.fixture(scope="module")
 def processes(full: bool) -> list[list[float]]:
-    """Median differences of each process by case; string hashes and memory differ between processes."""
+    """Median differences by process and case; hashes and memory differ between processes."""
     number, run_arguments = (100, ["2", "500"]) if full else (1, ["4", "100"])
     differences = []
     for seed in range(number):
@@ -176,7 +176,7 @@ def test_two_answers_in_turn_take_the_same_time(
 
 
 def test_an_answer_that_takes_longer_is_detected() -> None:
-    """The same measurement of a search that stops at the choice: 64 comparisons are slower than one."""
+    """The same for a search that stops at the choice: 64 comparisons are slower than one."""
     (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
     order = random.Random(7)
     differences = [

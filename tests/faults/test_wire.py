@@ -83,7 +83,7 @@ MARKERS = {
 
 
 def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
-    """They are planted in every response, to documents and reports; the app is opened three times."""
+    """They are planted in every response; the app is opened three times."""
     extra = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in MARKERS.items())
     assert len(MARKERS) == 12
     with site(extra=extra) as served:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two answers drawn in turn, and the difference in time between neighbouring draws (spec 2.5).
 
-``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes the medians of one process as JSON.
+``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes one process's medians as JSON.
 """
 
 import json
@@ -27,8 +27,8 @@ from scipy.stats import binomtest
 SIZE, BITS = 64, 48
 D = 1 << BITS
 NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
-"""Rows of these mechanisms are nearly equal: symbols are public, and 1 may take some nanoseconds more
-than 0, but only differences between answers are measured."""
+"""Rows of these mechanisms are nearly equal: symbols are public, and 1 may take some nanoseconds
+more than 0, but only differences between answers are measured."""
 
 
 def wide() -> DenseMechanism:
@@ -51,8 +51,8 @@ Draw = Callable[[int], object]
 def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random.Random) -> float:
     """Return how many nanoseconds longer `truth_b` takes, over an even number of alternations.
 
-    Each truth is first in half of the alternations, in random order. The mean of the two halves' medians
-    cancels the cost of being first.
+    Each truth is first in half of the alternations, in random order. The mean of both halves'
+    medians cancels the cost of being first.
     """
     turns = [False, True] * (times // 2)
     order.shuffle(turns)
@@ -118,8 +118,8 @@ def devices(
 ) -> list[float]:
     """Return the median difference in nanoseconds on each of `number` devices.
 
-    The address of a row makes it a few nanoseconds faster or slower for the life of the process, whatever
-    the answer. So each device has other addresses and counts once, however many alternations it runs.
+    The address of a row makes it a few nanoseconds faster or slower for the life of the process,
+    whatever the answer. So each device has other addresses and counts once.
     """
     layout, order, medians = (
         random.Random(seed),

@@ -219,7 +219,7 @@ def test_a_netrc_file_does_not_replace_the_key(
     assert len(Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)) == 5
 
 
-def test_texts_are_in_the_surveys_own_language_unless_another_is_asked_for() -> None:
+def test_texts_are_in_the_surveys_language_unless_another_is_requested() -> None:
     """The survey's first language, also for texts missing in the requested one."""
     row = {"label": {"de": "Nein", "en": "No", "fr": "Non"}, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 3, "needed": 3, "by": None, "rows": [row]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combining, plotting and converting: sums, ratios, joint tables, HTML, pandas and Arrow, and without."""
+"""Combining, plotting, converting: sums, ratios, joint tables, HTML, pandas, Arrow."""
 
 import json
 import subprocess
@@ -98,7 +98,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("field", TWICE)
-def test_a_name_given_twice_is_refused(found: Estimates, field: str) -> None:
+def test_a_repeated_name_is_refused(found: Estimates, field: str) -> None:
     with pytest.raises(InvalidRequest, match="named twice") as refused:
         TWICE[field](found)
     assert refused.value.field == field
@@ -172,7 +172,7 @@ def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
     )
 
 
-def test_nothing_heavy_is_imported_until_asked_for() -> None:
+def test_large_libraries_are_imported_only_on_use() -> None:
     heavy = ("pandas", "pyarrow", "numpy", "scipy")
     code = f"import sys, frankly_analyst; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

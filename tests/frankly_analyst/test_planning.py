@@ -22,7 +22,7 @@ def analyst(served: Served) -> Analyst:
 
 
 def _margin(epsilon: float, n: int, level: float) -> float:
-    """Margin of randomised response on two answers at share ½, the worst case: z·√((¼ + pq/(p−q)²)/n)."""
+    """Margin of randomised response at share ½, the worst case: z·√((¼ + pq/(p−q)²)/n)."""
     p = e**epsilon / (e**epsilon + 1)
     return float(
         stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n)

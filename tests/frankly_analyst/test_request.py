@@ -209,7 +209,7 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_new_field_needs_one_declaration(tmp_path: Path) -> None:
-    """In a copy of the client with one more field, the server, command, client and page offer it."""
+    """With one more field in a copy of the client, server, command, client and page offer it."""
     copied = tmp_path / "frankly_analyst"
     shutil.copytree(Path(frankly_analyst.__file__).parent, copied)
     source = (copied / "request.py").read_text("utf-8")

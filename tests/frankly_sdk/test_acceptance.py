@@ -61,7 +61,7 @@ def weaker() -> SurveyDocument:
 
 
 def moved() -> SurveyDocument:
-    """A document with one unit of weight moved within a row, at the exact level of these weights."""
+    """A document with one unit of weight moved within a row, at the exact level of its weights."""
     block = ldp_block()
     (on, off), second_row = dense_of(block.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))

@@ -119,7 +119,7 @@ CRASHES = ["sample", "seal", "commit", "post", "after_post", "acknowledge"]
 def test_wherever_it_crashes_there_is_one_value(
     point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a crash at any step and a restart, no second value is sent and no sealed report is lost."""
+    """After a crash at any step and a restart, no second value is sent, no sealed report lost."""
     server = FakeServer()
     client = server.open(tmp_path / "s.db")
     with monkeypatch.context() as patched:

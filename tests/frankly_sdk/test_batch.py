@@ -217,7 +217,7 @@ def test_a_bad_row_is_named_and_nothing_of_its_batch_is_sealed(
         assert client.flush() == []
 
 
-def test_a_token_that_is_no_text_is_a_typed_error(invited: FakeServer, tmp_path: Path) -> None:
+def test_a_token_that_is_not_text_is_a_typed_error(invited: FakeServer, tmp_path: Path) -> None:
     with invited.open(tmp_path / "s.db") as client:
         for token in (7, b"x", ["x"]):
             with pytest.raises(InvalidInput) as caught:

@@ -28,11 +28,11 @@ from tests.frankly_sdk.worlds import Person, block_of, document_of, promise
 IDENTITY = DenseMechanism(4, ((16, 0), (0, 16)))
 LEAKY = DenseMechanism(4, ((16, 0), (8, 8)))
 TRUE_WORLD = [Person(25, z, {"hiv": x ^ z}, (x,)) for z in range(2) for x in range(2)]
-"""The secret is the answer xor the stratum, so that every table over all people is flat and true."""
+"""The secret is the answer xor the stratum, so every table of all people is flat and true."""
 
 
 def xor_survey() -> SurveyDocument:
-    """An identity mechanism, 0-LIP by its true table, and a public question that completes the secret."""
+    """An identity, 0-LIP by its true table, and a public question that completes the secret."""
     prior = Prior("hiv", ("no", "yes"), (((25, 25), (25, 25)),), "a true table")
     block = block_of("x", IDENTITY, Promise.under(Claim("lip", (1, 1), prior.table), prior))
     return document_of(block, strata=2)
@@ -63,7 +63,7 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
 def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     tmp_path: Path,
 ) -> None:
-    """The identity's leakage within a stratum is infinite; that of LEAKY in a milder world is finite."""
+    """The identity leaks without limit within a stratum; LEAKY, in a milder world, does not."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
@@ -88,7 +88,7 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
 
 
 def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
-    """The answer is the secret, nearly always the third: 4.9-LIP by the true table is 9.8 nats of odds."""
+    """The answer is the secret, mostly the third: 4.9-LIP by the true table is 9.8 nats of odds."""
     total = 1 << 48
     high = total * 9 // 10
     mean = round(high / exp(4.9))
@@ -203,7 +203,7 @@ def test_figures_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
             spent.append(true)
 
 
-def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) -> None:
+def test_the_rest_of_a_cap_with_many_digits_is_rounded_down(tmp_path: Path) -> None:
     with fakes.FakeServer(document=survey(ldp_block())).open(
         tmp_path / "s.db", policy=Policy(cap="1.99999")
     ) as client:
@@ -217,11 +217,11 @@ def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
     assert nats_left("1", Charge(None)) == "0.0000"
 
 
-def test_a_cap_of_forty_digits_is_not_rounded_before_what_is_left_is() -> None:
+def test_a_cap_of_forty_digits_is_not_rounded_before_its_rest() -> None:
     assert nats_left("1." + "0" * 3 + "9" * 36, Charge(Fraction(1))) == "1.0009"
 
 
-def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:
+def test_a_form_over_the_rest_of_the_cap_says_so(tmp_path: Path) -> None:
     with (
         fakes.FakeServer(document=survey(ldp_block(epsilon="1"))).open(
             tmp_path / "s.db", policy=Policy(cap="1.5")
@@ -260,7 +260,7 @@ def test_once_delta_is_used_up_the_ceilings_are_the_cost(tmp_path: Path) -> None
         store.close()
 
 
-def test_nothing_is_charged_by_looking_and_a_client_switched_off_has_no_budget(
+def test_reading_the_budget_costs_nothing_and_a_disabled_client_has_none(
     tmp_path: Path,
 ) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))

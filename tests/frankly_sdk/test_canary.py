@@ -156,7 +156,7 @@ def test_no_error_holds_the_answer_anywhere(
     with pytest.raises(FranklyError) as caught:
         provoke(with_canary(), tmp_path / "s.db")
     for error in _chain(caught.value):
-        # The survey may be shown, and the canary is one of its choices; it must not appear as an answer.
+        # The survey may be shown, with the canary as a choice, but not as an answer.
         report = "".join(traceback.format_exception(error)).replace(f"valid: good, {CANARY}", "")
         assert CANARY not in report
         for function, name, value in _locals(error.__traceback__):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a device jumps by a day: one value, sent once, and an error that names a wrong clock."""
+"""The clock of a device jumps by a day: one value, sent once; errors name a wrong clock."""
 
 from datetime import timedelta
 from pathlib import Path

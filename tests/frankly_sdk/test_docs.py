@@ -31,7 +31,7 @@ No error contains an answer, a symbol or a key, neither in its text nor in its a
 
 ## Errors of the SDK
 
-Each is a `FranklyError` with `code` (stable), `detail` (what is wrong and how to fix it) and `field`.
+Each is a `FranklyError` with `code` (stable), `detail` (what is wrong, how to fix it) and `field`.
 `Client.answer` raises only these; if the server cannot be reached, it returns a `Receipt`.
 
 | class | is a | when |
@@ -40,9 +40,9 @@ Each is a `FranklyError` with `code` (stable), `detail` (what is wrong and how t
 TABLE = """
 ## Problems of the server
 
-Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device takes such
-a response as final only if code and status are of one row; after 408, 425, 429, 5xx and `too_early` it
-sends the report again.
+Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device
+takes such a response as final only if code and status are of one row; after 408, 425, 429, 5xx and
+`too_early` it sends the report again.
 
 | code | status | title |
 |---|---|---|

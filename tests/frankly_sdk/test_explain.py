@@ -185,7 +185,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
 )
-def test_a_token_is_listed_among_what_leaves(rule: TokenRule, phrase: str) -> None:
+def test_a_token_is_listed_as_sent(rule: TokenRule, phrase: str) -> None:
     explanation = explain(replace(survey(ldp_block()), token=rule))
     assert phrase in str(explanation)
     assert explanation.leaves.endswith(',"strata":{},"token":"your token"}')

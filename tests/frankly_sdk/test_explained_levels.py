@@ -73,7 +73,7 @@ class Case:
 def case(
     strata: int, *declared: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
 ) -> Case:
-    """Build a document whose blocks make promises (notion, secret) at their mechanism's true level."""
+    """Return a document whose blocks promise (notion, secret) at their mechanism's true level."""
     people = world([mechanism.answers for mechanism, _ in declared], strata)
     blocks = []
     for i, (mechanism, notions) in enumerate(declared):

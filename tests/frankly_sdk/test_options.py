@@ -143,7 +143,7 @@ def test_a_relay_is_held_to_the_same_rules(server: FakeServer, tmp_path: Path) -
 
 
 def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) -> None:
-    """400 draws over 100 seconds: each tenth gets about 40; six deviations of Binomial(400, 1/10) are 36."""
+    """Each tenth of 100 seconds gets about 40 of 400 draws; six standard deviations are 36."""
     clock, tenths = FakeClock(), [0] * 10
     store = Store(tmp_path / "s.db")
     delivery = Delivery(
@@ -179,7 +179,9 @@ def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     assert 2.9 < moments.pop() < 3.0
 
 
-def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_path: Path) -> None:
+def test_without_patience_a_report_is_queued_until_its_moment(
+    server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db", spread_s=1e6) as client:
         assert client.answer({"smokes": "no"}, patience_s=0).code == "scheduled"
         assert [receipt.code for receipt in client.flush(timeout_s=0)] == ["scheduled"]

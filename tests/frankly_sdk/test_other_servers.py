@@ -117,7 +117,7 @@ def evil(**changes: Any) -> Place:
     return Place(**(defaults | changes))
 
 
-def test_it_cannot_erase_what_protects_against_old_versions(tmp_path: Path) -> None:
+def test_it_cannot_erase_the_protection_against_old_versions(tmp_path: Path) -> None:
     honest = Place(SECOND)
     honest.visit(tmp_path / "s.db")
     honest.show(FIRST)
@@ -329,7 +329,7 @@ def rooted(
 
 
 def two_places() -> tuple[Place, Place]:
-    """A server that replaced its first root key, and a thief who uses it to branch off after version 1."""
+    """A server that replaced its first root key, and a thief who branches off after version 1."""
     honest = Place()
     honest.chain = [honest.version(1), rooted(2, NEW_ROOT, ROOT), rooted(3, NEW_ROOT)]
     thief = evil(root=ROOT)
@@ -377,7 +377,7 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
 
 
 def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None:
-    """Version 2 withdraws the publisher; a device that knows it ignores the version 1 of its app."""
+    """Version 2 withdraws the publisher; a device that knows it ignores its app's version 1."""
     place = Place()
     place.visit(tmp_path / "s.db", pinned=True)
     first, document = place.keys, place.document

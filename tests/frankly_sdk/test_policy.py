@@ -64,7 +64,7 @@ def test_a_form_over_the_cap_is_refused_by_reason(document, cap, reason, tmp_pat
 
 
 def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
-    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. The ceilings, 1 + ln 3 nats, are charged."""
+    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. Ceilings, 1 + ln 3 nats, are charged."""
     FakeServer().open(tmp_path / "s.db", policy=Policy(cap="2.0987")).close()
     final = Policy(cap="2", final_surveys=(payable_survey().survey,))
     FakeServer().open(tmp_path / "t.db", policy=final).close()
@@ -86,7 +86,7 @@ def test_there_is_always_a_cap() -> None:
 
 
 def capped(nats: str) -> FakeServer:
-    """A survey whose only block was designed for a prior and has a ceiling of ln 3 (1.0986 nats)."""
+    """A survey whose block was designed for a prior and has a ceiling of ln 3 (1.0986 nats)."""
     mechanism = DenseMechanism(4, ((12, 4), (4, 12)))
     block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
     assert ln_up(block.ceiling) == nats

@@ -353,7 +353,7 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
 
 
 def test_reserved_and_sealed_rows_have_the_same_length(tmp_path: Path) -> None:
-    """Otherwise sealing, which follows the draw, could need another page and fail on a full disk."""
+    """Otherwise sealing, after the draw, could need another page and fail on a full disk."""
     store, sizes = Store(tmp_path / "s.db"), []
     query = "SELECT length(report_id), length(body) FROM answers"
     with store.transaction():

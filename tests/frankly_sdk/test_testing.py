@@ -55,7 +55,7 @@ def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> N
 
 
 def test_the_kits_tables_keep_the_promised_level(server: FakeServer) -> None:
-    """By definition: every column's ratio is at most e^0.7, one is above e^0.69, rows sum to 2^48."""
+    """By definition: all columns' ratios are at most e^0.7, one above e^0.69; rows sum to 2^48."""
     for block, a in zip(server.document.blocks, (2, 3), strict=True):
         weights = dense_of(block.numbered_mechanism).weights
         assert [sum(row) for row in weights] == [2**48] * a

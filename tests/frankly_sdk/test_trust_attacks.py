@@ -97,7 +97,7 @@ def opened(server: Server, store: Path, link: str = PLAIN, days: float = 0, **po
 
 @dataclass(frozen=True)
 class Attack:
-    """`before`, an honest first visit if set, then `attack`; the expected error, link and policy."""
+    """`before`, an honest first visit if set, then `attack`; expected error, link and policy."""
 
     error: type[FranklyError]
     attack: Callable[[Server], None]
@@ -287,7 +287,7 @@ def test_without_an_attack_every_link_opens(
 
 
 def test_requests_contain_nothing_that_is_stored(tmp_path: Path) -> None:
-    """A fresh device and one that has seen an older head and older keys request the same addresses."""
+    """A fresh device and one with an older head and older keys request the same addresses."""
     old = Server()
     opened(old, tmp_path / "a.db")
     fetched_urls = []

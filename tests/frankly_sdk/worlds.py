@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small worlds, the documents made for them, and the true leakage of a report by brute force.
 
-A world lists people: how many, their stratum, secrets, and answer to each block. The documents' tables
-are its margins. `frankly_protocol.audit` is used only to fill in a block's ceiling.
+A world lists people: how many, their stratum, secrets, and answer to each block. The documents'
+tables are its margins. `frankly_protocol.audit` is used only to fill in a block's ceiling.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -101,7 +101,7 @@ def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechani
 
 
 def excess(world: World, secret: str, mechanisms: Sequence[Mechanism], ratio: Fraction) -> Fraction:
-    """Return the least δ with P(R | s) ≤ ratio · P(R | t) + δ for all sets R of results, all s and t."""
+    """Return the least δ with P(R | s) ≤ ratio · P(R | t) + δ for all sets R of results."""
     values, blocks = sorted({p.secrets[secret] for p in world}), range(len(mechanisms))
     result_rows = [
         [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
@@ -246,7 +246,7 @@ def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """Return a survey with a public question of `strata` choices, or without one if `strata` is 1."""
+    """Return a survey with a public question of `strata` choices, without one if `strata` is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
     document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()

@@ -28,7 +28,7 @@ def sqlite(sqlite_url: str) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
-    """One migrated PostgreSQL database that tests share, as creating one takes longer than a test."""
+    """A migrated PostgreSQL database that tests share, as creating one takes longer than a test."""
     yield from _migrated(postgres.create())
 
 

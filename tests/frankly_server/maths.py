@@ -81,7 +81,7 @@ def wanted(
 def pair_claim(
     rng: random.Random, level: tuple[int, int], factors: tuple[int | None, ...]
 ) -> Claim:
-    """Draw a level for each pair of four answers: a multiple of `level` or None; `level` for (0, 1)."""
+    """Draw a level per pair of four answers: a multiple of `level` or None; `level` for (0, 1)."""
     p, q = level
     rows: list[list[tuple[int, int] | None]] = []
     for x in range(4):
@@ -94,7 +94,7 @@ def pair_claim(
 def claims_of(
     kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
 ) -> tuple[Prior, tuple[Claim, ...]]:
-    """Draw a prior over four answers and claims of a kind in EVERY_NOTION, at levels `low` to `high`."""
+    """Draw a prior over four answers and claims of a kind, at levels from `low` to `high`."""
 
     def level() -> tuple[int, int]:
         return level_for(random_epsilon(rng, low, high))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's clock jumps by a day and is corrected: locks and refusals end, messages say what to do."""
+"""The server's clock jumps by a day and is corrected: locks and refusals end."""
 
 import time
 from datetime import timedelta

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a form as separate tables: their laws by enumeration, counts of reports, and estimates."""
+"""Parts of a form as separate tables: laws by enumeration, counts of reports, and estimates."""
 
 from collections import Counter
 from dataclasses import replace

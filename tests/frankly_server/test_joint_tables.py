@@ -23,7 +23,7 @@ FORMS = [
 
 
 def is_estimable(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
-    """Return True if reports that show the pair, in one part or two, determine all cells of its table."""
+    """Return True if reports that show the pair determine all cells of its table."""
     law = agreement_table(form)
     truths = list(product(*map(range, form.choices)))
     whole = [p for p, questions in enumerate(form.parts) if set(pair) <= set(questions)]

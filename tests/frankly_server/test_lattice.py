@@ -3,8 +3,8 @@
 
 A generated history sends reports and releases some; between any two steps an observer makes every
 request about reports. For each response the test computes, by brute force over its own copy of the
-batches, the sum that the numbers must equal: all batches of the requested documents, strata and days.
-A response that changes without a release fails too.
+batches, the sum that the numbers must equal: all batches of the requested documents, strata and
+days. A response that changes without a release fails too.
 """
 
 import csv
@@ -55,7 +55,7 @@ class History:
             self.batches.append((day, cell, self.pending.pop(cell)))
 
     def inside(self, group: dict[str, str], since: str | None, until: str | None) -> Tally:
-        """Return the sum over batches of these days whose cells and periods are those of a group."""
+        """Return the sum over batches of these days with the cells and periods of a group."""
         batch_sum: Tally = Counter()
         for day, (region, age), tally in self.batches:
             year, week, _ = date.fromisoformat(day).isocalendar()
@@ -102,7 +102,7 @@ def everything(site: Site) -> dict[str, bytes]:
 
 
 def check(site: Site, history: History, answers: dict[str, bytes]) -> int:
-    """Compare responses with sums over the test's batches; return how many numbers were compared."""
+    """Compare responses with sums over the test's batches; return the number of comparisons."""
     with site.services.database.reading("look") as tx:
         (row,) = tx.documents.versions(site.survey)
         document = SurveyDocument.from_envelope(row.envelope)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services together: from a survey file to estimates, and starts refused without keys or tables."""
+"""The services together: from a survey file to estimates; no start without keys or tables."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots over time and of frontiers: every point at its numbers, well-formed, safe by a strict policy."""
+"""Plots over time and of frontiers: points at their numbers, well-formed, safe markup."""
 
 from xml.etree import ElementTree
 

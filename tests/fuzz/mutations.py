@@ -87,7 +87,7 @@ class Seeds(tuple[bytes, ...]):
 
 @st.composite
 def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """A seed with one to four edits: bytes changed, lost or repeated, a word or another seed inserted."""
+    """A seed with one to four edits: bytes changed, lost, repeated, words or a seed inserted."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
         start, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))

@@ -2,8 +2,8 @@
 """Documents whose promises are true but worthless, because the prior was chosen for that.
 
 The identity under a prior that makes secret and answer independent; answers without mass, each with
-its own report; two questions whose exclusive or is the secret. The verifier must accept them, as their
-mathematics holds: the policy, the explanation and the ledger protect people (spec 2.6).
+its own report; two questions whose exclusive or is the secret. The verifier must accept them, as
+their mathematics holds: the policy, the explanation and the ledger protect people (spec 2.6).
 """
 
 from dataclasses import replace
@@ -95,7 +95,7 @@ def massless(rng: Random, notion: str) -> list[Block]:
 
 
 def exclusive_or(rng: Random, notion: str) -> list[Block]:
-    """Two fair bits, sent unchanged or nearly: each is independent of their XOR, both determine it."""
+    """Two fair bits, sent nearly unchanged: each is independent of their XOR, both determine it."""
     endless = rng.random() < 0.5
     claim_fields: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
     return [
@@ -141,7 +141,7 @@ def multiplied(values: list[Fraction | None]) -> Fraction | None:
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """Spec 2.6 by brute force: at most one block counts its level (DPV has none), others ceilings."""
+    """Spec 2.6 by brute force: at most one block counts its level (not DPV), others ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):
@@ -215,7 +215,7 @@ def expected_outcome(family: str, odds: Fraction | None, cost: Fraction | None) 
 
 
 def true_lift(document: SurveyDocument) -> Fraction:
-    """Return the largest lift, up or down, of S = X1 xor X2 with fair bits, by sums over all answers."""
+    """Return the largest lift, up or down, of S = X1 xor X2, fair bits, by sums over answers."""
     tables = [b.numbered_mechanism for b in document.blocks if b.promises[0].secret is not None]
     best = Fraction(1)
     for y in product(*(range(m.reports) for m in tables)):

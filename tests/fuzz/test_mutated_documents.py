@@ -85,7 +85,7 @@ def test_without_a_new_signature_none_of_ten_thousand_is_accepted() -> None:
 
 
 def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
-    """Return kinds and notions of accepted, newly signed mutations; check each promise by definition."""
+    """Return kinds and notions of accepted, newly signed mutations; check each by definition."""
     rng, accepted = Random(seed), set()
     for _ in range(count):
         payload = written(mutated(rng))

@@ -11,8 +11,8 @@ VERDICTS = (HOLDS, CORRECTED, WRONG)
 
 
 class Stated(NamedTuple):
-    """A claim. name : paper and place. says : its true form in one line. code : file that uses it, below
-    server/frankly_server or shared; empty if only tests do. verdict : one of VERDICTS."""
+    """A claim. name : paper and place. says : its true form in one line. code : file that uses it,
+    below server/frankly_server or shared; empty if only tests do. verdict : one of VERDICTS."""
 
     name: str
     says: str

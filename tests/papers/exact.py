@@ -14,7 +14,7 @@ Table = Sequence[Row]
 
 
 def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
-    """Return settings with the number of random instances: 1,000 with --full; always the same ones."""
+    """Return settings with the number of random instances, 1,000 with --full; always the same."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=1000 if full else default,
@@ -31,7 +31,7 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def needed_delta(table: Table, pairs: Sequence[tuple[int, int]], E: Fraction) -> Fraction:
-    """Return the least δ with P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by trying every set."""
+    """Return the least δ with P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by enumeration."""
     return max(
         sum((table[x][y] - E * table[z][y] for y in A), Fraction(0))
         for x, z in pairs
@@ -47,7 +47,7 @@ def distribution(rng: random.Random, size: int, top: int = 9, zeros: bool = True
 
 
 def power(table: Table, n: int) -> tuple[list[list[Fraction]], list[tuple[int, int]]]:
-    """Return the n-fold product of a mechanism, and the pairs of databases that differ in one person."""
+    """Return the n-fold product of a mechanism, and the pairs of neighbouring databases."""
     people = list(product(range(len(table)), repeat=n))
     outputs = list(product(range(len(table[0])), repeat=n))
     rows = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel, Figures 3, 4 and 6 to 9: their points, compared with formulas and enumerations written here.
+"""Funnel, Figures 3, 4 and 6 to 9: points compared with formulas and enumerations written here.
 
 `python -m papers` makes the figures themselves, on the paper's counts of draws and on Adult.
 """
@@ -63,7 +63,7 @@ def cr_lip(counts: Matrix, E: float) -> float:
 
 
 def oue_lip(counts: Matrix, E: float) -> float:
-    """(27), over every report with ones and zeros: the true bit is 1 with ½, others with 1/(E+1)."""
+    """(27), over reports with ones and zeros: the true bit is 1 with ½, others with 1/(E+1)."""
     conditional, p = shares(counts)
     a, q = len(p), 1 / (E + 1)
     worst = 0.0
@@ -162,7 +162,7 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
 
 @paper("Funnel Figure 6")
 def test_grr_does_not_always_lie_above_oue() -> None:
-    """Erratum 9.19: sixteen equally likely answers; people with a rare secret give the first; ε = .5."""
+    """Erratum 9.19: sixteen equally likely answers; a rare secret gives the first; ε = .5."""
     counts = np.array([[100.0] * 16, [3.0] + [0.0] * 15])
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
@@ -172,7 +172,7 @@ def test_grr_does_not_always_lie_above_oue() -> None:
 
 @paper("Funnel Figure 8")
 def test_the_correlations_of_figure_8() -> None:
-    """a = c = 5, Jeffreys: .982, .989, .973 are printed, from a hundred other draws, at ε = 1, 1.5, 2."""
+    """a = c = 5, Jeffreys: .982, .989, .973 are printed, from other draws, at ε = 1, 1.5, 2."""
     rng = np.random.default_rng(8)
     drawn = [np.maximum(rng.dirichlet(np.full(25, 0.5)).reshape(5, 5), 1e-9) for _ in range(100)]
     for epsilon, printed in ((1.0, 0.9815), (1.5, 0.9889), (2.0, 0.9731)):
@@ -191,7 +191,7 @@ def test_the_correlations_of_figure_8() -> None:
 
 @paper("Funnel Figure 7")
 def test_the_more_answers_per_secret_the_more_cr_gains(full: bool) -> None:
-    """Mean gain of CR over GRR on equal cells: a = 5, c = 2 against a = 2, c = 5, and 7, 5 against 5, 7."""
+    """Mean gain of CR over GRR: a = 5, c = 2 against a = 2, c = 5, and 7, 5 against 5, 7."""
     rng = np.random.default_rng(7)
     for more_answers, fewer_answers in ((5, 2), (7, 5)):
         gain = []

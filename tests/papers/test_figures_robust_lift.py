@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: points and orders, on small and printed cases.
+"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: points and orders, small and printed cases.
 
 `python -m papers` makes the figures themselves.
 """

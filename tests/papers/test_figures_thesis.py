@@ -56,7 +56,7 @@ def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
 
 @paper("Thesis Figure 6.1")
 def test_on_the_curves_of_figure_61_both_corners_have_equal_errors() -> None:
-    """On the curve of π the even (s, s) and the uneven (r, ½) have equal errors; above it (r, ½) wins."""
+    """On the curve of π, (s, s) and (r, ½) have equal errors; above it (r, ½) wins."""
     curves = drawn("thesis-6.1")
     for name, points in curves.items():
         if not name.startswith("π") or name == "π = 0":

@@ -50,7 +50,7 @@ def solve(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | N
 
 
 def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
-    """Return the rows of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0 and the reverse, and v ≥ 0; Σv = 1.
+    """Return the rows of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0, the reverse, v ≥ 0; Σv = 1.
 
     Here v is P(X = · | Y = y), so the average of v is 1.
     """
@@ -153,7 +153,7 @@ def test_the_optimum_under_lip_is_that_of_brute_force(
 def test_the_optimum_under_secret_ldp_is_that_of_brute_force(
     answers: int, secrets: int, trials: int
 ) -> None:
-    # Erratum 9.16: constraints are per column, so the programme of Theorem 3 solves Theorem 2 as well.
+    # Erratum 9.16: constraints are per column, so Theorem 3's programme solves Theorem 2 too.
     rng = random.Random(2000 * answers + secrets)
     for _ in range(trials):
         prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)

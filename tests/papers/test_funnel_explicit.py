@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel §III-VI in fractions, E = e^α: bounds between notions, closed forms, Conditional Reporting.
+"""Funnel §III-VI in fractions, E = e^α: bounds of notions, closed forms, Conditional Reporting.
 
 Tables here have row = truth. A prior is its counts N[s][x].
 """
@@ -125,7 +125,7 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
 
 @paper("Funnel Lemma 1 reversed")
 def test_ldp_does_not_imply_lip_at_half_the_level() -> None:
-    """The text reverses it once, "ε-LDP protocols and ε/2-LIP", but ε-LDP does not imply ε/2-LIP."""
+    """The text once says "ε-LDP protocols and ε/2-LIP", but ε-LDP does not imply ε/2-LIP."""
     by_secret, average = reports(
         [[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
     )
@@ -166,7 +166,7 @@ def grr_rows(a: int, E: Fraction) -> Rows:
 
 @paper("Funnel (25), (26)")
 def test_the_level_of_grr(full: bool) -> None:
-    """Its closed form grows with α and stays below the identity's level, where α = ∞ (erratum 9.19)."""
+    """Its closed form grows with α and stays below the identity's, at α = ∞ (erratum 9.19)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -296,7 +296,7 @@ def test_terms_missing_in_algorithm_1_and_in_43() -> None:
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """Erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); it reads S, so its information may exceed the optimum without S."""
+    """Erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x) may inform more than the optimum without S."""
     exceeded = 0
     rng = random.Random(18)
     for _ in range(12):
@@ -344,7 +344,7 @@ def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fr
 
 @paper("Funnel §VI.A OUE at a = 16")
 def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
-    """Erratum 9.16: only a 2^a table is infeasible; the level needs just two weights, here at a = 200."""
+    """Erratum 9.16: only a 2^a table is infeasible; the level needs two weights, as at a = 200."""
     mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
     joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
     assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
@@ -364,7 +364,7 @@ def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
 
 @paper("Funnel (51) corrected")
 def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
-    """Erratum 9.18: inverting P(y|x) of the published p_S gives biased shares if p_S has changed."""
+    """Erratum 9.18: inverting P(y|x) of the published p_S is biased if p_S has changed."""
     published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
     rows = conditional_reporting(published, E)
 

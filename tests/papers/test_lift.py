@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift: claims about its measures and the watchdog's mechanisms, and errors of the printed forms."""
+"""Lift: claims about its measures and the watchdog's mechanisms, and errors in print."""
 
 import math
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def adult_prior() -> Prior:
 
 @paper("Lift Prop 1.2", "Lift Prop 3.1", "Lift Prop 3.2")
 def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
-    """Five equal secrets, five reports with lift 1/5 of one secret and 6/5 of others: .8 > M − 1 = .2."""
+    """Five equal secrets and reports, lift 1/5 of one secret, 6/5 of others: .8 > M − 1 = .2."""
     prior = Prior.from_rows([[1 if s == x else 6 for x in range(5)] for s in range(5)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(5)) for x in range(5))
     measured, M = measure_lift(identity, prior), Fraction(6, 5)
@@ -128,7 +128,7 @@ def test_propositions_4_2_and_6_2_lack_their_roots() -> None:
     "Lift Def 6",
 )
 def test_bounds_by_alip(full: bool) -> None:
-    """Propositions 1, 3 and 5 in their true forms, at each mechanism's true levels, also below order 1."""
+    """Propositions 1, 3 and 5 in true form, at each mechanism's true levels, also below order 1."""
     rng = np.random.default_rng(3)
     for _ in range(1000 if full else 100):
         prior = next(drawn(int(rng.integers(2, 5)), 4, int(rng.integers(2**31))))
@@ -287,7 +287,7 @@ BROKEN = {
 
 @paper("Lift §4.2")
 def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
-    """Erratum 9.21: the printed mechanisms exceed their levels; merging groups within them does not."""
+    """Erratum 9.21: the printed mechanisms exceed their levels; later merging does not."""
     count = 2000 if full else 100
     priors = list(islice(drawn(5, 17, 11), count))
     for share, epsilon in product(SHARES, (2, 4, 6, 8)):
@@ -302,7 +302,7 @@ def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
 
 @paper("Lift §4.2")
 def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
-    """17 × 5, ε = .25 to 8, every λ: the priors alternate on the grid; the exact verifier decides."""
+    """17 × 5, ε = .25 to 8, every λ: priors alternate on the grid; the exact verifier decides."""
     grid = [(Fraction(k, 4), share) for k in range(1, 33) for share in SHARES]
     for i, prior in enumerate(islice(drawn(5, 17, 12), 2000 if full else 32)):
         epsilon, share = grid[5 * i % len(grid)]
@@ -348,7 +348,7 @@ def test_on_adult_the_printed_mechanisms_fail_and_ours_hold() -> None:
 
 @paper("Lift §5.1")
 def test_a_group_is_feasible_by_its_merged_report_not_its_polytope(full: bool) -> None:
-    """Erratum 9.22: (25) can hold columns where no mixture of them is the group's prior (26), here for two answers.
+    """Erratum 9.22: (25) can have columns of which no mixture is the group's prior (26).
 
     Then the columns are v = (t, 1 − t) with t in an interval, found here by two linear programmes.
     """

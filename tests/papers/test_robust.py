@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robust: balls, their projections, secret randomised response and Independent Reporting.
 
-Robust writes Q_{y|x} with row = report; tables here have row = truth. P*, P̂ and Q of the running example are below.
+Robust writes Q_{y|x} with row = report; tables here have row = truth. P*, P̂, Q: the example.
 """
 
 import csv
@@ -85,7 +85,7 @@ def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) 
 def polyopt(
     bounds: list[list[Fraction]], E: Fraction, P: Matrix, *, diagonal: bool
 ) -> tuple[float, Matrix, Matrix]:
-    """Solve Theorem 3 by exact vertices and scipy; return optimum, vertices (Σv = 1) and mechanism."""
+    """Solve Theorem 3 by vertices and scipy; return optimum, vertices (Σv = 1) and mechanism."""
     a = P.size
     V = np.array(
         [
@@ -140,7 +140,7 @@ def test_example_2_as_printed_contradicts_theorem_1_and_excludes_part_of_the_bal
         C, p = math.exp(radius), P_HAT[s] / P_HAT[s].sum()
         L = (C + 2 * p - 1 - np.sqrt((C - 1) * (C - (2 * p - 1) ** 2))) / (2 * C)
         assert list(L) == pytest.approx(printed[s], abs=6e-5)
-    # The printed bounds exclude this distribution of the ball, so mechanisms based on them break the guarantee.
+    # The printed bounds exclude this distribution of the ball, which breaks the guarantee.
     low, P = minimum_over_ball(P_HAT, BALL.radius, 2, lambda P: float(P[0, 0] / P[0].sum()))
     assert renyi(P_HAT, P, 2) <= BALL.radius
     assert low < 0.1553 < 0.1620
@@ -260,7 +260,7 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
 
 @paper("Robust Prop 2 (34) corrected")
 def test_the_spread_of_order_2_in_its_corrected_form() -> None:
-    # Erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; the switch is at (1−2p)²; √(e^B − 1) always bounds.
+    # Erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; switch at (1−2p)²; √(e^B − 1) always bounds.
     rng = np.random.default_rng(2)
     printed_fails = exact = 0
     for _ in range(1000):
@@ -401,7 +401,7 @@ def test_theorem_4_secret_rr_is_optimal_for_large_levels_only() -> None:
     ],
 )
 def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool) -> None:
-    # n = 32561, ε = 1.5, β = .1, P* from the Jeffreys prior. SRR as printed, but .0045 for 42 × 6, not .005.
+    # n = 32561, ε = 1.5, β = .1, Jeffreys prior. SRR as printed, but .0045 for 42 × 6, not .005.
     # IR is erratum 9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
     rng = np.random.default_rng(10 * a1 + a2)
     draws = 100 if full else draws
@@ -416,7 +416,7 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
         measured["ir"].append(split.information / entropy(P))
     for name, printed in (("srr", srr), ("ir", ir)):
         mean, error = np.mean(measured[name]), np.std(measured[name]) / math.sqrt(draws)
-        # The means are over different draws: two standard errors of the difference, and the printed rounding.
+        # Means of different draws: two standard errors of the difference, and rounding.
         assert abs(mean - printed) <= 2 * error * math.sqrt(1 + draws / 100) + 0.0005
         if name == "ir" and a1 < 42:
             wrong = {2: 0.512, 5: 0.169, 15: 0.055}[a1]

@@ -20,7 +20,7 @@ from tests.papers.test_robust import information
 
 @paper("Robust (9) coverage")
 def test_the_ball_covers_the_truth_only_asymptotically(full: bool) -> None:
-    """Erratum 9.6: 240 cells from Jeffreys' prior, n = 32,561, β = .05: well below 95%; with even cells, 95%."""
+    """Erratum 9.6: 240 cells by Jeffreys' prior, n = 32,561, β = .05: well below 95%; even cells: 95%."""
     rng, count = np.random.default_rng(240), 10000 if full else 2500
     bound = float(confidence_ball([[1] * 16] * 15, 2, 32561, "0.05").threshold)
 
@@ -41,7 +41,7 @@ def test_the_ball_covers_the_truth_only_asymptotically(full: bool) -> None:
 
 @paper("Robust Prop 1, domain of ξ")
 def test_the_roots_at_the_ends_of_their_domain() -> None:
-    """Erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 it may vanish (ξ₋ = 0)."""
+    """Erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 ξ₋ = 0 is possible."""
     B = 0.3
     for order in (0.5, 1.0, 2.0, 5.0):
         gain = [1 - float(least(np.array([1 - rho]), B, order)[0]) for rho in (1e-3, 1e-6, 1e-9)]
@@ -60,7 +60,7 @@ def test_the_roots_at_the_ends_of_their_domain() -> None:
 
 @paper("Robust (82)")
 def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None:
-    """Erratum 9.10: information has several local maxima in ε₂, so one local search is not enough."""
+    """Erratum 9.10: information has several local maxima in ε₂; a local search is not enough."""
     rng, several, ends = np.random.default_rng(82), 0, 0
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)

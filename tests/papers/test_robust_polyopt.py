@@ -53,7 +53,7 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
 
 
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
-    """The means are over different draws: allow two standard errors of the difference, and rounding."""
+    """Means of different draws: allow two standard errors of the difference, and rounding."""
     deviation = np.std(values) if len(values) >= 100 else DEVIATION[size]
     return bool(
         abs(np.mean(values) - printed)

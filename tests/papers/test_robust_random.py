@@ -39,7 +39,7 @@ def shares(table: Counts) -> Matrix:
 
 
 def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
-    """Return the ball of this radius: threshold c by e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
+    """Return the ball with threshold c: e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
     if order == 1:
         return Ball(tuple(map(tuple, estimate)), order, Fraction(2 * radius))
     c = 2 * math.expm1(float(order - 1) * radius) / float(order * (order - 1))
@@ -144,7 +144,7 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """Table 2's printed IR row needs d = max |P(u|s) − P(u|t)| instead of the ℓ1 norm (erratum 9.13)."""
+    """Table 2's printed IR row needs d = max |P(u|s) − P(u|t)|, not the ℓ1 norm (erratum 9.13)."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
     of_one_coordinate, of_all = (

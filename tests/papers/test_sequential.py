@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products attribute by attribute, compared with Definition 3 of Funnel, computed here in fractions."""
+"""Products by attribute, compared with Definition 3 of Funnel, computed here in fractions."""
 
 import math
 import random
@@ -117,7 +117,7 @@ def test_the_best_product_is_the_best_of_its_grid() -> None:
 
 
 def test_a_factor_is_the_optimum_of_its_step() -> None:
-    """For two values and two reports, the feasible columns are a polygon, searched here by scipy."""
+    """For two values and two reports, feasible columns form a polygon, searched by scipy."""
     prior, epsilon = random_joint(3, (2, 2)), Fraction("0.3")
     steps: list[tuple[Rows, np.ndarray]] = []
 
@@ -175,7 +175,7 @@ def test_the_whole_product_can_be_published() -> None:
 
 
 def test_exclusive_or_keeps_its_promised_level() -> None:
-    """Erratum 9.15: two fair bits, S their XOR. Each bit alone is independent of S, both together are not."""
+    """Erratum 9.15: two fair bits, S their XOR. Each bit is independent of S, both are not."""
     prior = Prior.from_rows([[1, 0, 0, 1], [0, 1, 1, 0]])
     for spending in SPENDING:
         product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1), spending)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, chapter 3: sanitised responses, products of sanitisations, and the least error of privacy.
+"""Thesis, chapter 3: sanitised responses, products of sanitisations, and least errors.
 
 All in fractions: E stands for e^ε, and every set of outputs is tried.
 """
@@ -32,7 +32,7 @@ def parents(
 
 @paper("Thesis Appendix A")
 def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
-    """Erratum 9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs need less."""
+    """Erratum 9.4: for three outputs or more, δ = Σ_j max(0, P_ij − E·P_kj), not that of single ones."""
     rng, apart = random.Random(31), 0
     for _ in range(100):
         mechanism = random_mechanism(rng, 3, 3, 8)

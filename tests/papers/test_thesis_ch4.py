@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 4: the discrete exponential mechanism and the best product sanitisation of categorical data.
 
-In fractions, E = e^ε and t = e^k. With the L1 norm, probabilities are polynomials in 1/e; because e is
-transcendental, two are equal only if their polynomials are.
+In fractions, E = e^ε and t = e^k. With the L1 norm, probabilities are polynomials in 1/e; because
+e is transcendental, two are equal only if their polynomials are.
 """
 
 import random
@@ -77,7 +77,7 @@ def larger(left: Polynomial, right: Polynomial) -> bool:
 
 @paper("Thesis Example 4.2")
 def test_example_42_counts_924_checks() -> None:
-    """Erratum 9.4: 1,092 is printed; for C_d = C_d' and equal distances, floats give P(Y_d = d*) > P(Y_d' = d*)."""
+    """Erratum 9.4: 1,092 is printed: at ties, floats give P(Y_d = d*) > P(Y_d' = d*)."""
     databases, weights, C = exponential(2)
     near = [
         (i, j)
@@ -203,7 +203,7 @@ def test_the_exponential_mechanism_is_the_product_sanitisation(m: int, n: int) -
 @paper("Thesis Thm 4.3", "Thesis Thm 4.6", "Thesis Cor 4.2", "Thesis (4.10)")
 @pytest.mark.parametrize(("m", "n"), [(2, 1), (2, 2), (3, 1), (4, 1), (3, 2)])
 def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
-    """(4.10) and (4.17), at both ends, by all sets (n = 1) or the worst, the positive part (n = 2)."""
+    """(4.10) and (4.17), at both ends, by all sets (n = 1) or the positive part (n = 2)."""
     for E, delta in LEVELS:
         low, high = (
             max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)),
@@ -273,7 +273,7 @@ def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
 @paper("Thesis Thm 4.8")
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_no_product_sanitisation_is_more_often_right(m: int) -> None:
-    """Compared with the LP over all m × m tables: the largest least diagonal entry, all sets of outputs."""
+    """Compared with the LP over all m × m tables, for the largest least diagonal entry."""
     for E, delta in LEVELS:
         rows, ends = [], []
         for (i, j), A in product(different(m), subsets(m)):

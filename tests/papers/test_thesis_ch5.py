@@ -54,7 +54,7 @@ def used(A: Matrix) -> list[int]:
 
 
 def loose(A: Matrix, level: Fraction = E) -> list[tuple[int, int]]:
-    """Return λ(A): entries that are neither E times the least of their column nor 1/E times the largest."""
+    """Return λ(A): entries that are not E times the least or 1/E times the largest of a column."""
     return [
         (i, j)
         for j, column in enumerate(columns(A))
@@ -94,7 +94,7 @@ def listed(m: int) -> set[Matrix]:
 
 
 def without_loose_entries(m: int) -> int:
-    """Count the matrices of D̃' ∪ D̃: the m constant ones, and k patterns in any k of the m columns."""
+    """Count the matrices of D̃' ∪ D̃: m constant ones, and k patterns in any k of m columns."""
     patterns = [p for p in product((1, E), repeat=m) if len(set(p)) == 2]
     count = m
     for k in range(2, m + 1):
@@ -211,7 +211,7 @@ def test_two_columns_swap_w_and_ew() -> None:
 
 @paper("Thesis Thm 5.9", "Thesis Cor 5.4", "Thesis Thm 5.1")
 def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
-    """Compared with Theorem 5.1's rank on every pattern of three answers, and between extreme points."""
+    """Compared with Theorem 5.1's rank on all patterns of three answers, and between vertices."""
     patterns = [p for p in product((Fraction(1), E), repeat=3) if len(set(p)) == 2]
     checked = 0
     for chosen in permutations(patterns, 3):
@@ -245,7 +245,7 @@ def test_example_52() -> None:
 @paper("Thesis §5.5 m = 5")
 @pytest.mark.parametrize("level", [Fraction(3, 2), Fraction(5, 2), Fraction(20)])
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
-    """Enumerating columns {0, w, E·w} misses it; rays of a column's cone, as ours, have no loose entry."""
+    """Enumerating columns {0, w, E·w} misses it; rays of a column's cone have no loose entry."""
     e, unit = level, Fraction(1)
     rows: list[tuple[Fraction | int, ...]] = [
         (1, 1, 2 * e, 1, 0),

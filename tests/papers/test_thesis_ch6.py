@@ -131,7 +131,7 @@ def test_the_product_computes_66() -> None:
 
 @paper("Thesis Cor 6.2, (6.8)")
 def test_the_worst_case_is_at_the_clamped_share() -> None:
-    # Erratum 9.1: the printed 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 lie on one side of ½.
+    # Erratum 9.1: 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 are on one side of ½.
     for p00, p11 in ((12, 13), (9, 16), (15, 2), (3, 4), (16, 12), (14, 6)):
         a, b = Fraction(p00, 16), Fraction(p11, 16)
         k = a + b - 1
@@ -224,7 +224,7 @@ def test_example_61_third_case() -> None:
 
 @paper("Thesis (6.21)")
 def test_r_at_zero_is_on_the_boundary_only_with_the_corrected_sign() -> None:
-    # Erratum 9.4: the text below (6.21) prints 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
+    # Erratum 9.4: printed is 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
     for epsilon, delta in ((0.5, 0.3), (1.0, 0.4), (2.0, 0.1)):
         p00, p11 = r(epsilon, delta, 0), s(epsilon, delta, 0)
         assert p11 == pytest.approx(math.exp(epsilon) * (1 - p00) + delta, abs=1e-12)

@@ -90,7 +90,7 @@ def prior_of(pi: Fraction) -> Prior:
 @paper("Thesis Thm 6.3 on all of R")
 @pytest.mark.parametrize(("E", "delta"), [level for level in LEVELS if level[1]])
 def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction) -> None:
-    """Erratum 9.3: (1, δ) where min(π, 1−π) < h; there the theorem's point is beaten, so it needs its restriction."""
+    """Erratum 9.3: (1, δ) is better where min(π, 1−π) < h, so the theorem needs its restriction."""
     points = list(grid(E, delta, Fraction(0)))
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     claim, beaten = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio()), 0
@@ -172,7 +172,7 @@ def test_warners_error_and_its_largest() -> None:
 
 @paper("Thesis (6.11), (6.12)")
 def test_mangats_error_and_its_largest() -> None:
-    """Erratum 9.1: for p_m ≤ ½ the maximum over shares is (1−p_m)/(p_m n), less than the printed 1/(4 p_m² n)."""
+    """Erratum 9.1: for p_m ≤ ½ the maximum is (1−p_m)/(p_m n), below the printed 1/(4 p_m² n)."""
     for k in (1, 3, 8, 11, 15):
         p = Fraction(k, 16)
         values = [
@@ -265,7 +265,7 @@ def test_the_parameters_for_a_violation() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
-    """Erratum 9.4: Var Π̂_w lacks a bracket, both lack 1/n; with Mangat's true maximum it still holds."""
+    """Erratum 9.4: a bracket and 1/n are missing; with Mangat's true maximum it still holds."""
     apart = 0
     for k, j in product(range(1, 19), range(2, 20)):
         pi, alpha = Fraction(k, 20), Fraction(j, 20)
@@ -333,7 +333,7 @@ def test_the_super_binary_mangat_model(m: int) -> None:
 
 @paper("Thesis Thm 6.7", "Thesis Cor 6.5")
 def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
-    """Erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; then the maximum is elsewhere."""
+    """Erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; the maximum is elsewhere."""
     m = 4
     mechanism = DenseMechanism(4, ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)))
 

@@ -98,7 +98,7 @@ class Sealed:
 
 @dataclass
 class World:
-    """The server, its clock and the model; `stored_reports` : by id, the reports that must be stored."""
+    """The server, its clock and the model; `stored_reports` : reports required in rows, by id."""
 
     settings: Settings
     services: Services
@@ -208,7 +208,7 @@ class World:
             )
 
     def crash(self, report: Sealed, *, after_commit: bool) -> None:
-        """Kill the process inside the transaction or between commit and response; start a new one."""
+        """Kill the process in the transaction or between commit and response; start a new one."""
         if after_commit:
             self.send(report, lost=True)
         elif self.expected(report) in ("accepted", "duplicate"):

@@ -158,7 +158,7 @@ def _estimates_wait(desk: Desk) -> None:
 
 
 def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
-    """One person answers on the hosted page, two with the Embed page's snippets, others in an app."""
+    """One person answers on the hosted page, two by the Embed page's snippets, others in an app."""
     with _visitor(desk) as visitor:
         visitor.goto(link)
         _fill_in(visitor)

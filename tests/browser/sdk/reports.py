@@ -84,7 +84,7 @@ def ratio_of(random: Random) -> tuple[int, int]:
 
 
 def prior(random: Random, secret: str, cells: int) -> Prior:
-    """Draw one table or one per stratum: of two rows, diagonal, or of one row; some rows are empty."""
+    """Draw one table or one per stratum: two rows, diagonal, or one row; some rows are empty."""
     tables = []
     shape = random.choice(["rows", "rows", "diagonal", "one row"])
     for _ in range(random.choice([1, cells])):
@@ -105,7 +105,7 @@ def as_texts(ratio: Fraction | None) -> list[str] | None:
 
 
 def stratified() -> dict[str, SurveyDocument]:
-    """Documents with a prior for each stratum, exactly at the level that the worst stratum needs."""
+    """Documents with a prior for each stratum, exactly at the level of the worst stratum."""
     regions = question("region", "north", "south", "east")
     by_name = {}
     for kind in KINDS:

@@ -96,8 +96,8 @@ def test_some_cases_of_the_suite_without_processes(
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,
         test_answers.test_a_lost_receipt_leaves_one_report,
         test_trust.test_8_a_log_only_grows,
-        test_trust.test_10_what_was_answered_before_counts,
-        lambda install: test_ways.test_the_draw_is_that_of_the_choices_the_answers_stand_for(
+        test_trust.test_10_earlier_answers_count,
+        lambda install: test_ways.test_the_draw_is_that_of_the_choices_derived_from_answers(
             install, *SETTLED[0]
         ),
         lambda _: test_answers.test_bad_input_is_refused_by_name(run, "init", "[]", "json_invalid"),

@@ -292,7 +292,7 @@ ARABIC = {
 
 
 def scaled() -> SurveyDocument:
-    """The survey with every way of answering, a scale of five long labels, in English and Arabic."""
+    """The survey with every way of answering, five long labels on a scale, in two languages."""
     labels = ("not at all", "a little", "moderately", "very much", "extremely stressful")
     points = tuple(
         Choice(f"p{i}", {"en": label}, score=QUESTIONS[2].choices[i % 2].score)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form of twelve questions in the browser: opened, answered and sent as one report. Large forms."""
+"""A form of twelve questions in the browser, answered and sent as one report. Large forms."""
 
 import json
 import re

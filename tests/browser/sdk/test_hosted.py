@@ -132,7 +132,7 @@ def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
     page.context.close()
 
 
-def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, site: Site) -> None:
+def test_arabic_texts_keep_their_position_in_an_english_page(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link, language="ar")
     page.locator("summary").click()
     places = page.locator(".words bdi").evaluate_all(
@@ -158,7 +158,7 @@ WRONG: dict[str, str] = {
 }
 
 
-def test_links_that_do_not_fit_say_so_and_send_nothing(browser: Browser, site: Site) -> None:
+def test_invalid_links_show_an_error_and_send_nothing(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link)
     page.locator("form").wait_for()
     for fragment, code in WRONG.items():  # a link with another pin, in the same page

@@ -58,7 +58,7 @@ def test_a_token_that_the_page_gives_is_not_asked_for(
     assert page.evaluate("violations") == []
 
 
-def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(
+def test_setting_or_removing_the_token_hides_or_shows_the_field(
     page: Page, wire: Wire, link: str
 ) -> None:
     show(page, link)
@@ -103,9 +103,7 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
     assert page.evaluate("violations") == []
 
 
-def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(
-    page: Page, wire: Wire, link: str
-) -> None:
+def test_a_wrong_token_of_the_page_shows_the_field(page: Page, wire: Wire, link: str) -> None:
     show(page, link, token="stale")
     page.get_by_role("button").click()
     page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()

@@ -78,9 +78,7 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(
     assert f"{home}/reports" in to_the_server
 
 
-def test_a_flask_apps_page_takes_no_other_keys_than_its_own(
-    context: BrowserContext, site: Site
-) -> None:
+def test_a_flask_apps_page_accepts_only_its_own_keys(context: BrowserContext, site: Site) -> None:
     app = create_app(site.link, sealed_keys(keys_document()))
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page = context.new_page()
@@ -178,7 +176,7 @@ OPTIONS_FIRST = """async ([link, keys, snippet]) => {
 }"""
 
 
-def test_an_element_without_a_link_waits_for_options_and_then_takes_no_other_keys(
+def test_an_element_without_a_link_waits_for_options_and_uses_only_its_keys(
     root: Path, context: BrowserContext, wire: Wire, site: Site
 ) -> None:
     head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)

@@ -180,7 +180,7 @@ def test_a_part_that_never_comes_is_waited_for_half_a_minute(
     assert (len(held), wire.posted) == (1, [])
 
 
-def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
+def test_sending_needs_no_file_and_releases_the_lock(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
     """The server is overloaded and does not serve the SDK's files either."""
@@ -209,7 +209,7 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     assert second_tab.evaluate(WAIT) is None  # opening also retries the first survey's report
 
 
-def test_an_element_without_a_network_says_so_in_words(
+def test_an_element_without_a_network_shows_an_error(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
     page.evaluate(

@@ -101,7 +101,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutated(payload: bytes, random: Random) -> bytes:
-    """Change one or two places or bytes of a document; most stay canonical, to reach later checks."""
+    """Change one or two places or bytes of a document; most stay canonical, for later checks."""
     value = json.loads(payload)
     for _ in range(random.choice([1, 1, 1, 2])):
         path = random.choice(places(value)[1:])
@@ -366,7 +366,7 @@ def keys_verdict(envelope: bytes) -> list[str | None] | None:
 
 
 def mutated_keys(payload: bytes, random: Random) -> bytes:
-    """Change a keys document as `mutated` does, or only the bytes of one key, or one of its times."""
+    """Change a keys document as `mutated` does, or only the bytes of a key or one time."""
     if random.random() < 0.6:
         return mutated(payload, random)
     original = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))

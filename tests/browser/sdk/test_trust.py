@@ -244,7 +244,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
     assert by_browser == expected
 
 
-def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(
+def test_a_token_of_an_outside_issuer_opens_the_survey_and_is_sent_with_the_report(
     page: Page, wire: Wire
 ) -> None:
     link = wire.publish(replace(survey(ldp_block()), token=BLIND))

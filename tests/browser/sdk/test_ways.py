@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): the browser SDK reads, settles and refuses as the Python SDK does."""
+"""Ways of answering (spec 3.5): the browser SDK settles and refuses as the Python SDK does."""
 
 import copy
 import json
@@ -103,7 +103,7 @@ def with_questions(*questions: Question) -> dict[str, Any]:
     return body
 
 
-def test_boxes_stand_together_and_public_questions_are_plain(page: Page) -> None:
+def test_boxes_must_be_adjacent_and_public_questions_plain(page: Page) -> None:
     bodies = [with_questions(*questions) for questions, _ in OTHERS]
     expected: list[Verdict] = [["document_schema", field] for _, field in OTHERS]
     for public in (AGE, DRUGS[0], QUESTIONS[2], SIGNS[0]):

@@ -136,7 +136,7 @@ def test_short_surveys_start_no_worker(page: Page, wire: Wire) -> None:
 
 
 def test_documents_over_the_budget_are_refused_in_both_languages(page: Page, wire: Wire) -> None:
-    """The level of a report with 1600 secrets is not computed, neither in a worker nor in the page."""
+    """No level of a report with 1600 secrets is computed, neither in a worker nor in the page."""
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
     (result,), workers = verdicts(page, [many_secrets(100).payload().decode()])

@@ -33,9 +33,9 @@ def program(name: str) -> str:
 
 @dataclass
 class Wire:
-    """steps : what happens to the next reports: ``drop`` (not received), ``lose`` (stored, but no
-    response), a status, or ``pass``, also after the last step. posted : all bodies received. pages : files
-    by path, served without a policy. answers : type and content of further addresses, None for 404."""
+    """steps : what happens to the next reports: ``drop`` (not received), ``lose`` (stored, no
+    response), a status, or ``pass``, also after the last step. posted : bodies received. pages :
+    files by path, without a policy. answers : type and content of other paths, None for 404."""
 
     origin: str = ""
     documents: dict[str, SurveyDocument] = field(default_factory=dict)

@@ -13,7 +13,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flig
 
 
 class Proxy:
-    """Listens on a free port and forwards to local ports (`places`) in turn, except those cut off."""
+    """Listens on a free port; forwards to local ports (`places`) in turn, except those cut off."""
 
     def __init__(self, places: Sequence[int]) -> None:
         self._places = list(places)

@@ -45,7 +45,7 @@ def test_a_server_is_cut_off(
                         devices.wait_for(
                             (2 * i + 1) * reports_wanted // (2 * cuts + 1), within_s=3600
                         )
-                        # In turn, devices lose the server with requests in flight, and the server loses the database.
+                        # In turn, devices lose the server, and the server loses the database.
                         proxy, place = (
                             (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
                         )

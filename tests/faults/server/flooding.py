@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flood of malformed or unauthorised requests, offered at a rate even if they are not answered.
 
-Run as a separate process, so that it shares no lock with the honest devices. Arguments: port, survey,
+Run as a separate process, so that it shares no lock with honest devices. Arguments: port, survey,
 digest, requests per second, seconds. Prints how many were offered, written and answered.
 """
 

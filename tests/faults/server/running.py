@@ -79,7 +79,7 @@ class Running:
         self.process: subprocess.Popen[bytes] | None = None
 
     def _publish(self, survey: bytes) -> tuple[str, str]:
-        """Create tables and keys, and publish the survey; return its id and the document's digest."""
+        """Create tables and keys, and publish the survey; return its id and digest."""
         database = Database(self.database_url)
         upgrade(database)
         database.close()
@@ -168,7 +168,7 @@ class Sent:
 class Devices:
     """Threads that each send new reports, repeating the same bytes until they are acknowledged.
 
-    batch : reports per request in every second thread, like an enumerator's tablet; 0 for no batches.
+    batch : reports per request in every second thread, like an enumerator's tablet, or 0.
     trust : TLS context; None for plain HTTP.
     acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
     """
@@ -319,7 +319,7 @@ def check_refusal(server: Running, devices: Devices) -> None:
 
 
 def check_kept(server: Running, devices: Devices) -> None:
-    """Check that acknowledged reports are stored as sent and only once, and counts equal a recount."""
+    """Check that acknowledged reports are stored unchanged once, and counts equal a recount."""
     services = server.services()
     services.releasing.release()
     with services.database.reading("check") as tx:

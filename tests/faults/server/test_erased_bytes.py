@@ -76,7 +76,7 @@ class Erase:
 
 
 def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None:
-    """While a server has the file open, because the last to close it removes its write-ahead log."""
+    """While a server has the file open, as the last to close it removes its write-ahead log."""
     database = Database(sqlite_url)
     upgrade(database)
     folder = Path(sqlite_url.removeprefix("sqlite:///")).parent
@@ -92,7 +92,7 @@ def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None
     database.close()
 
 
-def test_postgresql_keeps_none_once_its_files_are_rewritten_and_its_log_recycled(
+def test_postgresql_keeps_no_byte_after_rewriting_files_and_recycling_its_log(
     root: Path, postgres: PostgresServer, postgres_url: str, erase: Erase
 ) -> None:
     database = Database(postgres_url)

@@ -57,7 +57,7 @@ def test_honest_devices_are_served_in_a_flood(
 
 
 def sustainable(server: Running, seconds: float) -> float:
-    """Return the reports per second that the server stores for devices that wait for each response."""
+    """Return the reports per second stored for devices that wait for each response."""
     with Devices(server, threads=8) as devices:
         devices.wait_for(20)
         first, began = len(devices.acknowledged), time.monotonic()

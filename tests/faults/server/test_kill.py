@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the server, and of PostgreSQL, under load: acknowledged reports are stored once (spec 9.2)."""
+"""SIGKILL of the server, and of PostgreSQL, under load: reports are stored once (spec 9.2)."""
 
 import os
 import time

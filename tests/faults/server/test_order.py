@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of system calls that write keys, keys documents and backups, traced by strace.
 
-A power cut may remove bytes written to a file after its last fsync, and names added to a folder after
-the folder's. So a file may get its name only when its bytes are on disk, and every name must be on
-disk before the next one appears; the keys document, which names keys, comes last.
+A power cut may remove bytes written to a file after its last fsync, and names added to a folder
+after the folder's. So a file may get its name only when its bytes are on disk, and every name must
+be on disk before the next one appears; the keys document, which names keys, comes last.
 """
 
 import re
@@ -40,7 +40,7 @@ QUOTED = re.compile(r'"([^"]*)"')
 
 @dataclass
 class Disk:
-    """Bytes and names that a power cut could remove after the traced calls; faults : wrong orders."""
+    """Bytes and names that a power cut could remove after the calls; faults : wrong orders."""
 
     folder: Path
     unsynced: set[str] = field(default_factory=set)

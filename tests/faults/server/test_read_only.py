@@ -121,8 +121,8 @@ def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) 
         try:
             with Devices(server, batch=20) as devices:
                 devices.wait_for(100)
-            # Before reports are sent: at the moment of the error, Linux 6.18 reports success to some
-            # callers of fsync whose bytes are not on disk.
+            # Before reports are sent: at the error, Linux 6.18 reports success to some callers of
+            # fsync whose bytes are not on disk.
             disk.fail()
             with devices:
                 wait_until(lambda: server.get("/health/ready")[0] == 503)

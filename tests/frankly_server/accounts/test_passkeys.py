@@ -78,7 +78,7 @@ def test_a_passkey_signs_in_alone(
     assert enter(passkeys, replace(device, user=None)).person == ada
 
 
-def test_what_the_browser_is_asked_for(passkeys: Passkeys, ada: Person) -> None:
+def test_options_for_the_browser(passkeys: Passkeys, ada: Person) -> None:
     options = json.loads(passkeys.begin(ada, TOKEN).options)
     assert options["rp"]["id"] == "surveys.example.org"
     chosen = options["authenticatorSelection"]

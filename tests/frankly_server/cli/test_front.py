@@ -147,7 +147,7 @@ def test_help_is_quick_to_import() -> None:
 
 
 def test_commands_that_solve_nothing_import_no_solver() -> None:
-    """Each takes several tenths of a second of CPU; all of `frankly survey list` less than a second."""
+    """Each takes tenths of a second of CPU; all of `frankly survey list` less than a second."""
     code = "import sys, frankly_server.cli.survey, frankly_server.services; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
                            "confidence_range", "level"),
     "rows of unequal sums": ("measure", {"prior": {"joint": [[1, 1]]}, "weights": [[1, 2], [2, 2]]}, 3,
                              "weights_invalid", "weights[1]"),
-    "weights that are not a mechanism": ("estimate", {"weights": [[1, 2], [2, 2]], "bits": 4, "counts": [1, 1]}, 3,
+    "invalid weights": ("estimate", {"weights": [[1, 2], [2, 2]], "bits": 4, "counts": [1, 1]}, 3,
                                       "weights_invalid", None),
 }  # fmt: skip
 

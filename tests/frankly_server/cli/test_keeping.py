@@ -94,7 +94,7 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
 
 
 def forge(source: Path, target: Path) -> None:
-    """Write the backup with another row and a matching manifest, as is possible without the keys."""
+    """Write the backup with another row and a matching manifest, possible without the keys."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         members = {name: old.read(name) for name in old.namelist()}
         manifest = json.loads(members["manifest.json"])

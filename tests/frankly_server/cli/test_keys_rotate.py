@@ -97,7 +97,7 @@ def test_status_needs_no_database(frankly: Frankly, home: Path) -> None:
 
 
 def last(rotated: Done) -> Any:
-    """Return the object that a command printed; the server in this process logs to the same stream."""
+    """Return the object that a command printed; the server's log is in the same stream."""
     return json.loads(rotated.out.strip().splitlines()[-1])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey apply --counts`: tables of other editors (bad input 53), and the published prior."""
+"""`frankly survey apply --counts`: tables of any editor (bad input 53), and the prior."""
 
 from pathlib import Path
 

@@ -208,7 +208,9 @@ def test_an_early_report_gets_the_time_to_retry(
     )
 
 
-def test_public_strata_are_checked_and_counted_apart(database: Database, intake: Intake) -> None:
+def test_public_strata_are_checked_and_counted_separately(
+    database: Database, intake: Intake
+) -> None:
     document_with_strata = replace(
         survey(ldp_block()), strata=(question("region", "north", "south"),)
     )

@@ -143,7 +143,7 @@ def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
 
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, every: str) -> None:
-    """Only the last release would delete a rest below the step, and remove strata of small cells."""
+    """Only the last release would delete a rest below the step, and strata of small cells."""
     clock = Moving()
     document = filled(database, clock, every, n=6)
     clock.at = document.closes - timedelta(seconds=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One token, one report, despite races and resends, on both databases; no stored data links them."""
+"""One token, one report, despite races and resends; no stored data links them."""
 
 import hashlib
 import secrets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files are private, complete, Ed25519 and match their document, or refused (bad inputs 51-54)."""
+"""Key files are private, complete, Ed25519, as in their document, or refused (bad inputs 51-54)."""
 
 import os
 import stat

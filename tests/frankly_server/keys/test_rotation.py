@@ -243,7 +243,7 @@ def test_two_publishers_sign_together(tmp_path: Path) -> None:
 
 
 def grown(folder: Path, versions: int) -> Keyring:
-    """Return a keyring at this version; older versions are generated, as ceremonies would take long."""
+    """Return a keyring at this version, with generated older ones, as ceremonies take long."""
     keyring = made(folder)
     root = keyring.private_keys("root.pem")
     document = keyring.trusted()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness co-signs only consistent extensions of the log it has seen, whatever happens between visits."""
+"""A witness co-signs only consistent extensions of the log it has seen."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -153,7 +153,7 @@ def test_an_unnamed_witness_stores_the_head_and_says_so(place: Place, tmp_path: 
     assert len(head(place).signatures) == 1
 
 
-def test_a_damaged_memory_is_not_taken_for_a_first_visit(
+def test_a_damaged_store_is_not_treated_as_a_first_visit(
     place: Place, key: SigningKey, tmp_path: Path
 ) -> None:
     witness = watcher("w.example", key, tmp_path)

@@ -53,7 +53,7 @@ def mechanisms(rng: Random) -> list[Mechanism]:
 
 
 def block(name: str, mechanism: Mechanism) -> Block:
-    """Return a block with one question, two above 64 answers, or one for each factor of a product."""
+    """Return a block with one question, two above 64 answers, or one per factor of a product."""
     sizes = [mechanism.answers] if mechanism.answers <= 64 else [2, mechanism.answers // 2]
     if isinstance(mechanism, ProductMechanism):
         sizes = [factor.answers for factor in mechanism.factors]

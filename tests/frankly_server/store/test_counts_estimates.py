@@ -97,7 +97,7 @@ def test_estimates_from_counts_and_from_reports_are_equal(database: Database) ->
 
 
 def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> None:
-    """Every report decodes to (bit − flip)/(keep − flip), corrected to sum 1; mean and covariance."""
+    """Reports decode to (bit − flip)/(keep − flip), corrected to sum 1; mean and covariance."""
     rng = Random(8)
     mechanism = UnaryMechanism(48, 12, D // 2, D // 5)
     _, rows = _collected(database, [mechanism], rng)

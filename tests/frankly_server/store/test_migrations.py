@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations go up, down and up again on both databases, and create exactly the tables that the code describes."""
+"""Migrations go up, down and up again on both databases, and create exactly the code's tables."""
 
 import shutil
 import subprocess
@@ -170,7 +170,7 @@ def rename(database: Database) -> None:
                 )
 
 
-def test_a_view_does_not_stand_in_for_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
+def test_a_view_does_not_replace_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
     """ADR 0022: writes of a previous release's server to the view fail, or are lost."""
     event = DeliveryRow(
         SURVEY, "closed:1", "cd" * 16, "{}", "waiting", 0, "2026-11-21T00:00:00Z", ""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server's SQLite file during commands: committed rows stay on disk, whoever closes the file.
 
-SQLite's locks belong to a process, and closing any descriptor of the file releases all of them. Then
-the next process to close the database believes to be the last, and removes the log in use.
+SQLite's locks belong to a process, and closing any descriptor of the file releases all of them.
+The next process that closes the database then assumes it is the last, and removes the log in use.
 """
 
 import sqlite3

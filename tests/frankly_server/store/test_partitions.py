@@ -104,7 +104,7 @@ def test_only_ids_become_names(partitioned: Database) -> None:
 
 
 def test_erasing_waits_for_inserts_into_the_common_table_only(partitioned: Database) -> None:
-    """Other surveys' reports wait for an erasure in the common table, not in a separate partition."""
+    """Other surveys' reports wait for an erasure in the common table, not in a partition."""
     with partitioned.transaction("make") as tx:
         assert tx.partitions.make(SURVEY)
     query = "SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation = 'reports'::regclass"

@@ -42,7 +42,7 @@ def test_connections_that_were_closed_meanwhile(
 def test_reports_meet_one_closed_connection_at_most(
     postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Single reports do not use SQLAlchemy's transactions, which would discard closed connections."""
+    """Single reports bypass SQLAlchemy's transactions, which discard closed connections."""
     door = Database(postgres_url)
     upgrade(door)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
@@ -69,7 +69,7 @@ def connection_of(door: Database) -> Any:
 def test_a_connection_on_which_a_report_failed_is_not_used_again(
     database: Database, monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
-    """An interrupt may have left a statement unfinished, and the pool would reuse the connection."""
+    """A statement may be unfinished after an interrupt, and the pool would reuse the connection."""
     failing = database._driver_error() if error == "of the driver" else error
     expected = StoreUnavailable if error == "of the driver" else KeyboardInterrupt
     used: list[Any] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: complete cells of at least a step, atomic and final; estimates ignore pending reports."""
+"""Releases: cells of at least a step, atomic and final; estimates ignore pending reports."""
 
 import threading
 from collections import Counter
@@ -266,7 +266,7 @@ def test_after_a_release_no_row_reveals_its_order_or_its_token(
 def test_within_batches_the_order_of_rows_does_not_reveal_arrival(
     postgresql: Database, rng: Random, full: bool
 ) -> None:
-    """Kendall's τ between arrival and the order of rows: 1 while pending, about 0 after a release."""
+    """Kendall's τ between arrival and order of rows: 1 while pending, about 0 after a release."""
     database, cells, rounds = postgresql, *((40, 50) if full else (20, 6))
     names = [f"r{i}" for i in range(cells)]
     document = put(database, replace(survey(), strata=(question("region", *names),)))
@@ -327,7 +327,7 @@ def _in_order_of_arrival(database: Database, survey_id: str) -> list[str]:
 
 
 def _pages(database: Database, table: str, survey_id: str) -> list[list[str]]:
-    """Return the keys of each page of a table, in the order of rows; the order of pages is arbitrary."""
+    """Return the keys of each page of a table, in the order of rows."""
     name = "id" if table == "reports" else "hash"
     statement = (
         f"SELECT (ctid::text::point)[0] AS page, encode({name}, 'hex') FROM {table} "

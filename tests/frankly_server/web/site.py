@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A published survey in a real application, with real services and database; only the clock is fixed."""
+"""A published survey in a real application with a real database; only the clock is fixed."""
 
 import io
 import json

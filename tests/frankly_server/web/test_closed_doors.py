@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbidden requests: changes to published documents (bad input 43), access to others' surveys (44)."""
+"""Forbidden requests: changes of documents (bad input 43), access to others' surveys (44)."""
 
 import threading
 from pathlib import Path

@@ -199,7 +199,7 @@ def test_no_form_is_accepted_without_its_token(office: Office, value: str | None
 
 
 def test_unknown_fields_of_a_form_are_ignored(office: Office) -> None:
-    """An owner cannot set a colleague's organisation, password, id or scope by adding such a field."""
+    """An owner cannot set a colleague's organisation, password, id or scope by such a field."""
     client = signed_in(office)
     extra_fields = {
         "organisation": "other",

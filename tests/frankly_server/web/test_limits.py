@@ -47,7 +47,7 @@ def test_a_survey_accepts_its_rate_and_then_refuses(site: Site, hand: Hand) -> N
 
 
 def test_the_remaining_limit_of_a_survey_is_not_disclosed(site: Site, hand: Hand) -> None:
-    """Exact remainders would reveal arrivals, so only the policy is shown until the limit is reached."""
+    """Remainders would reveal arrivals, so only the policy is shown until the limit is reached."""
     client = limited(site, survey_rate_per_s=0.3)
     for number in (200, 201):
         answer = client.post(site.reports_path, json=site.report(number))

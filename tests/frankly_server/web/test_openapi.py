@@ -115,7 +115,7 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
 
 
 def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
-    """The admin accepted it; the response has the declared shape, without a number for this choice."""
+    """The admin accepted it; the response is as declared, without a number for this choice."""
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
     merged = block.replace(
         b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"

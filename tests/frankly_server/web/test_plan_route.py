@@ -71,7 +71,7 @@ def test_the_response_is_the_commands_and_has_the_declared_shape(
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
-    """Return the widest margin at 95% of the shares, at the worst truth; None if one is not identifiable.
+    """Return the widest 95% margin of the shares, at the worst truth; None if not identifiable.
 
     V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
     is largest with the rest of the mass on one other answer.

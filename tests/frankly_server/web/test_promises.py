@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for every route: versions, closed objects, bounded pages, equal work for every wrong key."""
+"""Rules for every route: versions, closed objects, bounded pages, equal work for wrong keys."""
 
 import hmac
 import json
@@ -46,7 +46,7 @@ def test_every_address_contains_its_version(spec: dict[str, Any]) -> None:
 
 
 def test_response_objects_have_only_listed_fields(spec: dict[str, Any]) -> None:
-    """The fuzz tests compare responses with this schema, so a field added by accident fails there."""
+    """Fuzz tests compare responses with this schema, so a field added by accident fails there."""
     closed = 0
     for name, schema in spec["components"]["schemas"].items():
         if schema.get("type") == "object" and name not in OPEN:
@@ -104,7 +104,7 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_trail_is_read_page_by_page(office: Office) -> None:
-    """120 events and those of the office's creation, 50 a page: following the links shows each once."""
+    """120 events and those of the office's creation, 50 a page: the links show each once."""
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     with office.services.database.transaction("120 events") as tx:
         for number in range(120):
@@ -122,7 +122,7 @@ def test_the_trail_is_read_page_by_page(office: Office) -> None:
 def test_every_wrong_key_is_compared_once_and_gets_the_same_response(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unknown prefix, known prefix with another secret, revoked, malformed: one comparison of 64 characters each."""
+    """Unknown prefix, wrong secret, revoked, malformed: one comparison of 64 characters each."""
     gone = site.services.access.create("analyst", "gone")
     site.services.access.revoke(site.services.access.authenticate(gone).prefix)
     neighbour = site.analyst_key[:-1] + ("A" if site.analyst_key[-1] != "A" else "B")

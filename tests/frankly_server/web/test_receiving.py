@@ -24,7 +24,7 @@ from tests.frankly_server.web.test_reports import BAD_BODIES, BAD_FIELDS, CONTEN
 
 @dataclass
 class Way:
-    """A site with the fast path (`plain`) or without; `by_flask` counts requests handled by Flask."""
+    """A site with the fast path (`plain`) or without; `by_flask` counts requests to Flask."""
 
     site: Site
     by_flask: int = 0

@@ -24,7 +24,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-# Valid ids cannot be guessed: half of the requests have an existing survey's, two thirds a valid key.
+# Ids cannot be guessed: half of the requests have a survey's, two thirds a valid key.
 QUIET = list(HealthCheck)
 
 

@@ -27,7 +27,7 @@ def records(people: Path) -> Records:
 
 @pytest.fixture(scope="session")
 def making(records: Records) -> Making:
-    """Return a function that makes a figure in a quick run; no two differences of its clock are equal."""
+    """Return a function that makes a figure in a quick run; differences of its clock are unique."""
     ticks = count(1)
 
     def made(name: str) -> FigureOutput:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers printed in the papers, within the tolerance of each check, or outside as errata.md says."""
+"""Numbers printed in the papers, within tolerances, or outside as errata.md says."""
 
 import pytest
 from _design import adult

@@ -25,7 +25,7 @@ CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
 
 @dataclass(frozen=True)
 class Office:
-    """survey : id of the main organisation's published survey. job, key, account : ids of its objects."""
+    """survey : id of the main organisation's published survey. job, key, account : further ids."""
 
     services: Services
     app: Any

@@ -166,7 +166,7 @@ def test_row_percentages_are_in_the_table_and_in_words(
 
 @pytest.mark.parametrize(("flag", "words", "end"), [("unbounded", "unbounded", "no end"),
                                                     ("interval_unknown", "interval unknown", "unknown")])  # fmt: skip
-def test_a_cell_without_a_number_keeps_its_place(
+def test_a_cell_without_a_number_stays_in_the_table(
     answered: Office,
     analyst: FlaskClient,
     monkeypatch: pytest.MonkeyPatch,
@@ -260,7 +260,7 @@ def test_snippets_make_the_same_request(answered: Office, analyst: FlaskClient) 
 def test_a_population_gives_numbers_of_people_and_narrower_margins(
     answered: Office, analyst: FlaskClient
 ) -> None:
-    """Of 1,200 people a third answered: shares in numbers of people, the same request in snippets."""
+    """Of 1,200 people a third answered: numbers of people, and the same request in snippets."""
     where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
     free, drawn = (

@@ -232,7 +232,7 @@ def interleaved(desk: Desk, first: Act, second: Act) -> Any:
 
 
 def agrees(desk: Desk, first: str, second: str) -> bool:
-    """Return True if a pair ends as if run one after the other, or one was refused without effect."""
+    """Return True if a pair ends as if run in sequence, or one was refused without effect."""
     a, b = ACTIONS[first], ACTIONS[second]
     result = interleaved(desk, a, b)
     (of_b, of_a), stored = one_after_the_other(desk, b, a)

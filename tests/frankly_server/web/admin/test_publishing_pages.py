@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing on the pages: refused if closed, a note if paused; only running jobs can be stopped."""
+"""Publishing on the pages: refused if closed, a note if paused; only running jobs are stopped."""
 
 import html
 import re

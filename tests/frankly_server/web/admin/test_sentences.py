@@ -234,7 +234,7 @@ def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
 
 
 def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
-    """100 equal reports of GRR on two choices at ε = 4: the estimated error is 0, the truth may be 98%."""
+    """100 equal reports of GRR at ε = 4: the estimated error is 0, the truth may be 98%."""
     rows = [
         row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),

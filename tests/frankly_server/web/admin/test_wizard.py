@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard's forms: what they create, and their errors for invalid input; never a 500 or a trace."""
+"""The wizard's forms: what they create, and errors for invalid input; never a 500 or a trace."""
 
 import html
 import io
