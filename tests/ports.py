@@ -2,7 +2,7 @@
 """Free ports for servers that the tests start, each used by one test process only.
 
 A port found by binding to 0 and closing again may be taken, before its server binds it, by another
-test process or by any outgoing connection. So these ports lie below the range that Linux gives to
+test process or by any outgoing connection. So these ports lie below the range that Linux uses for
 connections (32768 and up), and each is locked by this process until it ends.
 """
 

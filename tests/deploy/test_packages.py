@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# requests, cryptography, and what these two need; typing_extensions comes with cryptography on older Pythons only.
+# requests, cryptography and their dependencies; older Pythons also need typing_extensions.
 OF_THE_SDK = {
     "certifi", "cffi", "charset-normalizer", "cryptography", "frankly-protocol", "frankly-sdk", "idna", "pycparser",
     "requests", "urllib3",

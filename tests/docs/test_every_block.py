@@ -62,7 +62,7 @@ def test_every_block_has_one_fate(root: Path) -> None:
         (name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose
     ]
     assert [(name, first) for name, first, number in fate_counts if number != 1] == [], (
-        "say in tests/docs/registry.py what runs it"
+        "add the test that runs it to tests/docs/registry.py"
     )
     named = {fate for name, block in loose for fate in fates(name, block)}
     assert named == BLOCKS.keys(), "these blocks are gone"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number in docs/choosing.md and docs/comparison.md, computed again.
 
-docs/examples/mismatch/*.json are whole runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
+docs/examples/mismatch/*.json are complete runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
 first pilot of each is designed again, with --full all of them.
 """
 

@@ -121,8 +121,8 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
     choices = survey.choices("visits")
     bits = random.Random(3).getrandbits
     reports = Counter(mechanism.sample(choices.index(p["visits"]), bits) for p in respondents)
-    told = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
-    estimated = np.linalg.lstsq(Q.T, told, rcond=None)[0]
+    observed = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
+    estimated = np.linalg.lstsq(Q.T, observed, rcond=None)[0]
     truth = [
         sum(p["visits"] == choice for p in respondents) / len(respondents) for choice in choices
     ]

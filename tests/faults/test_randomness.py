@@ -91,7 +91,7 @@ def test_randomness_that_fails_at_any_draw_seals_nothing(tmp_path: Path) -> None
 def random_weights(
     bits: int, answers: int, reports: int, generator: random.Random
 ) -> tuple[tuple[int, ...], ...]:
-    """Rows of random whole numbers that sum to 2^bits; some are zero, some tiny."""
+    """Draw rows of integers that sum to 2^bits; some are zero, some tiny."""
     rows = []
     for _ in range(answers):
         cuts = sorted(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on δ: 0 unless the app says otherwise, over all surveys of an install, in exact arithmetic."""
+"""The cap on δ: 0 by default, over all surveys of an install, in exact arithmetic."""
 
 import io
 import json

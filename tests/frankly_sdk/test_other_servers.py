@@ -98,7 +98,7 @@ class Place(Server):
     def visit(
         self, store: Path, *, pinned: bool = False, answer: bool = False, **options: Any
     ) -> str:
-        """Open the link, and answer if asked to; return the status of the receipt."""
+        """Open the link, and answer if `answer`; return the status of the receipt."""
         pin = f"#{self.document.digest.replace(':', '=')}" if pinned else ""
         link = f"{self.origin}/s/{self.document.survey}{pin}"
         options = {"policy": Policy(allow_unpinned=True)} | options
@@ -232,7 +232,7 @@ def test_one_survey_is_one_answer(
 def test_an_old_install_requests_keys_as_a_new_one_does(
     shipped: int | None, pinned: bool, tmp_path: Path
 ) -> None:
-    """The old install has seen nothing, two versions of the keys, or all three by another link."""
+    """Installs have seen no keys, two versions of them, or all three by another link."""
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
     keys = None if shipped is None else versions[shipped - 1]
@@ -360,12 +360,12 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
     honest.chain = mirror.chain = versions[:1]
     honest.visit(tmp_path / "s.db")
     mirror.visit(tmp_path / "s.db")
-    mirror.chain = versions  # seen there first
+    mirror.chain = versions  # the mirror serves newer keys first
     mirror.visit(tmp_path / "s.db")
     known_keys = Store(tmp_path / "s.db").alias_keys(honest.origin)
     assert known_keys is not None
     assert known_keys.envelope == versions[2]
-    with pytest.raises(RollbackDetected):  # what was withdrawn there does not count here
+    with pytest.raises(RollbackDetected):  # the newer keys apply here too
         honest.visit(tmp_path / "s.db")
     honest.chain = versions
     honest.visit(tmp_path / "s.db")
@@ -413,7 +413,7 @@ def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
         ("checkpoint", old)
     ]
     place.log.digests.pop(0)
-    with pytest.raises(RollbackDetected):  # the new tree is remembered as any other
+    with pytest.raises(RollbackDetected):  # the head of the new tree is stored too
         place.visit(tmp_path / "s.db", **logged)
 
 

@@ -24,7 +24,7 @@ _VERDICT = {"": HOLDS, "+": CORRECTED, "!": WRONG}
 
 
 def _read(paper: str, text: str) -> tuple[Stated, ...]:
-    """Read lines `name | what it says | code | mark`; mark: nothing, + (holds corrected) or ! (printed value wrong)."""
+    """Read lines `name | says | code | mark`; mark: nothing, + (holds corrected) or ! (value wrong)."""
     rows = [[field.strip() for field in line.split("|")] for line in text.strip().splitlines()]
     return tuple(
         Stated(f"{paper} {name}", says, code, _VERDICT[mark]) for name, says, code, mark in rows

@@ -94,7 +94,7 @@ def secret_ldp(by_secret: Rows) -> Fraction:
     "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
 )
 def test_lemma_1_on_random_instances(full: bool) -> None:
-    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (erratum 9.19)."""
+    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε, so ε/2-LIP ⇒ ε-LDP, not the reverse (erratum 9.19)."""
 
     @tries(full)
     @given(st.data())
@@ -283,7 +283,7 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
 
 @paper("Funnel (43) corrected", "Funnel Algorithm 1 corrected")
 def test_terms_missing_in_algorithm_1_and_in_43() -> None:
-    """Erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
+    """Erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy at e^α."""
     counts, E = [[3, 1, 2], [1, 4, 1]], Fraction(3)
     conditional = given_secret(counts)
     for (s, x), row in conditional_reporting(counts, E).items():

@@ -230,7 +230,7 @@ def test_the_downward_breach_needs_both_levels() -> None:
     assert lift[1] > largest_lift
     assert min(lift) >= smallest_lift
     assert high * lift[0] < low
-    # The same as a mechanism: two equal answers beside a prior that gives exactly these lifts.
+    # The same as a mechanism: the identity under a prior with exactly these lifts.
     prior = Prior.from_rows([[48, 72], [52, 28]])
     breached = breach([[1, 0], [0, 1]], prior, high)
     assert breached.lowest == pytest.approx(Fraction(12, 25))

@@ -51,7 +51,7 @@ def side_channel_ratio(
         for y in range(len(rows[0])):
             by_secret = [sum(row[i] * rows[i][y] for i in inside) for row in prior.joint]
             if not any(by_secret):
-                continue  # does not occur beside x_J
+                continue  # s does not occur with x_J
             average = Fraction(sum(by_secret), everyone * total)
             for s, row in enumerate(prior.joint):
                 if mass := sum(row[i] for i in inside):

@@ -86,7 +86,7 @@ def is_extreme(A: Matrix, level: Fraction = E) -> bool:
 
 
 def listed(m: int) -> set[Matrix]:
-    """Return the product's list, each row scaled to 1."""
+    """Return the library's list, each row scaled to 1."""
     return {
         tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A)
         for A in extreme_points(m, E.as_integer_ratio())

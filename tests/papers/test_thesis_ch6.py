@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: randomised response for one sensitive attribute.
 
-The thesis writes the design matrix with row = truth, as we do: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
+The thesis's design matrix has row = truth, as ours: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
 """
 
 import math
@@ -37,7 +37,7 @@ def binary(p00: Fraction, p11: Fraction, bits: int = BITS) -> DenseMechanism:
 
 
 def library_variance(mechanism: DenseMechanism, pi: Fraction) -> float:
-    """Return the variance of one share: the product's total is over both, which are complements."""
+    """Return the library's variance of one share; its total is over both, which are complements."""
     weights = (pi.denominator - pi.numerator, pi.numerator)
     return objectives.variance(mechanism.weights, weights) / 2
 
@@ -49,8 +49,8 @@ def binary_decoder(mechanism: DenseMechanism) -> Decoder:
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "3"])
 def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str) -> None:
-    # Independent of the solver: (6.6) in fractions, at every ε-private point of a grid of p00, p11 > ½ that contains
-    # the corner E/(E+1), for several π; no point is better, and only the corner is as good.
+    # (6.6) in fractions, for several π, at every ε-private point of a grid of p00, p11 > ½ with the
+    # corner E/(E+1): no point is better, and only the corner is as good.
     E = Fraction(*level_for(parse_epsilon(epsilon)))
     corner = E / (E + 1)
     grid = [Fraction(1, 2) + (corner - Fraction(1, 2)) * Fraction(i, 12) for i in range(1, 25)]
@@ -121,7 +121,7 @@ def test_estimator_and_its_variance_against_every_outcome(p00: int, p11: int) ->
 
 
 @paper("Thesis Cor 6.1, (6.6)")
-def test_the_product_computes_66() -> None:
+def test_the_library_variance_is_66() -> None:
     for p00, p11 in ((12, 13), (9, 16), (15, 2)):
         mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
         for pi in (Fraction(1, 10), Fraction(3, 7), Fraction(9, 10)):
@@ -153,7 +153,7 @@ def test_chebyshev_at_95_percent_is_the_root_of_twenty() -> None:
     )  # rounded to 4.5 in the thesis (erratum 9.5)
 
 
-# Example 6.1. The formulas of section 6.3.2 are written out here: they are the independent computation.
+# Example 6.1, compared with the formulas of section 6.3.2, which are written out here.
 
 
 def g(epsilon: float, delta: float) -> float:
@@ -175,7 +175,7 @@ def s(epsilon: float, delta: float, t: float) -> float:
 
 
 def var(p00: float, p11: float, pi: str) -> float:
-    """(6.6) by the product, on the published integer weights."""
+    """(6.6) by the library, on the published integer weights."""
     return library_variance(binary(Fraction(p00), Fraction(p11)), Fraction(pi))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: Warner's and Mangat's models, (ε, δ)-DP, the degree of privacy violation, several attributes.
 
-In fractions; E = e^ε. (6.6) is written out here; test_thesis_ch6 compares it with the product.
+In fractions; E = e^ε. (6.6) is written out here; test_thesis_ch6 compares it with the library.
 """
 
 import math

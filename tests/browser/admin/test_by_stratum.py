@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard beside public questions: counts for each stratum, their errors, and the whole form's factors."""
+"""The wizard with public questions: counts per stratum, their errors, and factors of the form."""
 
 import re
 

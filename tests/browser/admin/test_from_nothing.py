@@ -187,7 +187,7 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
 
 @contextmanager
 def _visitor(desk: Desk) -> Iterator[Page]:
-    """A visitor's page, in a browser context of its own."""
+    """A visitor's page, in a separate browser context."""
     context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # not None here
     yield context.new_page()
     context.close()

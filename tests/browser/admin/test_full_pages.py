@@ -92,7 +92,7 @@ def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None
     "template", default_or_full(["student", "census", "attributes"], {"census"})
 )
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
-    """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
+    """The margins page draws the frontier; the form shows the draft. `survey` has signed in."""
     services = desk.services
     services.surveys.apply(parse_definition(survey_templates.template(template)))
     summary = services.surveys.summary(parse_definition(survey_templates.template(template)).name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The level of a whole report and the limits of an app in the browser: Python's figures, refusals and charges."""
+"""The level of a report and an app's limits in the browser: Python's figures, refusals, charges."""
 
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -19,7 +19,7 @@ from tests.frankly_protocol.samples import lip_block, survey
 
 
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
-    """The level of the whole report, every ratio as its two numbers."""
+    """Return the level of the whole report, every ratio as its two numbers."""
     level = report_level(document, cap)
     return {
         "secrets": [

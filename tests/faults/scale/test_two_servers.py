@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two server processes on one PostgreSQL behind a proxy; one is cut off mid-load, from devices and from the database.
+"""Two server processes on one PostgreSQL; under load one is cut off from devices or the database.
 
 Acknowledged reports are stored once, stored reports were sent, and the counts equal a recount.
 """

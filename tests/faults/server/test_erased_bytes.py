@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of erased reports in all files of a server: database, free pages, write-ahead log, logs.
 
-The reports of another survey lie between the erased ones, so that no file or page is freed as a whole. Some of the
+The reports of another survey lie between the erased ones, so that no complete file or page is freed. Some of the
 erased reports were released, which writes their rows a second time, and some were pending.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that fills: reports get 503, the server says that it is not ready, and nothing acknowledged is lost."""
+"""A disk that fills: reports get 503, the server is not ready, and no acknowledged report is lost."""
 
 import json
 import os

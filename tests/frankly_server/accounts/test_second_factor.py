@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOTP and recovery codes: asked for after the password, each used once, tries limited."""
+"""TOTP and recovery codes: required after the password, each used once, attempts limited."""
 
 import base64
 import re

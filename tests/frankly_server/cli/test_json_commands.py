@@ -71,7 +71,7 @@ def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
     assert not result.out.startswith("{")
 
 
-# each: verb, stdin, exit code, problem, field
+# name -> (verb, stdin, exit code, problem, field)
 REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
     "nothing": ("design", "", 3, "json_invalid", None),
     "no JSON": ("design", "{", 3, "json_invalid", None),

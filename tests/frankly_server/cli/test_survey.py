@@ -114,7 +114,7 @@ def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) 
     assert blocks == {"affair": "1.0000", "happy": "inf"}  # JSON has "inf"
 
 
-# each: text to replace in the survey file, replacement, exit code, problem, field
+# name -> (text to replace in the survey file, replacement, exit code, problem, field)
 REFUSED: dict[str, tuple[str, str, int, str, str]] = {
     "NaN as ε": ('epsilon: "1"', 'epsilon: "nan"', 3, "eps_not_finite", "blocks[0].epsilon"),
     "ε of 50": ('epsilon: "1"', 'epsilon: "50"', 3, "eps_out_of_range", "blocks[0].epsilon"),

@@ -48,7 +48,7 @@ def test_each_report_gets_its_own_result(fresh_site: Site) -> None:
     ]
 
 
-# each: body, status, code
+# name -> (body, status, code)
 BAD: dict[str, tuple[Any, int, str]] = {
     "no reports": ({"reports": []}, 422, "field_type"),
     "too many reports": ({"reports": [0] * 1001}, 422, "field_type"),

@@ -13,7 +13,7 @@ from tests.frankly_server.web.site import NOW, Site
 
 CANARY = "canary-7f3a9"
 
-# each: (fields to change in a valid report, status, code, field)
+# name -> (fields to change in a valid report, status, code, field)
 BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "35 a report of another version": ({"v": 2}, 422, "field_type", "v"),
     "36 an unknown extra field": ({CANARY: CANARY}, 422, "field_unknown", None),
@@ -40,7 +40,7 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "41 a token without a token rule": ({"token": CANARY}, 401, "token_invalid", "token"),
 }
 
-# each: bytes, status, code
+# name -> (bytes, status, code)
 BAD_BODIES: dict[str, tuple[bytes, int, str]] = {
     "35 nothing": (b"", 400, "json_invalid"),
     "35 longer than a report may be": (b" " * 70_000, 413, "body_too_large"),

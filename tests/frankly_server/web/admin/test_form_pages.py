@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a survey with a form, alone and beside a block: every page is shown, and questions can be changed."""
+"""Pages of a survey with a form, with and without a block; changes of questions."""
 
 import re
 from pathlib import Path
