@@ -89,7 +89,7 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
 
 
 def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
-    """True if the definitions' rows, as the rivals use them, hold for every report."""
+    """Return True if every report satisfies the rows of the definitions that the rivals use."""
     weights = np.array(mechanism.weights, dtype=float)
     return bool(
         np.min(load("definitions").rows(claims, mechanism.answers) @ weights)
@@ -179,7 +179,7 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
     )
 
 
-def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
+def test_theorem_4_promises_almost_level_0_for_two_copies_of_two_bits(load: Load) -> None:
     """Erratum 9.15: neither report alone depends on the parity; both together determine it."""
     side_channels = load("side_channels")
     row = side_channels._counterexample()

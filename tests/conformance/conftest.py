@@ -32,7 +32,7 @@ def site() -> Iterator[Site]:
 
 @dataclass
 class Install:
-    """One device: runs commands on its store, by default at the samples' time; records their outcomes."""
+    """One device: runs commands on its store, by default at the samples' time; records outcomes."""
 
     run: Run
     site: Site
@@ -71,5 +71,5 @@ class Install:
 
 @pytest.fixture
 def install(run: Run, site: Site, tmp_path: Path) -> Install:
-    """A fresh device."""
+    """A new device."""
     return Install(run, site, tmp_path / "device")

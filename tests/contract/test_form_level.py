@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form is charged once: level, budget, ledger, receipts, audit and verification of one ε for many questions."""
+"""A form with one ε for many questions is charged once: level, budget, ledger, audit."""
 
 import json
 from collections.abc import Iterator

@@ -105,7 +105,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _has_certificate(port: int, root: Path) -> bool:
-    """Return True once Caddy has made its certificate: it listens before that."""
+    """Return True once Caddy has created its certificate, which it does after it listens."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
             ssl.create_default_context(cafile=str(root)).wrap_socket(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of every change: lint, types, and the direction of every import. Each runs once, over everything."""
+"""The checks of every change: lint, types, and the direction of imports, each on all code."""
 
 import ast
 import subprocess

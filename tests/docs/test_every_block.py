@@ -104,7 +104,7 @@ def test_blocks_that_are_only_shown_have_a_reason(root: Path) -> None:
 
 
 def commands(root: Path) -> set[str]:
-    """Collect the arguments after `frankly` wherever a page types it, in blocks and in running text."""
+    """Return the arguments of every `frankly` command of the pages, in blocks and in text."""
     command_texts = set()
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
@@ -131,7 +131,7 @@ def commands(root: Path) -> set[str]:
 
 
 def unknown(words: str) -> str | None:
-    """Return the first argument that the command line does not know, or None; `a|b` is either, `…` anything."""
+    """Return the first unknown argument, or None; `a|b` is either, `…` anything."""
     command: click.Command = front.cli
     for word in shlex.split(words):
         name = word.partition("=")[0].rstrip(".,;:)")

@@ -266,12 +266,12 @@ def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
     with FakeServer(keys=shipped).open(tmp_path / "s.db", keys=shipped) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
     with pytest.raises(KeyChainError):
-        # The server's own keys document does not follow from the shipped one, though it signed the survey.
+        # The server's keys, which signed the survey, do not follow from the shipped ones.
         FakeServer().open(tmp_path / "t.db", keys=shipped)
 
 
 def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> None:
-    """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
+    """The app ships version 1; the install has followed the server to 2, without the publisher."""
     shipped, rotated = (
         sealed_keys(keys_document()),
         sealed_keys(keys_document(2, publisher=STRANGER)),
@@ -368,8 +368,8 @@ def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of
         assert client.answer({"affair": "no"}).status == "sent"
 
 
-def test_only_keys_that_really_signed_are_named(tmp_path: Path) -> None:
-    """A signature that does not verify, under the id of a trusted key, is not counted and not shown."""
+def test_only_keys_with_a_valid_signature_are_named(tmp_path: Path) -> None:
+    """An invalid signature with the id of a trusted key is neither counted nor shown."""
     issued = keys_document()
     both = replace(issued, publisher=Role((PUBLISHER.public, STRANGER.public), 1))
     envelope = Envelope.from_bytes(sealed(GOOD.payload()), SURVEY_TYPE)

@@ -140,7 +140,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
         )
     with pytest.raises(BudgetExceeded):
         fakes.FakeServer(document=survey(ldp_block(epsilon="0.01"))).open(tmp_path / "s.db")
-    with pytest.raises(BudgetExceeded):  # not even another one that is named
+    with pytest.raises(BudgetExceeded):  # not even another final survey
         endless(2).open(tmp_path / "s.db", policy=final(endless(2).document))
 
 
@@ -166,7 +166,7 @@ def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> 
 
 
 def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path) -> None:
-    """A final survey over the cap: only a respondent who has answered another survey is over the budget."""
+    """Of a final survey over the cap: only respondents with other answers are over the budget."""
     earlier_survey = fakes.FakeServer(document=survey(ldp_block(epsilon="1")))
     with earlier_survey.open(tmp_path / "s.db") as client:
         client.answer({"affair": "no"}, respondent="early")

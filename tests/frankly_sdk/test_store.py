@@ -78,7 +78,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     writer = threading.Thread(target=write)
     writer.start()
     begun.wait(10)
-    # The fork below waits for the writer, which this ends.
+    # The fork below waits for the writer, which this timer ends.
     threading.Timer(0.05, may_end.set).start()
     child = os.fork()
     if child == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): every way is settled as one choice of each question, before a draw."""
+"""Ways of answering (spec 3.5): each is settled as one choice per question before a draw."""
 
 import json
 from itertools import product

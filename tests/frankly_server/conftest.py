@@ -52,7 +52,7 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 @cache
 def _migrated_file() -> bytes:
-    """Return the bytes of a migrated SQLite file: a copy takes a fiftieth of the time of a migration."""
+    """Return the bytes of a migrated SQLite file: copying is fifty times faster than migrating."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "frankly.db"
         database = Database(f"sqlite:///{path}")

@@ -37,7 +37,7 @@ def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
     tree = ElementTree.fromstring(trend_plot("Smoking", DAYS, TRENDS))
     points = places(tree, "curve-point")
     whiskers = [line for line in tree.iter(f"{SVG}line") if line.get("class") == "whisker"]
-    assert (len(points), len(whiskers)) == (5, 4)  # a product without a margin has none
+    assert (len(points), len(whiskers)) == (5, 4)  # an estimate without a margin has none
     across = sorted({x for x, _ in points})
     assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
     first, second = points[:2], points[2:]

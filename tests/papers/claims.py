@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of the four papers that the product uses: statement, place in the code, and verdict.
 
-The tests that show a claim register themselves (`registry.paper`). `python -m tests.papers --write` writes the page.
+Tests register for their claims by `registry.paper`. `python -m tests.papers --write` writes the page.
 """
 
 from typing import NamedTuple

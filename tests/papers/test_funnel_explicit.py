@@ -195,7 +195,7 @@ def test_the_level_of_grr(full: bool) -> None:
 
 @paper("Funnel (27), (28), (29)")
 def test_the_level_of_oue(full: bool) -> None:
-    """By its table of 2^a reports, by the closed form, and by the runtime kind without either (erratum 9.16)."""
+    """By the table of 2^a reports, by the closed form, and by the mechanism's kind (erratum 9.16)."""
 
     @tries(full)
     @given(priors(), LEVELS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories of a survey: answers, replays, lost responses, versions, clocks, releases, crashes, restarts."""
+"""Random histories of a survey: answers, replays, losses, versions, clocks, releases, crashes."""
 
 import shutil
 from collections import Counter

@@ -20,7 +20,7 @@ PEOPLE, DAYS = 900, 5
 
 @pytest.fixture(scope="module")
 def survey(desk: Desk) -> str:
-    """A survey that people answered on several days: the north smokes more, and so do those who drink."""
+    """A survey with answers of several days: people in the north and those who drink smoke more."""
     draft = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
     draft = editing.add_question(
         draft, "How often do you drink?", ["Never", "Up to once a week", "More often"]

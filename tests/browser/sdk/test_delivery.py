@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value sent and none lost, although pages die, tabs race, networks fail or storage does."""
+"""One value sent and none lost, although pages die, tabs race, networks fail or storage fails."""
 
 import json
 import os
@@ -250,7 +250,7 @@ def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in
     assert len(wire.posted) == 1
 
 
-# Link -> (code, field) of the refusal. In no case anything is drawn, stored or sent.
+# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any case.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
     "no link": ("insecure_transport", "link"),

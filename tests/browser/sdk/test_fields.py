@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element asks in every way of spec 3.5: boxes, numbers, scales, roles and questions that are skipped."""
+"""The element has all fields of spec 3.5: boxes, numbers, scales, roles and skipped questions."""
 
 import json
 from collections.abc import Callable

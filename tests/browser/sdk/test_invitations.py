@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys that ask for a token: the element and the hosted page take it from the page, or ask the person for it."""
+"""Surveys with a token rule: the token is set by the page, or entered by the person."""
 
 import json
 import secrets

@@ -111,7 +111,7 @@ def without_pin(_page: Page, wire: Wire) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """Conditions that make a page load a part: a survey's link, options, and a named respondent or None."""
+    """Conditions under which a part is loaded: link, options, and a named respondent or None."""
 
     link: Callable[[Page, Wire], str]
     options: dict[str, Any] = field(default_factory=dict)

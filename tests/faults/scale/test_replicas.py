@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two replicas on one PostgreSQL that release at the same times, one killed now and then.
+"""Two replicas on one PostgreSQL that release at the same times; sometimes one is killed.
 
 No acknowledged report is lost or counted twice, and no published time has two releases.
 """

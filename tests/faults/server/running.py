@@ -96,7 +96,7 @@ class Running:
         return Services.open(self._settings, SystemClock())
 
     def start(self) -> None:
-        """Start, and wait until it answers."""
+        """Start the process, and wait until it responds."""
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
         }
@@ -170,7 +170,7 @@ class Devices:
 
     batch : reports per request in every second thread, like an enumerator's tablet, or 0.
     trust : TLS context; None for plain HTTP.
-    acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
+    acknowledged : symbols by report id, recorded after the 2xx. sent : symbols of every id sent.
     """
 
     server: Running
@@ -270,7 +270,7 @@ class Devices:
 
 
 def _is_receipt(response: bytes, body: bytes) -> bool:
-    """Return True if a 2xx names every report sent and refuses none: a device accepts no other receipt."""
+    """Return True if a 2xx accepts every report sent: devices accept no other receipt."""
     receipt, sent = json.loads(response), json.loads(body)
     results = receipt["results"] if "reports" in sent else [receipt]
     stored_ids = [
@@ -280,14 +280,14 @@ def _is_receipt(response: bytes, body: bytes) -> bool:
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
-    """Make the bytes of a report as a device sends it."""
+    """Return the bytes of a report as a device sends it."""
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
-    """Wait until something holds; AssertionError if it does not in time."""
+    """Wait until `holds` returns True; AssertionError if it does not in time."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline

@@ -24,7 +24,7 @@ def database() -> Iterator[KillablePostgres]:
     server.stop()
 
 
-def a_command_beside(server: Running) -> None:
+def run_a_command(server: Running) -> None:
     """Open and close the database as a command does; the server's next writes must stay durable."""
     database = Database(server.database_url)
     with database.reading("look") as tx:
@@ -40,7 +40,7 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
         with Devices(server, batch=BATCH) as devices:
             for i in range(kills):
                 devices.wait_for((2 * i + 1) * reports_wanted // (2 * kills + 1), within_s=3600)
-                a_command_beside(server)
+                run_a_command(server)
                 devices.wait_for((2 * i + 2) * reports_wanted // (2 * kills + 1), within_s=3600)
                 server.kill()
                 server.start()
