@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests. Each of their processes computes with one thread, as the server does."""
+"""Tests. Each test process uses one thread for linear algebra, as the server does."""
 
 import os
 
-# Before numpy is imported, which reads it once. With more threads than free cores, the small matrices
-# of the designer take several times as long.
+# Set before the import of numpy, which reads it once. With more threads than free cores, the
+# designer's small matrices take several times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -11,8 +11,8 @@ from hypothesis import settings
 from run import NEEDED_BY
 from tests.postgres import PostgresServer, find_binaries
 
-# The developer's own settings must not reach the tests, nor the processes they start (unknown ones are refused there).
-# The one meant for us changes its name, so that worker processes of the test run still see it.
+# The developer's settings must not reach the tests, nor the processes they start, which refuse
+# unknown ones. FRANKLY_PG_BIN is copied to PG_BIN, which worker processes of the test run inherit.
 if "FRANKLY_PG_BIN" in os.environ:
     os.environ["PG_BIN"] = os.environ["FRANKLY_PG_BIN"]
 for _name in [name for name in os.environ if name.startswith("FRANKLY_")]:
@@ -43,7 +43,7 @@ def _is_in(item: pytest.Item, *folders: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs a database or a browser; leave out what belongs to --full alone. Nothing is skipped."""
+    """Mark tests that need a database or browser; deselect those for --full only; skip none."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         parameters = item.nodeid.partition("[")[2].rstrip("]").split("-")  # a parametrised fixture
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def full(request: pytest.FixtureRequest) -> bool:
-    """Whether to run at full counts; without it, at counts that fit the suite's time."""
+    """True to run at full counts; otherwise counts are small enough for the suite's time."""
     return bool(request.config.getoption("--full"))
 
 
@@ -80,7 +80,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A running PostgreSQL server: one for each process of the test run, started when first asked for."""
+    """A PostgreSQL server for each process of the test run, started when first requested."""
     server = PostgresServer(find_binaries(os.environ.get("PG_BIN")))
     server.start()
     yield server
@@ -89,7 +89,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """URL of an empty PostgreSQL database of this test's own."""
+    """URL of an empty PostgreSQL database for one test."""
     url = postgres.create()
     yield url
     postgres.drop(url)
@@ -97,12 +97,12 @@ def postgres_url(postgres: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    """URL of an SQLite database file of this test's own, not there yet."""
+    """URL of an SQLite database for one test, whose file does not exist yet."""
     return f"sqlite:///{tmp_path / 'frankly.db'}"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """URL of an empty database of this test's own: the test runs once on each kind."""
+    """URL of an empty database for one test, which runs once on each kind."""
     name = "sqlite_url" if request.param == "sqlite" else "postgres_url"
     return str(request.getfixturevalue(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo, run as a newcomer runs it, with few respondents."""
+"""The demo, run by its documented command with few respondents."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ RESPONDENTS = 120
 
 @dataclass(frozen=True)
 class DemoRun:
-    """What one run left behind."""
+    """Exit code, output and files of one run."""
 
     status: int
     output: str
@@ -20,7 +20,7 @@ class DemoRun:
 
 
 def run_demo(folder: Path, survey: str = "affairs", respondents: int = RESPONDENTS) -> DemoRun:
-    """Run the demo in a process of its own; everything it writes stays under `folder`."""
+    """Run the demo in a separate process; everything it writes stays under `folder`."""
     report, home = folder / "demo-report.html", folder / "home"
     options = ["--respondents", str(respondents), "--home", str(home), "--report", str(report)]
     process = subprocess.run(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports for servers that the tests start: no other test process gets the same one.
+"""Free ports for servers that the tests start, each used by one test process only.
 
 A port found by binding to 0 and closing again may be taken, before its server binds it, by another
-test process or by any outgoing connection. So these ports lie below the range that Linux gives to
+test process or by any outgoing connection. So these ports lie below the range that Linux uses for
 connections (32768 and up), and each is locked by this process until it ends.
 """
 
@@ -22,7 +22,7 @@ _held: list[IO[str]] = []
 def free_port() -> int:
     """Return a loopback port that nothing listens on, reserved for this process."""
     _LOCKS.mkdir(mode=0o700, exist_ok=True)
-    # Each process begins elsewhere, so that they rarely try the same port.
+    # In random order, so that processes rarely try the same port.
     for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
         lock = (_LOCKS / str(port)).open("w")
         try:

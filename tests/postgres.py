@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PostgreSQL for the tests: its own data folder, a free loopback port, durability left on."""
+"""A real PostgreSQL for the tests, with its own data folder, a free port, and durability on."""
 
 import itertools
 import os
@@ -16,12 +16,12 @@ from tests.ports import free_port
 
 
 class PostgresServer:
-    """One running server; `create()` gives the URL of a new empty database."""
+    """One running server; `create()` returns the URL of a new empty database."""
 
     def __init__(self, binaries: Path) -> None:
         self.binaries = binaries
         self._account = _account()
-        # Short and at the top: a socket's path may not be longer than 107 bytes.
+        # A short path, because a socket's path may not be longer than 107 bytes.
         self._home = Path(tempfile.mkdtemp(prefix="frankly-pg-", dir="/tmp"))
         self._password = secrets.token_urlsafe(24)
         self._numbers = itertools.count(1)
@@ -29,7 +29,7 @@ class PostgresServer:
 
     @property
     def folder(self) -> Path:
-        """Everything that it writes: data files, write-ahead log, and log."""
+        """Folder of everything it writes: data files, write-ahead log, and log."""
         return self._home
 
     def start(self) -> None:
@@ -40,7 +40,7 @@ class PostgresServer:
             for path in (self._home, secret):
                 shutil.chown(path, self._account["user"], self._account["group"])
         data = self._home / "data"
-        # --no-sync is about this first writing of files only: the server runs with fsync and synchronous_commit on.
+        # --no-sync affects only this initialisation: the server runs with full durability.
         options = [
             "--no-locale",
             "--encoding=UTF8",
@@ -98,7 +98,7 @@ class PostgresServer:
             connection.execute(statement)
 
     def _run(self, tool: str, *arguments: str) -> None:
-        # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
+        # Output goes to a file: the started server inherits it, and would keep a pipe open.
         with (self._home / "output").open("w+") as output:
             command = [str(self.binaries / tool), *arguments]
             process = subprocess.run(
@@ -110,7 +110,7 @@ class PostgresServer:
 
 
 def find_binaries(chosen: str | None) -> Path:
-    """Return the folder of initdb: the chosen one, or Debian's newest. Raises RuntimeError with the way out."""
+    """Return the folder of initdb: the chosen one, or Debian's newest; RuntimeError if none."""
     if chosen:
         if not (Path(chosen) / "initdb").is_file():
             raise RuntimeError(f"FRANKLY_PG_BIN={chosen} holds no initdb")
@@ -125,7 +125,7 @@ def find_binaries(chosen: str | None) -> Path:
 
 
 def _account() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root: then it runs as the account its package made."""
+    """Return the account to run as: PostgreSQL's instead of root, under which it refuses to run."""
     return (
         {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of test servers: different in every process, never one that is taken."""
+"""Ports of test servers: different in every process, never one in use."""
 
 import socket
 import subprocess
@@ -31,7 +31,7 @@ def test_processes_get_different_ports(root: Path) -> None:
     assert max(map(int, all_ports)) < 32_768
 
 
-def test_a_port_in_use_is_passed_over() -> None:
+def test_a_port_in_use_is_skipped() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", ports.free_port()))
         listener.listen()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grid of the coverage bench: it computes what the product does, and its demands can be missed."""
+"""Grid of the coverage bench: it computes the product's figures, and its demands can fail."""
 
 import importlib
 import sys
@@ -28,7 +28,7 @@ def every() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_computed_at_once_is_the_product_s(every: dict[str, Any], name: str) -> None:
+def test_vectorised_figures_are_those_of_the_product(every: dict[str, Any], name: str) -> None:
     chosen = every[name]
     case = designs.case_of(name, chosen.mechanism)
     for kind, targets in grid.targets_of(chosen).items():
@@ -39,7 +39,9 @@ def test_what_is_computed_at_once_is_the_product_s(every: dict[str, Any], name: 
             grid.cell(table, (name, kind, truth), p, n, grid.CHECKED + 1, seed=4)
 
 
-def test_another_product_is_noticed(every: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_margins_are_noticed(
+    every: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def wider(*arguments: Any) -> Any:
         value, margins = linear.product_margins(*arguments)
         return value, replace(
@@ -66,7 +68,7 @@ def test_cells_of_two_symbols_are_enumerated_and_demands_hold(every: dict[str, A
             assert figure.figure <= demands.LIMITS.get(figure.demand, inf), figure
 
 
-def test_a_cell_that_falls_short_is_found(every: dict[str, Any]) -> None:
+def test_a_cell_with_low_coverage_exceeds_the_limit(every: dict[str, Any]) -> None:
     cell = next(iter(grid.cells(every["families/warner"], RUNS, seed=1)))
     worse = replace(cell, coverage={m: rate - 0.2 for m, rate in cell.coverage.items()})
     figures = [f.figure for f in demands.figures([worse]) if f.demand == "score_errors_below"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The design bench runs, its table is complete, and what it holds the engine against is right where one can check."""
+"""Design bench: it runs, its table is complete, and its baselines are right in small cases."""
 
 import importlib
 import json
@@ -21,7 +21,7 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture
 def load(root: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Import a part of the bench as its script does."""
+    """Return a function that imports a part of the bench as its script does."""
     monkeypatch.syspath_prepend(str(root / "bench"))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
@@ -108,7 +108,7 @@ def informations(joint: np.ndarray, Q: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("notion", ["secret-ldp", "lip"])
 @pytest.mark.parametrize("epsilon", [0.1, 0.4])
 def test_enumeration_finds_the_best_of_a_grid(load: Load, notion: str, epsilon: float) -> None:
-    # Two answers: every mechanism of two reports is a point of a square, and a fine grid is nearly all of them.
+    # With two answers and two reports, a mechanism is a point of a square, which a grid can cover.
     joint = np.array([[0.35, 0.1], [0.15, 0.4]])
     grid = np.linspace(0, 1, 1001)
     Q = np.array([(a, b) for a in grid for b in grid])
@@ -128,7 +128,7 @@ def test_enumeration_finds_the_best_of_a_grid(load: Load, notion: str, epsilon: 
         if notion == "secret-ldp"
         else module.lip(joint, epsilon, epsilon)
     )
-    # A mechanism of the grid is never better, and the best of the polytope lies within a step of one of its points.
+    # No mechanism of the grid is better, and the optimum lies within a step of one of its points.
     assert best <= largest.information + 1e-12
     assert largest.information - best <= 0.005
     assert largest.information < 0.9 * informations(joint, np.array([[1.0, 0.0]]))[0]
@@ -142,7 +142,7 @@ def test_enumeration_stops_at_its_cap(load: Load, monkeypatch: pytest.MonkeyPatc
     assert (outcome.capped, outcome.seconds, outcome.optimum) == (True, 0.5, None)
 
 
-def test_enumeration_is_the_same_in_a_process_of_its_own(load: Load) -> None:
+def test_enumeration_is_the_same_in_a_separate_process(load: Load) -> None:
     module = load("enumeration")
     prior = Prior.from_rows([[5, 2, 1], [1, 4, 6]])
     alone = module.capped("secret-ldp", prior, 0.3)

@@ -25,7 +25,7 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture
 def load(root: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Import a part of the bench as its script does."""
+    """Return a function that imports a part of the bench as its script does."""
     monkeypatch.syspath_prepend(str(root / "bench"))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
@@ -42,7 +42,7 @@ def test_families_are_tables_of_their_level(load: Load, answers: int, epsilon: f
         assert Q.sum(axis=1) == pytest.approx(np.ones(answers))
         assert (Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(E)
     assert tables["OUE"].shape == (answers, 2**answers)
-    # Every bit by itself is randomised response with 1/2 and 1/(E + 1).
+    # Each bit alone is randomised response with 1/2 and 1/(E + 1).
     bits = np.array(list(itertools.product((0, 1), repeat=answers)))
     set_ = tables["OUE"] @ bits
     assert np.diag(set_) == pytest.approx(np.full(answers, 0.5))
@@ -89,7 +89,7 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
 
 
 def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
-    """True if the definitions' rows, as the rivals use them, hold for every report."""
+    """Return True if every report satisfies the rows of the definitions that the rivals use."""
     weights = np.array(mechanism.weights, dtype=float)
     return bool(
         np.min(load("definitions").rows(claims, mechanism.answers) @ weights)
@@ -98,7 +98,7 @@ def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool
 
 
 @pytest.mark.parametrize("number", range(24))
-def test_definitions_say_what_the_verifier_says(load: Load, number: int) -> None:
+def test_definitions_agree_with_the_verifier(load: Load, number: int) -> None:
     drawn = load("draws").draw(number, 8)
     claims = list(drawn.request.claims)
     rng = np.random.default_rng(number)
@@ -118,7 +118,7 @@ def test_definitions_say_what_the_verifier_says(load: Load, number: int) -> None
     assert True in verdicts
 
 
-def test_draws_are_those_of_their_number(load: Load) -> None:
+def test_a_number_determines_its_draw(load: Load) -> None:
     draws = load("draws")
     for number in (0, 7, 13):
         assert draws.draw(number).description == draws.draw(number).description
@@ -134,7 +134,7 @@ def test_draws_are_those_of_their_number(load: Load) -> None:
 
 @pytest.mark.parametrize("objective", ["information", "variance", "hamming"])
 def test_rival_of_two_answers_reaches_warner(load: Load, objective: str) -> None:
-    # Two equal answers under ε-LDP: Warner's mechanism is best at everything [Thesis Thm 6.2].
+    # For two equally likely answers, Warner's is best for every objective [Thesis Thm 6.2].
     claim = promises.answer_ldp(Fraction(1))
     p, q = claim.level
     right = p / (p + q)
@@ -179,13 +179,13 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
     )
 
 
-def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
-    """erratum 9.15: neither report alone depends on the parity; both together determine it."""
+def test_theorem_4_promises_almost_level_0_for_two_copies_of_two_bits(load: Load) -> None:
+    """Erratum 9.15: neither report alone depends on the parity; both together determine it."""
     side_channels = load("side_channels")
     row = side_channels._counterexample()
     assert row.value < 0.05
     assert row.baseline_value > 2.5
-    # The true level by the exact verifier, of the same two mechanisms in whole numbers.
+    # The true level of the same two mechanisms, as integer tables, by the exact verifier.
     prior = side_channels.parity(noise=1000, slip=1, total=10**5)
     first, second = (
         [99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2)
@@ -214,5 +214,5 @@ def test_realised_level_is_that_of_the_estimate(load: Load) -> None:
     assert load("uncertain_priors").realised_level(mechanism, joint) == pytest.approx(expected)
 
 
-def test_redbook_prior_is_the_survey_of_the_demo(load: Load) -> None:
+def test_redbook_prior_is_that_of_the_demo(load: Load) -> None:
     assert load("redbook").prior().joint == ((4, 32, 110, 348, 519), (9, 47, 146, 166, 119))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Margins hold as often as they say, in simulated surveys of twelve designs of every kind."""
+"""Coverage of margins in simulated surveys of twelve designs, of every kind."""
 
 import importlib
 import sys
@@ -37,7 +37,7 @@ def cell(index: int, n: int, truth: str, runs: int) -> Any:
 
 
 def judge(figures: Any, cells: list[Any]) -> None:
-    """3 errors, corrected for how many comparisons are made: every score of every cell, for coverage by each method."""
+    """Allow 3 standard errors, corrected for the number of comparisons, by score and method."""
     compared = sum(cases()[index].mechanism.answers for index, *_ in cells)
     for method in GUARANTEED:
         assert figures.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
@@ -47,7 +47,7 @@ def judge(figures: Any, cells: list[Any]) -> None:
     assert figures.variance_z <= coverage.corrected(3, compared), figures
 
 
-def test_many_comparisons_are_allowed_what_one_is() -> None:
+def test_the_correction_keeps_the_error_rate_of_one_comparison() -> None:
     assert coverage.corrected(3, 1) == pytest.approx(3)
     assert 100 * stats.norm.cdf(-coverage.corrected(3, 100)) == pytest.approx(stats.norm.cdf(-3))
 
@@ -72,7 +72,7 @@ def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
 def held_from_to(
     ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float
 ) -> tuple[int, int]:
-    """Return the least and the most of n for which the interval holds the truth: both of its ends grow with them."""
+    """Return the least and largest count whose interval contains the truth; ends grow with it."""
     middle = round(q * n)
 
     def holds(k: int) -> bool:
@@ -107,7 +107,7 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
 
 
 def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
-    """Honest reports alarm in at most 1%; 5% of fakes that all send the most profitable report are found in 95%."""
+    """At most 1% of honest surveys alarm, and 95% of those with 5% of fakes of the best report."""
     case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
     rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
     alarms = detected = 0
@@ -136,9 +136,9 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
 def test_parts_and_finite_populations_are_true_in_simulated_surveys(
     full: bool, census: bool
 ) -> None:
-    """n of N people drawn without replacement, or all of them: whole, privacy and sampling variance by simulation.
+    """Check total, privacy and sampling variance for samples without replacement and censuses.
 
-    The privacy part is what answers of the same people vary by when randomised again; sampling is the rest.
+    The privacy part is the variance when the same answers are randomised again; sampling the rest.
     """
     rng, runs, people = np.random.default_rng(21), 4000 if full else 100, 400
     compared = 0
@@ -181,7 +181,7 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(
             error = np.sqrt(
                 np.maximum(terms.var(axis=0, ddof=1), 2 * estimated.mean(axis=0) ** 2) / runs
             )
-            # A census has no sampling part: what is left there is rounding, 1e-17 of variances of 1e-3.
+            # A census has no sampling part, only rounding errors: 1e-17 in variances of 1e-3.
             surveys.append(np.abs(terms.mean(axis=0)) / np.maximum(error, 1e-12))
             compared += a
     assert np.concatenate(surveys).max() <= coverage.corrected(3, compared)

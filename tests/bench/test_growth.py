@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth bench: measured at a few small sizes, every measured point drawn."""
+"""Growth bench at a few small sizes; its page shows every measured point."""
 
 import importlib
 import json
@@ -33,7 +33,7 @@ def test_points_are_measured(bench: Any) -> None:
     assert all(0 < p.y < 60 for p in points)
 
 
-def test_what_is_filed_is_on_the_page(
+def test_filed_results_are_on_the_page(
     bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path
 ) -> None:
     performance = importlib.import_module("_performance")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benches of intake and of a survey that grows, at a few reports: every figure is there, everything was stored."""
+"""Benches of intake and of a growing survey, at a few reports: figures and counts are complete."""
 
 import importlib
 import json
@@ -49,7 +49,7 @@ def test_figures_beyond_their_bounds_are_listed() -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_the_plain_route_refuses_what_is_no_report() -> None:
+def test_the_plain_route_refuses_invalid_reports() -> None:
     bare: Any = importlib.import_module("_intake.bare")
     surveys: Any = importlib.import_module("_counts.surveys")
     load: Any = importlib.import_module("_intake.load")

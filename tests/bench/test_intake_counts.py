@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench of counts at a few reports: every figure is there, and both ways of counting leave what they should."""
+"""Bench of counts at a few reports: all figures are there, and each way of counting is used."""
 
 import importlib
 import sys
@@ -22,7 +22,7 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
-def test_it_measures_what_it_names(bench: Any, sqlite_url: str) -> None:
+def test_every_figure_is_measured(bench: Any, sqlite_url: str) -> None:
     figures = bench.on(sqlite_url, "sqlite")
     for case in ("two_tables", "unary_16"):
         for figure in ("single", "batch", "latency", "latency_before", "estimate"):
@@ -31,7 +31,7 @@ def test_it_measures_what_it_names(bench: Any, sqlite_url: str) -> None:
     with database.reading("look") as tx:
         wrong = {survey.id: len(tx.counts.recount(survey.id)) for survey in tx.surveys.all()}
     database.close()
-    # Half of what the first two received was counted the older way, without pairs; the estimated ones are whole.
+    # The older way counted half of the reports of the first two surveys, without their pairs.
     both_ways = {f"{number:032x}" for number in (1, 2)}
     assert all(wrong[survey] > 0 for survey in both_ways)
     assert [n for survey, n in wrong.items() if survey not in both_ways] == [0] * 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutation bench: what it changes, draws and judges, and that its list of survivors is about this code."""
+"""Mutation bench: its mutants, sample and verdicts; its list of survivors matches this code."""
 
 import ast
 import importlib
@@ -161,10 +161,10 @@ def small(bench: Any, tmp_path: Path) -> Any:
     return top
 
 
-def test_a_sample_is_judged_and_goes_on_where_it_was(
+def test_a_sample_is_judged_and_resumed(
     bench: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a process of its own: the run forks, and imports the libraries of every bench."""
+    """In a separate process, because the run forks and changes the environment."""
     areas = bench("_mutation.areas")
     program = f"""
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's page in real Chromium: complete, quiet, and readable on a phone."""
+"""The demo's page in Chromium: complete, without console messages, and readable on a phone."""
 
 from collections.abc import Iterator
 from pathlib import Path

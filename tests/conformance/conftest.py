@@ -16,7 +16,7 @@ from tests.frankly_protocol.samples import NOW
 
 @pytest.fixture(scope="session")
 def run(full: bool) -> Run:
-    """Start a process for each command; our own implementation runs in this one unless --full."""
+    """Start a process for each command; ours runs in this process unless --full."""
     named = command_line()
     if named is not None:
         return process(named)
@@ -25,14 +25,14 @@ def run(full: bool) -> Run:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """A server of this test's own."""
+    """A separate server for each test."""
     with serving() as running_site:
         yield running_site
 
 
 @dataclass
 class Install:
-    """One device: runs commands on its store, by default at the samples' time; records their outcomes."""
+    """One device: runs commands on its store, by default at the samples' time; records outcomes."""
 
     run: Run
     site: Site
@@ -71,5 +71,5 @@ class Install:
 
 @pytest.fixture
 def install(run: Run, site: Site, tmp_path: Path) -> Install:
-    """A fresh device."""
+    """A new device."""
     return Install(run, site, tmp_path / "device")

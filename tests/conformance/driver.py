@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an SDK under test: any command line that takes init, refresh or answer (docs/conformance.md)."""
+"""Runner of an SDK under test: any command with init, refresh and answer (docs/conformance.md)."""
 
 import io
 import json
@@ -17,7 +17,7 @@ OURS = [sys.executable, "-m", "frankly_sdk.conformance"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code, and the one JSON object: of standard output if it is 0, of standard error otherwise."""
+    """Exit code and JSON object of a command, from stdout if the code is 0, else from stderr."""
 
     status: int
     body: dict[str, Any]
@@ -33,12 +33,12 @@ Run = Callable[[str, Any], Outcome]
 
 
 def command_line() -> list[str] | None:
-    """The implementation named by the variable, None for ours."""
+    """Return the command in the environment variable, None for our own implementation."""
     return shlex.split(os.environ[VARIABLE]) if VARIABLE in os.environ else None
 
 
 def process(command: Sequence[str]) -> Run:
-    """Run every command as a process of its own."""
+    """Run every command as a separate process."""
 
     def run(name: str, request: Any) -> Outcome:
         text = request if isinstance(request, str) else json.dumps(request)
@@ -51,7 +51,7 @@ def process(command: Sequence[str]) -> Run:
 
 
 def in_this_process(name: str, request: Any) -> Outcome:
-    """Run our own implementation without starting a process: the same function, ten times as fast."""
+    """Run the function of our own implementation without a process, which is ten times as fast."""
     from frankly_sdk import conformance
 
     text, out, err = (

@@ -92,7 +92,7 @@ class Site:
         return problem(404, "not_found")
 
     def post(self, body: bytes) -> Reply | None:
-        """Answer a report by the next script step, or store it once by its id."""
+        """Answer a report with the next script step, or store it once by its id."""
         self.posted.append(body)
         return self.script.pop(0)(body) if self.script else self.store(body)
 
@@ -107,7 +107,7 @@ class Site:
 
 
 def problem(status: int, code: str, **headers: str) -> Reply:
-    """A problem answer."""
+    """Return a problem response."""
     return (
         status,
         PROBLEM,
@@ -122,7 +122,7 @@ def replies(reply: Reply | None) -> Step:
 
 
 def stores_then_hangs_up(site: Site) -> Step:
-    """Store the report and hang up."""
+    """Return a step that stores the report and closes the connection."""
 
     def step(body: bytes) -> None:
         site.store(body)

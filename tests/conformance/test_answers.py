@@ -32,7 +32,7 @@ def test_fixed_random_bits_give_the_report_of_the_vectors(
     case = dict(VECTORS[0])
     site, sample = install.site, SurveyDocument.parse(case["document"].encode())
     rule = TokenRule("invite") if with_token else None
-    # The made-up form promises more than one app would take together: its blocks cost ten nats and more.
+    # The sample's blocks cost more than ten nats together: the cap must be higher than usual.
     url = f"{site.origin}/v1/surveys/{sample.survey}/reports"
     document = site.show(replace(sample, collect_url=url, token=rule))
     answers = {}
@@ -66,9 +66,7 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("answers", [*WRONG, "yes", ["yes"]], ids=range(len(WRONG) + 2))
-def test_answers_that_are_no_choice_are_refused_and_not_repeated(
-    install: Install, answers: Any
-) -> None:
+def test_unknown_choices_are_refused_and_not_repeated(install: Install, answers: Any) -> None:
     install.init()
     outcome = install.answer(answers)
     assert (outcome.status, outcome.code) == (BAD_INPUT, "unknown_choice")
@@ -77,7 +75,7 @@ def test_answers_that_are_no_choice_are_refused_and_not_repeated(
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
-def test_a_survey_that_asks_for_a_token_takes_nothing_without(
+def test_a_survey_with_a_token_rule_accepts_no_answer_without_a_token(
     install: Install, token: str | None
 ) -> None:
     install.site.show(install.site.make(token=TokenRule("invite")))
@@ -99,8 +97,8 @@ AGAIN: dict[str, tuple[Any, str]] = {
         replies(problem(429, "too_many", Retry_After="-1")),
         "too_many",
     ),
-    "500 of something in between": (replies((500, "text/html", b"<html>", {})), "http_500"),
-    "404 of something in between": (replies((404, "text/html", b"<html>", {})), "http_404"),
+    "500 of an intermediary": (replies((500, "text/html", b"<html>", {})), "http_500"),
+    "404 of an intermediary": (replies((404, "text/html", b"<html>", {})), "http_404"),
     "a log-in page": (replies((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
     "a receipt for another report": (garbled, "no_receipt"),
     "an empty 201": (replies((201, JSON, b"", {})), "no_receipt"),
@@ -109,7 +107,7 @@ AGAIN: dict[str, tuple[Any, str]] = {
         "redirect",
     ),
     "a receipt that never ends": (replies((201, JSON, b" " * 2**17, {})), "limit"),
-    "too early, says the server": (
+    "too early by the server's clock": (
         replies(problem(409, "too_early", Retry_After="60")),
         "too_early",
     ),
@@ -117,9 +115,7 @@ AGAIN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(
-    install: Install, name: str
-) -> None:
+def test_the_same_bytes_are_sent_again_until_acknowledged(install: Install, name: str) -> None:
     step, code = AGAIN[name]
     site = install.site
     site.script += [step, step]
@@ -150,7 +146,7 @@ FINAL = ["closed", "id_conflict", "token_spent", "symbol_unknown", "doc_mismatch
 
 
 @pytest.mark.parametrize("code", FINAL)
-def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
+def test_a_report_refused_for_good_is_erased_and_not_drawn_again(
     install: Install, code: str
 ) -> None:
     from frankly_protocol.problems import Problem
@@ -166,7 +162,7 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
 
 
 def test_a_device_sends_one_value_only(install: Install) -> None:
-    """Twenty tries with any answer while the server is away, and after: one body, one report."""
+    """Twenty attempts with different answers, also while the server is down: one report."""
     site = install.site
     site.script += [replies(None)] * 12
     install.init()
@@ -226,7 +222,7 @@ def test_bad_input_is_refused_by_name(run: Run, name: str, command_input: Any, c
 
 
 def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
-    """The other tests may run our implementation inside this process; this one never does."""
+    """Other tests may run our implementation inside this process; this one starts processes."""
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     assert install.init().status == 0
     assert install.answer().body == {"status": "sent", "code": "accepted"}

@@ -52,7 +52,7 @@ def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server
 
 
 def signed_with_change(path: str, value: Any) -> Callable[[Site], None]:
-    """Sign a document of another form; the link pins these very bytes, so that the pin is not what refuses them."""
+    """Sign a changed document; the link pins its bytes, so that another check must refuse it."""
 
     def act(site: Site) -> None:
         body = json.loads(site.document.payload())
@@ -97,7 +97,7 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_type",
     ),
-    "8 another document than pinned": (
+    "8 a document other than the pinned one": (
         lambda s: void(s.show(replace(s.document, title={"en": "Another"}))),
         INTEGRITY,
         "document_pin",
@@ -112,7 +112,7 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_privacy",
     ),
-    "9 a ceiling kept silent": (
+    "9 a ceiling not stated": (
         signed_with_change("blocks.0.ceiling", None),
         INTEGRITY,
         "document_privacy",
@@ -148,7 +148,7 @@ def void(_value: object) -> None:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_what_does_not_hold_is_refused_by_name_and_nothing_leaves(
+def test_a_failed_step_is_refused_by_its_code_and_nothing_is_sent(
     install: Install, name: str
 ) -> None:
     attack, status, code = ATTACKS[name]
@@ -248,7 +248,7 @@ def test_8_a_log_only_grows(install: Install) -> None:
     site.log.digests[:] = [*before, "sha256:" + "44" * 32]
     assert install.refresh().status == 0
     assert not any("since" in path or "old=" in path for path in site.requested_paths), (
-        "a known head must not be named"
+        "the request must not reveal the known head"
     )
 
 
@@ -326,7 +326,7 @@ def test_10_a_final_survey_is_answered_first_and_nothing_after_it(install: Insta
     assert len(site.posted) == 1
 
 
-def test_10_what_was_answered_before_counts(install: Install) -> None:
+def test_10_earlier_answers_count(install: Install) -> None:
     install.init(cap="1.5")
     assert install.answer().status == 0
     install.site.show(install.site.make(ldp_block(), survey_id="cd" * 16))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): boxes, numbers and rules are settled on the device, then drawn as plain choices are."""
+"""Ways of answering (spec 3.5): boxes, numbers and rules become choices on the device."""
 
 import json
 from random import Random
@@ -14,7 +14,7 @@ from tests.frankly_protocol.samples import sealed
 
 
 @pytest.mark.parametrize(("given", "choices"), SETTLED)
-def test_the_draw_is_that_of_the_choices_the_answers_stand_for(
+def test_the_draw_is_that_of_the_choices_derived_from_answers(
     install: Install, given: dict[str, Any], choices: tuple[str, ...]
 ) -> None:
     random, bits = Random(31), []
@@ -36,7 +36,7 @@ def test_the_draw_is_that_of_the_choices_the_answers_stand_for(
     assert len(sent) == document.report_length
 
 
-# The commands refuse fractions and numbers from 2^53 on in their input themselves.
+# Without fractions and numbers of 2^53 or more: the commands refuse these as input.
 WHOLE = [
     case
     for case in UNSETTLED
@@ -45,7 +45,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("given", "field"), WHOLE)
-def test_answers_that_stand_for_no_choices_are_refused_by_question(
+def test_answers_without_a_choice_are_refused_by_question(
     install: Install, given: dict[str, Any], field: str | None
 ) -> None:
     install.site.show(install.site.make(form(*QUESTIONS)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK and the server in one process: the network is a parameter, so the real server is the test double."""
+"""The SDK and the real server in one process, joined by a transport instead of a network."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ STRATA = {"region": "south"}
 
 @dataclass
 class InProcess:
-    """A Transport straight into the WSGI application; it keeps what was sent and with which headers."""
+    """A Transport that calls the WSGI application directly, and records the bodies sent."""
 
     http: FlaskClient
     posted: list[bytes] = field(default_factory=list)
@@ -67,7 +67,7 @@ class InProcess:
         return self._answer("GET", url, None, limit)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Send to the application; the first `lose` answers get lost on the way back."""
+        """Send to the application; the first `lose` responses are lost."""
         self.posted.append(body)
         answer = self._answer("POST", url, body, limit)
         if self.lose:
@@ -105,12 +105,12 @@ class Site:
     folder: Path
 
     def transport(self, at: datetime = NOW) -> InProcess:
-        """A way into the application, whose clock stands at `at`."""
+        """Return a transport into the application, with its clock at `at`."""
         services = Services(self.settings, self.services.database, FixedClock(at))
         return InProcess(create_app(self.settings, services=services).test_client())
 
     def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
-        """An install of its own."""
+        """Open the survey in the install of this name."""
         options: dict[str, Any] = {
             "policy": Policy(cap="4"),
             "transport": transport,
@@ -143,7 +143,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def answer_as(site: Site) -> Callable[[str], str]:
-    """Answer once as a named install, over one shared transport; return the receipt's code."""
+    """Return a function that answers as a named install and returns the receipt's code."""
     transport = site.transport()
 
     def answer(name: str) -> str:

@@ -34,7 +34,7 @@ def test_every_answer_is_stored_and_counted_once(
     assert {key.stratum for key in counts} == {'{"region":"south"}'}
 
 
-def test_only_the_schema_leaves_and_always_in_one_length(site: Site) -> None:
+def test_reports_have_the_fields_of_the_schema_and_one_length(site: Site) -> None:
     transport = site.transport()
     for i in range(N):
         with site.client(str(i), transport) as client:
@@ -84,7 +84,7 @@ def test_a_lost_answer_is_sent_again_and_stored_once(site: Site) -> None:
 
 
 def test_too_early_waits_and_closed_is_final(site: Site) -> None:
-    """The device's clock may be off by ten minutes; the server's word about the window counts."""
+    """The device's clock may be off by ten minutes; the server's clock decides."""
     early, late = NOW - timedelta(days=40), NOW + timedelta(days=40)
     for name, at, status, code in (
         ("a", early, "queued", "too_early"),
@@ -96,7 +96,7 @@ def test_too_early_waits_and_closed_is_final(site: Site) -> None:
     assert site.stored() == 0
     with site.client(
         "a", site.transport()
-    ) as client:  # open now: the sealed report is sent by itself
+    ) as client:  # open now: the sealed report is sent automatically
         assert client.flush() == []
     assert site.stored() == 1
 
@@ -110,7 +110,7 @@ def test_the_document_served_is_byte_for_byte_what_was_signed(site: Site) -> Non
     document.require_private()
 
 
-def test_a_survey_that_is_not_there_is_a_network_error_with_a_way_out(site: Site) -> None:
+def test_a_missing_survey_is_a_network_error_that_says_what_to_do(site: Site) -> None:
     site.link = site.link.replace(site.survey_id, "0" * 32)
     with pytest.raises(NetworkError, match="link") as caught:
         site.client("a", site.transport())

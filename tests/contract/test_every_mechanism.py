@@ -38,7 +38,7 @@ ALIP = {"notion": "alip", "epsilon_high": "0.25"}
 RLDP = {"notion": "rldp", "epsilon": "0.5", "robust": ROBUST, "joint": TWO, "choices": [2, 2]}
 PARTS = {"attributes": [2, 2], "choices": [2, 2]}
 SOME = {"accept_unidentifiable": True}
-# name of the case (its mechanism first): notion, levels, prior, choices of its questions, and what else is written.
+# name of the case (its mechanism first): notion, levels, prior, choices, further fields.
 CASES: dict[str, dict[str, Any]] = {
     "optimal": {"notion": "ldp", "epsilon": "1", "choices": [4]},
     "optimal under srlip": {
@@ -80,7 +80,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """One server for all of them."""
+    """One server for all cases."""
     home = tmp_path_factory.mktemp("every-mechanism")
     settings = Settings(
         home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=ORIGIN
@@ -130,7 +130,7 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
     transport = InProcess(create_app(services.settings, services=services).test_client())
     sizes, block = CASES[name]["choices"], None
     for i in range(PEOPLE):
-        # Some families rule answers out: an app answers such a survey only if it names it.
+        # Reports of some families exclude answers: an app must name such a survey to answer it.
         policy = Policy(cap="4", final_surveys=(published.survey_id,))
         options: dict[str, Any] = {
             "policy": policy,
@@ -158,7 +158,7 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
 
 
 def check_requested_promises(block: Block, request: Mapping[str, Any]) -> None:
-    """By the definitions of the notions, not by the verifier; and at no more than the level that was asked for."""
+    """Check by the definitions, without the verifier, that levels are at most those requested."""
     first = block.promises[0].claim
     assert first.notion == request["notion"]
     for promise in block.promises:
@@ -191,14 +191,14 @@ def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], lis
 
 
 def decoded(block: Block, symbols: list[Any]) -> NDArray[np.float64]:
-    """The shares of the joint answers, from the symbols that were sent."""
+    """Estimate the shares of the joint answers from the symbols that were sent."""
     V, _, names = decoder(block)
     places = {json.dumps(name): y for y, name in enumerate(names)}
     of_sets = block.mechanism.kind in ("unary", "subset")  # hexadecimal on the wire
     sent = [int(symbol, 16) if of_sets else symbol for symbol in symbols]
     counts = np.bincount([places[json.dumps(symbol)] for symbol in sent], minlength=len(names))
     shares = np.asarray(V @ counts / len(symbols))
-    # Bits of a unary report are decoded one by one; their sum is known to be 1, and each takes its part of the rest.
+    # Bits of a unary report are decoded one by one; then an equal correction makes the sum 1.
     return shares + (1 - shares.sum()) / len(shares) if block.mechanism.kind == "unary" else shares
 
 
@@ -211,7 +211,7 @@ def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.fl
 
 
 def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
-    """Identifiable choices of each question: those that lie in the span of the reports' columns."""
+    """Return each question's identifiable choices: those in the span of the reports' columns."""
     _, Q, _ = decoder(block)
     rank = np.linalg.matrix_rank(Q, tol=1e-9)
     identifiable = []
@@ -237,10 +237,10 @@ def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
     ],
     ids=["mangat", "super-binary-mangat"],
 )  # fmt: skip
-def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
+def test_mechanisms_without_a_finite_level_are_refused(
     given: dict[str, Any], services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """erratum 9.2: of the answer itself a Mangat model has ε = ∞; a degree of violation alone is no budget of nats."""
+    """Erratum 9.2: a Mangat model has ε = ∞ for the answer; a degree of violation is no ε."""
     name = f"{given['mechanism']} alone"
     monkeypatch.setitem(
         CASES, name, {key: value for key, value in given.items() if key != "mechanism"}
@@ -266,7 +266,7 @@ OWN: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("given", "code", "field"), OWN, ids=range(len(OWN)))
-def test_parameters_that_do_not_fit_are_named(
+def test_invalid_parameters_are_named(
     given: dict[str, Any], code: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(

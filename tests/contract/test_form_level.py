@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form is charged once: level, budget, ledger, receipts, audit and verification of one ε for many questions."""
+"""A form with one ε for many questions is charged once: level, budget, ledger, audit."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def file(budget: str, *blocks: Any, name: str = "many", **form: Any) -> bytes:
         "budget": budget,
         "form": {"questions": questions(), **form},
     }
-    # JSON is YAML, without the anchors that a dump of equal lists would have.
+    # JSON is valid YAML; a YAML dump would have anchors for equal lists.
     return json.dumps(survey | ({"blocks": list(blocks)} if blocks else {})).encode()
 
 
@@ -80,7 +80,7 @@ def published(
 
 
 def opened(site: Site, store: Path, cap: str) -> Client:
-    """An install with a cap of its own."""
+    """Open a survey in an install with this cap."""
     return Client.open(
         site.link,
         store,
@@ -157,7 +157,7 @@ def test_two_forms_of_two_use_up_four_and_a_third_is_refused(
         opened(sites[2], tmp_path / "s.db", "4")
 
 
-def test_verify_says_what_the_form_reveals(services: Services, tmp_path: Path) -> None:
+def test_verify_reports_the_level_of_the_form(services: Services, tmp_path: Path) -> None:
     _, document = published(services, file("2"), tmp_path)
     verdict = json.loads(json.dumps(verify_json(canonical.loads(document.payload()))))
     assert verdict["holds"] is True

@@ -104,7 +104,7 @@ PLAIN = {
 
 
 def made_up(rng: Random) -> dict[str, Given]:
-    """Answers of one person, as an app passes them. Those who smoke drink more often."""
+    """Draw the answers of one person, as an app passes them. Smokers drink more often."""
     given: dict[str, Given] = {
         name: rng.choices(choices, weights=range(len(choices), 0, -1))[0]
         for name, choices in PLAIN.items()
@@ -183,11 +183,11 @@ def test_shares_lie_within_their_margins(asked: Asked, method: str) -> None:
             outside += not one["low"] <= true <= one["high"]
             total += 1
     assert total == sum(len(question.choices) for question in asked.document.questions.values())
-    # 46 cells at 95 %, some of which depend on each other: 6 or more outside has a chance below 2 %.
+    # If the 46 cells at 95 % were independent, 6 or more would be outside with a chance below 3 %.
     assert outside < 6
 
 
-def test_what_was_wanted_is_told(asked: Asked) -> None:
+def test_wanted_figures_are_estimated(asked: Asked) -> None:
     targets = {
         "mood": {"mean": {f"m{i}": i for i in range(4)}},
         "pain": {f"up to {cut}": {f"p{i}": 1 for i in range(cut + 1)} for cut in range(4)},
@@ -232,7 +232,7 @@ def test_scales_have_their_mean_distribution_and_median(asked: Asked, method: st
             assert one["low"] <= one["estimate"] <= one["high"]
 
 
-def test_the_page_says_the_mean_and_the_median(asked: Asked) -> None:
+def test_the_page_shows_the_mean_and_the_median(asked: Asked) -> None:
     answer = asked.analysis.estimates(asked.document.survey)
     scales = asked.analysis.estimates(asked.document.survey, targets="scales")
     sections = sections_of(answer, Query(), names_of([asked.document]), scales)
@@ -243,7 +243,7 @@ def test_the_page_says_the_mean_and_the_median(asked: Asked) -> None:
     assert not any("Mean" in words for words in said["Do you smoke?"])
 
 
-def test_the_wanted_table_is_told_and_no_other(asked: Asked) -> None:
+def test_the_requested_table_is_estimated_and_no_other(asked: Asked) -> None:
     result = asked.analysis.estimates(asked.document.survey, targets=["smoke", "drink"])
     (table,) = result["questions"]
     assert len(table["rows"]) == 6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server shows a few devices a document of their own (spec 9.2): they refuse, or everybody can see it."""
+"""A server shows a few devices a different document (spec 9.2): they refuse, or it is public."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ OWN = survey(ldp_block(epsilon="0.9"))
 
 @dataclass
 class Device:
-    """A device's way to the server; `shown` is what it gets as the survey, None for the truth."""
+    """A device and its transport; unless None, it gets `special_document` as the survey."""
 
     place: Place
     special_document: bytes | None = None
 
     def get(self, url: str, limit: int) -> Reply:
-        """Ask the server, which may lie to this device alone."""
+        """Fetch from the server, which may show this device a different document."""
         path = url.removeprefix(ORIGIN)
         answer = self.place.http.get(path)
         lie = self.special_document is not None and path.partition("?")[0].endswith("/document")
@@ -42,7 +42,7 @@ class Device:
         )
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Nothing is ever answered here."""
+        """Fail: no report is sent in these tests."""
         raise NetworkError(url)
 
     def close(self) -> None:
@@ -74,14 +74,14 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def own_document(place: Place) -> bytes:
-    """The targeted document, truly signed by the publisher."""
+    """Return the targeted document, with the publisher's valid signature."""
     from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 
     return Envelope.seal(SURVEY_TYPE, OWN.payload(), place.services.keys.publishers()).to_bytes()
 
 
 def log_it(place: Place) -> None:
-    """Put the targeted document into the log, where it hides as the next version: tables hold one a version."""
+    """Log the targeted document as the next version: tables contain one document per version."""
     row = DocumentRow(OWN.digest, OWN.survey, 2, OWN.digest, own_document(place))
     with place.services.database.transaction("test") as tx:
         tx.documents.add(row)
@@ -130,7 +130,7 @@ def test_a_targeted_document_in_the_log_is_named_by_every_audit(
     assert OWN.digest in split[0].detail
 
 
-def test_a_log_forked_for_them_finds_no_witness_and_no_device(place: Place, tmp_path: Path) -> None:
+def test_a_forked_log_is_refused_by_witnesses_and_devices(place: Place, tmp_path: Path) -> None:
     from tests.frankly_server.log.test_witness import forked
 
     (tmp_path / "fork").mkdir()

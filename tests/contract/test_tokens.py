@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 class Network:
-    """A transport into the application that keeps what was sent."""
+    """A transport into the application that records what was sent."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -63,7 +63,7 @@ def answered(network: Network, store: Path, token: str | None) -> Any:
         return client.answer({"affair": "yes"}, token=token)
 
 
-def test_a_token_is_good_for_one_report_of_the_one_length(place: Place, tmp_path: Path) -> None:
+def test_a_token_admits_one_report_of_the_usual_length(place: Place, tmp_path: Path) -> None:
     network = Network(place)
     first, second = place.services.invites.make(DOCUMENT.survey, 2)
     assert answered(network, tmp_path / "a.db", first).code == "accepted"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real Caddy with the deployment's own Caddyfile, at ports of ours, and the name server it asks for replicas."""
+"""Caddy with the deployment's Caddyfile, on local ports, and a name server for its replicas."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _A, _IN = 1, 1
 
 @dataclass(frozen=True)
 class Proxy:
-    """Ports of Caddy, a TLS context that trusts its own authority, and its log."""
+    """Ports of Caddy, a TLS context that trusts its local authority, and its log."""
 
     port: int
     plain_port: int
@@ -33,10 +33,10 @@ class Proxy:
 
 
 def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
-    """The Caddyfile at ports of ours: (of TLS, of plain HTTP), with the replicas' port and their name server's.
+    """Return the Caddyfile with local ports: of TLS, plain HTTP, replicas and name server.
 
-    Nothing else changes, but that a Caddy before 2.8 is not asked to take requests in whole: those give the same
-    memory to two requests at once when they try one again, and devices then hear of each other's reports.
+    For a Caddy before 2.8, request buffering is removed too: when it retries a request, another one
+    may use the same buffer, and devices then get responses about each other's reports.
     """
     changes = {
         "dynamic a server 8000 {\n": f"dynamic a server {replica_port} {{\n\t\t\tresolvers udp/127.0.0.1:{names}\n",
@@ -50,7 +50,7 @@ def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[
 
 
 def version() -> tuple[int, int]:
-    """The major and minor version of the Caddy that is installed."""
+    """Return the major and minor version of the installed Caddy."""
     printed = subprocess.run(
         [_program(), "version"], check=True, capture_output=True, text=True
     ).stdout
@@ -76,7 +76,7 @@ def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def proxying(text: str, ports: tuple[int, int], folder: Path) -> Iterator[Proxy]:
-    """Caddy over this file, in a home of its own; ended at the end."""
+    """Run Caddy with this file, in its own home folder."""
     file, log = folder / "Caddyfile", folder / "caddy.log"
     file.write_text(text)
     command = [_program(), "run", "--adapter", "caddyfile", "--config", str(file)]
@@ -105,7 +105,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _has_certificate(port: int, root: Path) -> bool:
-    """Return True once Caddy has made its certificate: it listens before that."""
+    """Return True once Caddy has created its certificate, which it does after it listens."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
             ssl.create_default_context(cafile=str(root)).wrap_socket(
@@ -118,7 +118,7 @@ def _has_certificate(port: int, root: Path) -> bool:
 
 @contextmanager
 def naming(addresses: list[str]) -> Iterator[int]:
-    """A name server that answers every question for an address with these, as Docker's does; yield its port."""
+    """Run a name server that returns these for every address query, as Docker's; yield its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         door.bind(("127.0.0.1", 0))
         thread = threading.Thread(target=_name, args=(door, addresses), daemon=True)
@@ -148,7 +148,7 @@ def _name(door: socket.socket, addresses: list[str]) -> None:
 
 
 def port_on_all(addresses: list[str]) -> int:
-    """A port that is free on each of these addresses."""
+    """Return a port that is free on each of these addresses."""
     while True:
         port = free_port()
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a deployment as Docker reads them, and what its containers find around them."""
+"""The files of a deployment as Docker reads them, and the environment of its containers."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def caddyfile(root: Path, compose: dict[str, Any]) -> str:
 def deployment(
     postgres: PostgresServer, image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
 ) -> Iterator[dict[str, str]]:
-    """Prepare the database as its image does; give the environment of the server's containers, with our addresses."""
+    """Prepare the database as its image does; yield the servers' environment, locally."""
     database_environment = compose["services"]["database"]["environment"]
     assert database_environment["POSTGRES_PASSWORD"] == PASSWORD
     role, database = database_environment["POSTGRES_USER"], database_environment["POSTGRES_DB"]

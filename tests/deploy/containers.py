@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and compose file, with their servers started by hand."""
+"""Parts of the Dockerfile, and servers started without Docker."""
 
 import shlex
 import subprocess

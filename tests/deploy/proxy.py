@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy as small as can be, in the place of Caddy: replicas in turn, and past those that are away."""
+"""Minimal TCP proxy instead of Caddy: replicas in turn, skipping those that are down."""
 
 import contextlib
 import itertools
@@ -13,7 +13,7 @@ _PIECE = 65_536
 
 
 class TcpProxy:
-    """Listens on `port`; `taken` counts the connections each replica got."""
+    """Listens on `port`; `taken` counts the connections of each replica."""
 
     def __init__(self, ports: list[int]) -> None:
         self.taken: Counter[int] = Counter()
@@ -54,7 +54,7 @@ class TcpProxy:
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Carry bytes until one side ends, then end both."""
+    """Copy bytes until one side closes, then close both."""
     with contextlib.suppress(OSError):
         while piece := source.recv(_PIECE):
             target.sendall(piece)

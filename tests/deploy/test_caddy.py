@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deployment's proxy for real: Caddy's own judgement of its file, TLS of its own authority, two servers behind it.
+"""The deployment's proxy: Caddy validates its file and serves two replicas by local TLS.
 
-The package `caddy` is not among what the default suite installs. What stays untried: certificates of a public
-authority, and names as Docker's networks give them (a small name server stands for these).
+The default suite does not install the package `caddy`. Not tested: certificates of a public
+authority, and Docker's name resolution, which a small name server replaces.
 """
 
 import http.client
@@ -42,7 +42,7 @@ CANARY = "canary7f3a9"
 
 @contextmanager
 def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> Iterator[Proxy]:
-    """Caddy in front of what listens on this port of these addresses."""
+    """Caddy in front of the servers on this port of these addresses."""
     ports = free_port(), free_port()
     with (
         naming(addresses) as names,
@@ -54,7 +54,7 @@ def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> It
 def send_request(
     proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, Any, bytes]:
-    """One request by TLS; status, headers, body."""
+    """Send one request over TLS; return status, headers and body."""
     connection = http.client.HTTPSConnection(
         "localhost", proxy.port, timeout=60, context=proxy.trust
     )
@@ -79,7 +79,7 @@ def test_caddy_accepts_the_file_and_rejects_an_unknown_directive(
 
 
 def test_nothing_about_the_client_passes_the_proxy(caddyfile: str, tmp_path: Path) -> None:
-    """Every byte that a replica is given, looked at on its side of the proxy."""
+    """Checks every byte that a replica receives."""
     marks: dict[str, Any] = {
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
         "Forwarded": "for=203.0.113.78", "X-Real-IP": "203.0.113.79", "X-Forwarded-Host": f"{CANARY}.example",
@@ -144,19 +144,19 @@ def test_two_servers_behind_it_while_each_is_replaced(
         for address, stack in started.items():
             stack.enter_context(replica(address))
         site.port = proxy.port
-        with Devices(site, threads=6, trust=proxy.trust) as devices:  # type: ignore[arg-type]  # as much as they need
+        with Devices(site, threads=6, trust=proxy.trust) as devices:  # type: ignore[arg-type]  # same fields
             for i, address in enumerate(REPLICAS):
                 devices.wait_for((i + 1) * 500, within_s=300)
                 started[address].close()
-                devices.wait_for((i + 1) * 500 + 100, within_s=300)  # the other one goes on alone
+                devices.wait_for((i + 1) * 500 + 100, within_s=300)  # only the other one runs
                 started[address].enter_context(replica(address))
             devices.wait_for(2000, within_s=300)
         answered = Counter(sent.status for sent in devices.attempts)
         check_kept(site, devices)  # type: ignore[arg-type]
         check_edges(proxy, site)
     print(dict(answered))  # noqa: T201 - how often no server answered, with -s
-    if version() >= (2, 8):  # before, only requests without a body are tried at another replica
-        # A replica that goes away costs its own requests in flight an answer at most; these are sent again.
+    if version() >= (2, 8):  # older ones retry only requests without a body
+        # A stopped replica loses at most the responses in flight; devices send these again.
         assert answered[0] + answered[502] + answered[503] <= 2 * 6
 
 
@@ -165,7 +165,7 @@ def check_edges(proxy: Proxy, site: Site) -> None:
     status, headers, _ = send_request(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
-    # Docker publishes no port of HTTP/3: no response advertises it.
+    # Docker publishes no port for HTTP/3, so no response may advertise it.
     assert {"Server", "Via", "X-Powered-By", "Set-Cookie", "X-Request-Id", "Alt-Svc"} & set(
         headers
     ) == set()
@@ -182,7 +182,7 @@ def check_edges(proxy: Proxy, site: Site) -> None:
         send_request(proxy, "POST", path, report, Content_Type="application/json")[0]
         for _ in range(3)
     ]
-    assert statuses == [201, 200, 200]  # from any replica
+    assert statuses == [201, 200, 200]  # the second may come from any replica
     unencrypted = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
     unencrypted.request("POST", path, report, {"Content-Type": "application/json"})
     answer = unencrypted.getresponse()
@@ -193,7 +193,7 @@ def check_edges(proxy: Proxy, site: Site) -> None:
 def check_old_tls_is_refused(proxy: Proxy) -> None:
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    old.set_ciphers("DEFAULT@SECLEVEL=0")  # else our own side refuses first
+    old.set_ciphers("DEFAULT@SECLEVEL=0")  # otherwise our own TLS library refuses first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of every change: lint, types, and the direction of every import. Each runs once, over everything."""
+"""The checks of every change: lint, types, and the direction of imports, each on all code."""
 
 import ast
 import subprocess
@@ -18,13 +18,13 @@ CHECKS = {
     ],
 }
 
-# What each package may import beside the standard library: what its users have to install, and nothing else.
+# What each package may import besides the standard library: its declared dependencies.
 DEPENDENCIES = {
     "shared/frankly_protocol": {"cryptography", "frankly_protocol"},
     "client_sdk/frankly_sdk": {"frankly_protocol", "frankly_sdk", "requests"},
 }
 
-# Libraries with one home inside the server: the only folders or modules that know them.
+# Libraries of the server, with the only folders or modules that may import them.
 HOMES = {
     "cdd": ["design/notions/rays.py"],
     "highspy": ["lazy.py"],

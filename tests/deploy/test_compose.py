@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docker-compose.yml without Docker: held against the compose specification's fields, and its whole deployment by hand.
+"""docker-compose.yml without Docker: fields of the compose specification, and a deployment by hand.
 
-By hand means: the very commands of its services, over the PostgreSQL of the tests, with a small TCP proxy in the place
-of Caddy, which has tests of its own. What this cannot show: that the image builds, and Docker's networks.
+By hand means: the commands of its services, on the tests' PostgreSQL, with a TCP proxy instead of
+Caddy (see test_caddy.py). Not tested: the build of the image, and Docker's networks.
 """
 
 import configparser
@@ -31,7 +31,7 @@ from tests.faults.server.running import Devices, check_kept, open_today
 from tests.ports import free_port
 
 DURATION = r"([0-9]+(h|m|s|ms))+"
-# Of compose-spec.json: the fields that are used, and what may stand in them.
+# Fields of compose-spec.json that are used, with their types or values.
 FIELDS: dict[str, Any] = {
     "image": str, "build": dict, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
     "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
@@ -82,7 +82,7 @@ def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> Non
     ]
 
 
-def test_every_service_volume_and_profile_that_is_named_is_there(
+def test_every_service_volume_and_profile_that_is_named_exists(
     root: Path, compose: dict[str, Any]
 ) -> None:
     services = compose["services"]
@@ -100,7 +100,7 @@ def test_every_service_volume_and_profile_that_is_named_is_there(
             assert set(how) == {"condition"}
             assert how["condition"] in CONDITIONS
             assert "profiles" not in services[dependency], (
-                "what is not started cannot be waited for"
+                "a service that is not started cannot be waited for"
             )
             if how["condition"] == "service_healthy":
                 assert "healthcheck" in services[dependency] or "build" in services[dependency], (
@@ -109,14 +109,14 @@ def test_every_service_volume_and_profile_that_is_named_is_there(
     waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
     while ready := [
         name for name, dependencies in waits.items() if not dependencies
-    ]:  # no service waits for itself
+    ]:  # there are no cycles
         for name in ready:
             del waits[name]
         waits = {name: dependencies - set(ready) for name, dependencies in waits.items()}
     assert waits == {}
 
 
-def test_variables_are_asked_for_or_have_a_default(root: Path) -> None:
+def test_variables_are_required_or_have_a_default(root: Path) -> None:
     text = re.sub(r"(?m)^\s*#.*$", "", (root / "docker-compose.yml").read_text())
     used = re.findall(r"\$\{([^}]*)\}", text)
     assert used
@@ -131,7 +131,7 @@ CAPABILITIES = {
 }
 
 
-def test_containers_are_shut_in(compose: dict[str, Any]) -> None:
+def test_containers_are_restricted(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"]
@@ -139,14 +139,14 @@ def test_containers_are_shut_in(compose: dict[str, Any]) -> None:
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert "privileged" not in service
         assert ("ports" in service) is (name == "proxy")
-        # The default driver keeps every line for good.
+        # The default driver never deletes a line.
         assert service["logging"] == {
             "driver": "local",
             "options": {"max-size": "10m", "max-file": "3"},
         }
         assert service["mem_limit"]
         assert service["pids_limit"] <= 256
-    assert compose["services"]["witness"]["healthcheck"] == {"disable": True}  # it serves nothing
+    assert compose["services"]["witness"]["healthcheck"] == {"disable": True}  # it has no port
 
 
 def test_only_servers_reach_the_database_and_it_reaches_nothing(compose: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ UNIT = {
 """Directives of systemd.unit(5), .service(5) and .exec(5) that the unit uses."""
 
 
-def test_the_unit_of_systemd_is_as_shut_in(root: Path) -> None:
+def test_the_systemd_unit_is_as_restricted(root: Path) -> None:
     unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read(root / "deploy" / "frankly.service")
@@ -199,12 +199,12 @@ def test_the_unit_of_systemd_is_as_shut_in(root: Path) -> None:
 
 
 @pytest.mark.full_only
-def test_systemd_reads_the_unit_and_finds_it_shut_in(root: Path, tmp_path: Path) -> None:
-    """By its own parser; 20 of 100 is an exposure of 2.0, where a unit without any restriction has 9.6."""
+def test_systemd_reads_the_unit_and_finds_it_restricted(root: Path, tmp_path: Path) -> None:
+    """The threshold of 20 is an exposure of 2.0; a unit without any restriction has 9.6."""
     program = shutil.which("systemd-analyze")
     assert program, "install the package systemd"
     unit = tmp_path / "frankly.service"
-    # The program is not installed here, and systemd asks if it can be run.
+    # systemd checks that the program can be run, but it is not installed here.
     text = (root / "deploy" / "frankly.service").read_text()
     unit.write_text(text.replace("/opt/frankly/bin/frankly", shutil.which("true") or ""))
     for check in (["verify"], ["security", "--offline=true", "--threshold=20"]):
@@ -215,7 +215,7 @@ def test_systemd_reads_the_unit_and_finds_it_shut_in(root: Path, tmp_path: Path)
         assert done.stderr == ""
 
 
-def test_every_version_says_what_to_stop(root: Path) -> None:
+def test_every_version_has_upgrade_notes(root: Path) -> None:
     versions = re.split(r"(?m)^## ", (root / "CHANGELOG.md").read_text("utf-8"))[1:]
     assert versions
     for version in versions:
@@ -241,14 +241,14 @@ class Site:
 
 
 def health(image: list[tuple[str, str]], port: int) -> list[str]:
-    """The image's own check of a server, at a port of ours."""
+    """Return the image's health check, for a local port."""
     [check] = instructions(image, "HEALTHCHECK")
     command: list[str] = json.loads(check.partition("CMD ")[2])
     return [*command[:-1], command[-1].replace(PORT, str(port))]
 
 
 def publish(deployment: dict[str, str], home: Path) -> Site:
-    """A survey that is open today, published by the deployment's own keys; where it answers is not known yet."""
+    """Publish a survey that is open today with the deployment's keys; its port is set later."""
     site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
     services = site.services()
     services.surveys.apply(services.surveys.parse_definition(open_today()))
@@ -259,7 +259,7 @@ def publish(deployment: dict[str, str], home: Path) -> Site:
 
 
 def taken_offline(image: list[tuple[str, str]]) -> list[str]:
-    """The root keys that docs/operations.md copies off the volume, each to a file of its name, and then removes."""
+    """Return the root keys that docs/operations.md copies off the volume and then removes."""
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     inside = re.escape(f"{environment_of(image)['FRANKLY_HOME']}/keys/")
     copied = re.findall(
@@ -305,7 +305,7 @@ def test_the_whole_deployment_by_hand(
         for port, stack in started.items():
             stack.enter_context(replica(port))
         site.port = proxy.port
-        with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
+        with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # same fields
             # A new release: one replica after the other is stopped and replaced.
             for i, port in enumerate(ports if full else ports[:1]):
                 devices.wait_for((i + 1) * wanted_reports // (replicas + 1), within_s=300)
@@ -327,7 +327,7 @@ def test_the_whole_deployment_by_hand(
 
 
 def check_runs_until_sigterm(command: list[str], environment: dict[str, str], folder: Path) -> None:
-    """Run the witness as the compose file does: it goes on until SIGTERM."""
+    """Run the witness as the compose file does: it runs until SIGTERM."""
     with subprocess.Popen(
         command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -354,7 +354,7 @@ def config(root: Path, folder: Path, **environment: str) -> subprocess.Completed
 def test_docker_compose_reads_what_these_tests_read(
     root: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Its own parser, and its own schema: the package docker-compose is not among what the default suite installs."""
+    """By docker-compose's parser and schema; the default suite does not install this package."""
     completed = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
     assert completed.returncode == 0, completed.stderr
     read = yaml.safe_load(completed.stdout)
@@ -378,7 +378,7 @@ def test_docker_compose_reads_what_these_tests_read(
 
 
 @pytest.mark.full_only
-def test_docker_compose_asks_for_the_password_and_takes_the_choices(
+def test_docker_compose_requires_the_password_and_accepts_options(
     root: Path, tmp_path: Path
 ) -> None:
     without = config(root, tmp_path)

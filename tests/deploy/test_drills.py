@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drills of docs/operations.md, run as they stand there on a server that has reports; and incidents."""
+"""Drills and incidents of docs/operations.md, run as written on a server with reports."""
 
 import json
 import os
@@ -28,7 +28,7 @@ REPORTS = 25
 
 @dataclass(frozen=True)
 class Desk:
-    """An operator's shell in a folder of its own, before a server that has reports."""
+    """An operator's shell in a separate folder, for a server with reports."""
 
     folder: Path
     home: Path
@@ -39,7 +39,7 @@ class Desk:
     monkeypatch: pytest.MonkeyPatch
 
     def line_by_line(self, script: str) -> str:
-        """Run a script as a shell would, `frankly` in this process; return what its last line wrote."""
+        """Run a script as a shell would, `frankly` in this process; return the last output."""
         last_output, umask = "", ""
         for line in script.splitlines():
             arguments = shlex.split(os.path.expandvars(line), comments=True)
@@ -55,7 +55,7 @@ class Desk:
         return last_output
 
     def shell(self, script: str) -> str:
-        """Run a script as it stands, in a shell; return what it wrote."""
+        """Run a script unchanged in a shell; return its output."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         completed = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], env={**os.environ, "PATH": path}, cwd=self.folder,
@@ -65,7 +65,7 @@ class Desk:
         return completed.stdout
 
     def run(self, line: str, code: int = 0) -> str:
-        """Run one line `frankly …` in this process; return what it wrote."""
+        """Run one line `frankly …` in this process; return its output."""
         program, *arguments = shlex.split(os.path.expandvars(line), comments=True)
         assert program == "frankly"
         self.output.readouterr()
@@ -73,11 +73,11 @@ class Desk:
         return self.output.readouterr().out
 
     def json(self, line: str) -> Any:
-        """Run one line, and read the object it writes."""
+        """Run one line; return the JSON value it prints."""
         return json.loads(self.run(f"{line} --json"))
 
     def services(self, home: Path | None = None) -> Services:
-        """The services over this home, or another."""
+        """Open the services of this home, or of another one."""
         url = self.database_url if home is None else f"sqlite:///{home / 'frankly.db'}"
         return Services.open(
             Settings(home=home or self.home, database_url=SecretStr(url)), SystemClock()
@@ -86,7 +86,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The home of a server with reports, made once; its root key is still in it."""
+    """The home of a server with reports, including its root key; created once."""
     home = tmp_path_factory.mktemp("home")
     running = Running(home, f"sqlite:///{home / 'frankly.db'}")
     services = running.services()
@@ -105,7 +105,7 @@ def desk(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Desk:
-    """A copy of that server for one test; its root key on a stick."""
+    """A copy of that server for one test, its root key in a separate folder."""
     home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
     shutil.copytree(filled[0], home)
     for directory in (stick, folder):
@@ -124,7 +124,7 @@ def desk(
 
 
 def drill(root: Path, name: str) -> str:
-    """The blocks of a drill in their order, as one script."""
+    """Return the blocks of a drill in order, as one script."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
     blocks = re.findall(
         rf"^<!-- drill: {name} -->\n```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
@@ -139,7 +139,7 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
     ours, script = desk.services(), drill(root, "backup")
     printed = desk.shell(script) if full else desk.line_by_line(script)
     assert "every count agrees with the reports" in " ".join(printed.split())
-    # Both hold signing keys.
+    # Both contain signing keys.
     for path in (desk.folder / "keys.tar", desk.folder / "drill"):
         assert path.stat().st_mode & 0o077 == 0
     theirs = desk.services(desk.folder / "drill")
@@ -167,7 +167,7 @@ def _reports_and_counts(services: Services, survey: str) -> tuple[list[Any], dic
         return sorted((row.id, row.symbols, row.document) for row in stored(tx, survey)), counts
 
 
-def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(
+def test_the_publishers_key_is_replaced_and_documents_are_signed_again(
     root: Path, desk: Desk
 ) -> None:
     before = desk.json("frankly keys status")
@@ -194,7 +194,7 @@ def test_a_stolen_key_is_revoked_and_signs_nothing_more(desk: Desk) -> None:
     services = desk.services()
     assert (
         len(services.surveys.signed_by_others()) == 1
-    )  # until resign, devices refuse what is published
+    )  # until `resign`, devices refuse the documents
     services.close()
     assert len(desk.json("frankly keys resign --yes")["signed"]) == 1
     assert "broken" not in desk.run("frankly doctor")
@@ -220,7 +220,7 @@ def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
 
 
 def test_every_command_of_the_page_exists(root: Path) -> None:
-    """Each `frankly …` of the page is asked for its help, with the options the page names."""
+    """Each `frankly …` of the page is looked up, with the options that the page uses."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
     commands = set(re.findall(r"frankly ((?:[a-z]+(?:-[a-z]+)* ?){1,2})((?: ?--[a-z-]+)*)", text))
     assert len(commands) >= 15
@@ -228,7 +228,7 @@ def test_every_command_of_the_page_exists(root: Path) -> None:
         command: click.Command = front.cli
         for word in verbs.split():
             if not isinstance(command, click.Group):
-                break  # what follows are arguments
+                break  # the remaining words are arguments
             under = command.get_command(click.Context(command), word)
             assert under is not None, f"frankly {verbs}"
             command = under

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first start in docs/operations.md: root keys leave the server only after their copies have been checked.
 
-A script plays `docker`: `docker compose run … keys` runs its command here, with a folder in the volume's place, and
-every image has a digest of its own. The same script plays it for the commands that pin images.
+A script replaces `docker`: `docker compose run … keys` runs its command here, with a folder instead
+of the volume, and every image has a different digest. The commands that pin images use it too.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ exec $(printf '%s ' "$@" | sed "s#/var/lib/frankly#$FRANKLY_HOME#g")
 
 
 class Machine:
-    """A folder to work in, a volume of the server's, and the blocks of the page."""
+    """A working folder, the server's volume, and the blocks of the page."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        """Find the blocks, and put the played `docker` on the path."""
+        """Find the blocks, and put the script `docker` on the path."""
         page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
         self.copy, self.check, self.remove = [
             block.body for block in blocks(page) if _first_start(block.body)
@@ -57,7 +57,7 @@ class Machine:
         }
 
     def run(self, script: str, place: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a block as it stands; a failing line does not stop the next, as at a prompt."""
+        """Run a block unchanged; as at a prompt, lines after a failing one are run too."""
         return subprocess.run(
             ["bash", "-c", script],
             cwd=place or self.here,
@@ -132,7 +132,7 @@ def test_every_image_by_tag_is_pinned_to_its_digest(root: Path, machine: Machine
     tags = dict(re.findall(r"\$\{([A-Z]+_IMAGE):-([^}]+)\}", used))
     assert tags.keys() == {"POSTGRES_IMAGE", "CADDY_IMAGE", "DEBIAN_IMAGE"}
     assert f"ARG DEBIAN_IMAGE={tags['DEBIAN_IMAGE']}\n" in used
-    # No other image is fetched: what is built here is not, and everything else has a variable.
+    # No other image is fetched: all have a variable, except the one that is built here.
     fetched = set(re.findall(r"(?m)^(?:FROM|    image:|  image:) (\S+)", used))
     assert {name for name in fetched if not name.startswith("${")} == {"frankly-server"}
     assert dict(line.split("=", 1) for line in lines[len(first_lines) :]) == {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and docker-compose.yml, without a Docker engine: every path, setting, port and command in them is real.
+"""Dockerfile and docker-compose.yml, without Docker: all paths, settings, ports and commands exist.
 
 The commands are run by hand, as the containers would run them, against the PostgreSQL of the tests.
 """
@@ -57,7 +57,7 @@ def test_nothing_of_a_checkout_reaches_the_image_by_accident(root: Path) -> None
         assert f"!{secret}" not in lines
 
 
-def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> None:
+def test_the_build_has_what_run_py_needs(image: list[tuple[str, str]]) -> None:
     installed = re.findall(
         r"apt-get install -y --no-install-recommends ([^&]+)", instructions(image, "RUN")[0]
     )
@@ -103,7 +103,7 @@ def test_the_home_is_the_volume_and_belongs_to_the_account(
     assert "frankly" in compose["volumes"]
 
 
-def test_the_database_is_found_healthy_by_its_own_check(
+def test_the_database_passes_its_health_check(
     deployment: dict[str, str], compose: dict[str, Any], postgres: PostgresServer
 ) -> None:
     kind, tool, *arguments = compose["services"]["database"]["healthcheck"]["test"]
@@ -126,7 +126,7 @@ def test_the_database_is_found_healthy_by_its_own_check(
 def test_the_proxy_forwards_and_logs_nothing_about_the_client(
     caddyfile: str, compose: dict[str, Any]
 ) -> None:
-    """Forwarding headers and user agents stop at the proxy, and it writes down nothing of a request."""
+    """The proxy removes forwarding headers and user agents, and logs nothing of a request."""
     for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "User-Agent", "Referer"):
         assert re.search(rf"^\s*header_up -{header}$", caddyfile, re.MULTILINE)
     assert "exclude http.log http.handlers" in caddyfile
@@ -148,7 +148,7 @@ def test_stopping_takes_less_than_docker_grants(compose: dict[str, Any]) -> None
 
 
 def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_path: Path) -> None:
-    environment = deployment | {"HOME": str(tmp_path)}  # gunicorn keeps a control socket below it
+    environment = deployment | {"HOME": str(tmp_path)}  # gunicorn creates a control socket in it
     for command in (["frankly", "keys", "init", "--yes"], ["frankly", "migrate"]):
         subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True)
     bind = f"127.0.0.1:{deployment['FRANKLY_PORT']}"

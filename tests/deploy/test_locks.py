@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The locks: every file by its hash, no registry by its address, every dependency in them, versions in agreement."""
+"""Lock files: hashes of all files, no registry's address, all dependencies, equal versions."""
 
 import re
 import tomllib
@@ -27,7 +27,7 @@ def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_every_requirement_is_one_version_known_by_hashes_alone(root: Path, lock: str) -> None:
+def test_every_requirement_is_one_version_with_hashes(root: Path, lock: str) -> None:
     for requirement, hashes in _pins(root, lock).items():
         assert hashes, requirement
         assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), (

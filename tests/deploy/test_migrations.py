@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every migration, one by one, on both databases: nothing is lost going up or down, and the release before goes on.
+"""Every migration on both databases: no data is lost, and the previous release keeps running.
 
-Nothing here names a migration: a new one is tested by being there.
+The tests find migrations by themselves, so a new one needs no change here.
 """
 
 import re
@@ -22,7 +22,7 @@ Shape = dict[str, dict[str, Any]]
 
 
 def revisions() -> list[str]:
-    """Every version, oldest first."""
+    """Return all versions, oldest first."""
     scripts = ScriptDirectory.from_config(migrate.migration_config())
     return [script.revision for script in scripts.walk_revisions()][::-1]
 
@@ -62,7 +62,7 @@ def shape(database: Database) -> Shape:
 
 
 def rows(database: Database, seen: Shape) -> dict[str, list[str]]:
-    """Every row of the tables and columns of `seen`, in an order of its own."""
+    """Return the rows of the tables and columns in `seen`, sorted."""
     with database.engine.connect() as connection:
         return {
             name: sorted(
@@ -78,7 +78,7 @@ def _listed(table: dict[str, Any]) -> str:
 
 
 def holds(new: str, old: str) -> bool:
-    """Whether a column of the new type takes every value of the old: the same one, or a longer text."""
+    """Return True if the new type accepts all values of the old: the same, or a longer text."""
     lengths = [re.fullmatch(r"VARCHAR\((\d+)\)", kind) for kind in (old, new)]
     return new == old or (all(lengths) and int(lengths[0][1]) <= int(lengths[1][1]))  # type: ignore[index]
 
@@ -146,7 +146,7 @@ def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site
 def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(
     site: Site,
 ) -> None:
-    """While an update goes on, the migration has run and the release before still serves."""
+    """During an update, the migration has run and the previous release still serves."""
     database = site.services.database
 
     def pretend(version: str) -> None:
@@ -169,7 +169,7 @@ def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_no
     pretend(newer)
     assert site.send(site.report(30)).status_code == 201
     pretend(SCHEMA_VERSION)
-    # The newest step alone, down and up: what was counted is counted, and new reports come in.
+    # The newest step alone, down and up: counts are the same, and new reports are counted.
     before = site.release()
     assert site.estimates().json["n"] == before > 0
     downgrade(database, REVISIONS[-2])
@@ -181,8 +181,8 @@ def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_no
         assert tx.counts.recount(site.survey) == []
 
 
-def test_steps_that_would_stop_the_release_before_are_seen() -> None:
-    """The check is not blind."""
+def test_steps_that_would_break_the_previous_release_are_found() -> None:
+    """`harm` finds each kind of harmful change."""
     table: dict[str, Any] = {"columns": {"a": ("INTEGER", True, False)}, "key": ("a",), "unique": [], "checks": [],
                              "references": []}  # fmt: skip
     before: Shape = {"t": table}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# requests, cryptography, and what these two need; typing_extensions comes with cryptography on older Pythons only.
+# requests, cryptography and their dependencies; older Pythons also need typing_extensions.
 OF_THE_SDK = {
     "certifi", "cffi", "charset-normalizer", "cryptography", "frankly-protocol", "frankly-sdk", "idna", "pycparser",
     "requests", "urllib3",
@@ -18,7 +18,7 @@ OF_THE_SDK = {
 
 
 def _pip(*arguments: str) -> str:
-    # The environment of the tests has no pip of its own: the interpreter it was made from does.
+    # The tests' environment has no pip; the interpreter it was created from has one.
     base = (
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PostgreSQL the tests run on is a real one, with its durability on."""
+"""The PostgreSQL of the tests is a real server, with durability on."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's commands and snippets, run as they stand, from an admin's keys to an analyst's query and a backup.
+"""The README's commands and snippets, run unchanged, from keys to an analyst's query and a backup.
 
 Lines that install something are left out, because everything is installed; with --full an empty Debian runs them too.
 """
@@ -54,7 +54,7 @@ def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> No
         ("```python\nimport frankly_sdk\n```\n", "no link was published"),
     ],
 )
-def test_what_does_not_succeed_ends_the_reading(tmp_path: Path, page: str, words: str) -> None:
+def test_a_block_that_fails_stops_the_reader(tmp_path: Path, page: str, words: str) -> None:
     shell = Shell(tmp_path, os.environ, free_port())
     with pytest.raises(Failed, match=words):
         Reader(shell).follow(f"{page}```sh\ntouch reached\n```\n")
@@ -79,7 +79,7 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
 
 @pytest.mark.full_only
 def test_the_readme_in_an_empty_debian(root: Path) -> None:
-    """Needs root, debootstrap and the network; `python3 run.py test` inside it is left out: these are the tests."""
+    """Needs root, debootstrap and the network; leaves out `python3 run.py test`, its own tests."""
     binds = [
         f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py: what it installs, what it says when it may not, and what it starts."""
+"""run.py: what it installs, its message if it may not, and the commands it starts."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ APT = "apt-get install -y --no-install-recommends gcc libcdd-dev"
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Record what would be run instead of running it."""
+    """Record commands instead of running them."""
     recorded: list[tuple[str, ...]] = []
     monkeypatch.setattr(
         run,
@@ -31,7 +31,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Say which programs this machine has, and who runs it."""
+    """Return a function that sets the programs of this machine and the user."""
 
     def choose(*names: str, user: int) -> None:
         monkeypatch.setattr(
@@ -113,7 +113,7 @@ def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the installation reads, with an environment folder of its own."""
+    """A copy of the files that the installation reads, with a separate environment folder."""
     shutil.copytree(root / "requirements", tmp_path / "requirements")
     for name in run.OWN:
         (tmp_path / name).mkdir()
@@ -205,7 +205,7 @@ def test_a_path_installs_what_its_folder_needs(arguments: list[str], expected: s
     assert set(run.packages_of("test", arguments)) - set(run.BUILD) == expected
 
 
-def test_every_folder_of_the_table_is_there_and_its_package_known(root: Path) -> None:
+def test_every_folder_of_the_table_exists_with_its_package(root: Path) -> None:
     assert set(run.NEEDED_BY) == set(run.FULL) - set(run.BUILD)
     assert all((root / path).exists() for named in run.NEEDED_BY.values() for path in named)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Treatment of every fenced block of the documentation: run, compared with fresh output, or only shown.
 
-Pages in FOLLOWED are run whole: their reader stops at a block that is neither a command, a file nor an output. Blocks
-of the other pages are named one by one, by page and first line; test_every_block.py finds what is missing here.
+Pages in FOLLOWED are run whole: a block that is no command, file or output fails. Blocks of other
+pages are listed below by page and first line; test_every_block.py finds missing ones.
 """
 
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ),
     ("docs/conformance.md", 'echo \'{"store"'): _run("tests/conformance/test_docs.py"),
     ("docs/conformance.md", "CONFORMANCE_COMMAND="): _shown(
-        "tests/browser/sdk/test_conformance.py", "another SDK is needed; the browser's is driven so"
+        "tests/browser/sdk/test_conformance.py", "needs another SDK; the test uses the browser's"
     ),
     ("docs/design.md", '{"prior": {"joint": [[40, 110, 210, 140]'): _run(_DESIGN),
     ("docs/design.md", '{"kind": "dense"'): _made(_DESIGN),
@@ -96,10 +96,10 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/operations.md", "umask 077\nmkdir drill"): _run(_DRILLS),
     ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),
     ("docs/protocol.md", "frankly/0123456789abcdef"): _shown(
-        "tests/vectors/test_vectors.py", "a form; vectors hold its bytes"
+        "tests/vectors/test_vectors.py", "a format; the vectors contain its bytes"
     ),
     ("docs/reproduce.md", "python -m papers --list"): _shown(
-        "tests/papers/figures/test_command.py", "hours; the test runs the quick form"
+        "tests/papers/figures/test_command.py", "takes hours; the test runs the quick form"
     ),
     ("docs/scaling.md", "FOLDER/manifest.json"): _shown(
         "tests/frankly_server/scale/test_export.py", "names of files"
@@ -108,4 +108,4 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/sdk.md", "from frankly_sdk import AlreadyAnswered"): _run(_SDK),
     ("docs/sdk.md", "from frankly_sdk.testing import FakeServer"): _run(_SDK),
 }
-"""(Page, how a block's first line begins) → its fate."""
+"""(Page, start of a block's first line) → treatment of the block."""

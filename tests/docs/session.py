@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow a page as its reader would: save its files, type its commands, compare what is printed.
+"""Follow a page as a reader would: save its files, run its commands, compare their output.
 
-`python -m tests.docs.session docs/embed.md` follows a page and writes what was printed into its blocks.
+`python -m tests.docs.session docs/embed.md` follows a page and writes the output into its blocks.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ BIN = Path(sys.executable).parent
 _PLAIN = re.compile(
     r"(?:echo '(?P<input>[^']*)' \| )?frankly (?P<verb>[^|<>$`*;&]+?)(?: > (?P<file>[\w.]+))?"
 )
-"""Commands that can be run without a shell: perhaps with an input, perhaps into a file."""
+"""Commands that need no shell, with optional input and output file."""
 
 
 class Session(Shell):
-    """A terminal of its own, for one page or for several that go on from each other.
+    """A shell for one page, or for several pages that continue each other.
 
-    literal : start `frankly` as a process for every command; otherwise only servers are processes of their own.
+    literal : start `frankly` as a process for every command; otherwise only servers are.
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:
@@ -45,7 +45,7 @@ class Session(Shell):
     def follow(self, page: str, *, write: Path | None = None) -> list[tuple[str, str]]:
         """Run every block of a page in order; return (promised, printed) for every block of output.
 
-        write : the page's file, to be rewritten with what was printed.
+        write : the page's file, to be rewritten with the output.
         """
         printed, outputs, pieces, copied_to = "", [], [], 0
         for block in blocks(page):
@@ -75,7 +75,7 @@ class Session(Shell):
 
     def _front(self, line: re.Match[str]) -> str:
         outer, outer_stdin = dict(os.environ), sys.stdin
-        # with a buffer below: results are written as bytes
+        # with `buffer`, because results are written as bytes
         out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
         try:
             os.environ.clear()
@@ -101,7 +101,7 @@ class Session(Shell):
 
 
 def shape(text: str) -> str:
-    """Return what of an output is the same in every run: everything but names drawn at random, and estimates."""
+    """Return an output without the parts that differ between runs: random names and estimates."""
     text = re.sub(r"[0-9a-f]{16,}|[A-Za-z0-9_-]{40,}", "H", text)
     text = re.sub(r'"y":\[\d\]', '"y":[N]', text)
     if not re.search(r"% ±|% to [\d−-]|│ +[\d.−]+% +│|\bestimate +low\b|\ball \d+ bytes\b", text):

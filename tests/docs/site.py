@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site, built once, and served from this machine."""
+"""The documentation site: served locally, parsed, and searched for broken links."""
 
 import functools
 import threading
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
 
 
@@ -29,7 +29,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 class _Page(HTMLParser):
-    """Ids, links, and what the page would fetch by itself."""
+    """Ids and links of a page, and the addresses that it loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def parsed(file: Path) -> _Page:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Every link within the site that leads nowhere, anchors included."""
+    """Return the broken links within the site, anchors included."""
     pages = {file: parsed(file) for file in folder.rglob("*.html")}
     wrong = []
     for file, page in pages.items():

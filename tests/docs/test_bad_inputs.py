@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of each kind of bad input; a kind without a test, or with one that is gone, fails here."""
+"""Tests of each kind of bad input; a kind without an existing test fails here."""
 
 import ast
 import os
@@ -38,7 +38,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "2": ("a level of 0, below 0, tiny, huge", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
         f"{DEFINITION}::test_faults_name_their_field")),
-    "3": ("a level that is no plain decimal string", (
+    "3": ("a level that is not a plain decimal string", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
         f"{DEFINITION}::test_faults_name_their_field")),
     "4": ("a prior that does not sum to one", (f"{PRIOR}::test_the_error_names_the_sum", f"{PRIOR}::test_bad_priors")),
@@ -73,10 +73,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "16": ("delta, alpha or a radius out of range", (
         f"{ASKED}::test_bad_requests_are_refused_by_field",
         f"{ASKED}::test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets")),
-    "17": ("a document that is not signed as it must be", (
+    "17": ("a document without the required signatures", (
         f"{ACCEPTANCE}::test_what_must_not_be_answered_is_refused_by_name",
         "frankly_protocol/test_envelope.py::test_thresholds_count_distinct_trusted_keys")),
-    "18": ("rows and weights that are none", (
+    "18": ("invalid rows and weights", (
         "frankly_protocol/test_dense.py::test_tables_that_are_no_mechanism_are_refused",
         "frankly_protocol/test_documents.py::test_faults_are_named_by_reason_and_field")),
     "19": ("a level below what the weights need", (
@@ -91,17 +91,17 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "21b": ("two promises about one secret", (
         "frankly_protocol/audit/test_report_level.py::test_a_second_block_about_the_same_secret_counts_its_ceiling",
         "frankly_sdk/test_policy.py::test_a_form_over_the_cap_is_refused_by_reason")),
-    "22": ("an older version, or two of one number", (
+    "22": ("an older version, or two documents of one version", (
         f"{ACCEPTANCE}::test_an_older_version_is_a_rollback",
         f"{ACCEPTANCE}::test_two_documents_of_one_version_are_kept_as_evidence")),
-    "23": ("outside the window of time", (f"{ACCEPTANCE}::test_outside_the_window_both_times_are_shown",)),
+    "23": ("outside opening times", (f"{ACCEPTANCE}::test_outside_the_window_both_times_are_shown",)),
     "24": ("a chain of keys with a gap, or too long", (
         "frankly_protocol/trust/test_chain.py::test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain",
         "frankly_protocol/trust/test_chain.py::test_a_chain_has_at_most_1024_versions")),
-    "25": ("a notion or type of the future", (
+    "25": ("an unknown notion or type", (
         "frankly_protocol/test_notions.py::test_an_unknown_notion_asks_for_an_update",
         f"{ACCEPTANCE}::test_what_must_not_be_answered_is_refused_by_name")),
-    "26": ("an answer that is no choice", (f"{ANSWER}::test_wrong_answers_list_what_is_valid_and_are_not_repeated",)),
+    "26": ("an unknown choice", (f"{ANSWER}::test_wrong_answers_list_what_is_valid_and_are_not_repeated",)),
     "27": ("a second answer", (f"{ANSWER}::test_a_second_answer_is_refused_and_never_drawn",)),
     "28": ("a survey that closed after the seal", (
         "frankly_sdk/test_delivery.py::test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts",)),
@@ -114,7 +114,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "faults/test_wire.py::test_redirects_are_not_followed",
         "frankly_sdk/test_transport.py::test_a_refused_connection_is_a_network_error_and_plain_http_is_not_used",
         f"{HOSTILE}::test_hostile_receipts_leave_the_report_sealed")),
-    "32": ("endless, slow, swelling, deep answers", (
+    "32": ("endless, slow, exploding, deep responses", (
         f"{HOSTILE}::test_opening_ends_with_a_typed_error_in_bounded_memory",
         f"{HOSTILE}::test_one_byte_a_second_ends_within_the_deadline")),
     "33": ("absurd Retry-After", (
@@ -125,18 +125,18 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "faults/test_one_value.py::test_32_processes_send_one_value",
         "faults/test_one_value.py::test_a_fork_between_seal_and_send_sends_one_value")),
     "35": ("a report's bytes: too long, cut, endless, of another kind", (
-        f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
+        f"{REPORTS}::test_invalid_bytes_are_refused",
         f"{REPORTS}::test_a_body_that_ends_early_is_400",
         f"{REPORTS}::test_a_body_without_a_length_is_still_bounded",
         f"{REPORTS}::test_other_content_types_are_refused",
         f"{SLOW}::test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one",
-        f"{SLOW}::test_a_report_that_was_late_is_taken_when_it_comes_again")),
-    "36": ("a report's JSON: twice a key, long numbers, more fields, wrong types", (
-        f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
+        f"{SLOW}::test_a_report_that_timed_out_is_accepted_later")),
+    "36": ("a report's JSON: repeated keys, long numbers, unknown fields, wrong types", (
+        f"{REPORTS}::test_invalid_bytes_are_refused",
         f"{REPORTS}::test_a_bad_field_is_refused_by_name")),
     "37": ("symbols that cannot be", (
         f"{REPORTS}::test_a_bad_field_is_refused_by_name",
-        f"{INTAKE}::test_bad_reports_are_refused_counted_and_not_kept")),
+        f"{INTAKE}::test_bad_reports_are_refused_counted_and_not_stored")),
     "38": ("another survey or document", (
         f"{REPORTS}::test_an_unknown_survey_is_404_whatever_its_name",
         f"{INTAKE}::test_a_document_of_another_survey_is_a_mismatch",
@@ -145,7 +145,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "40": ("the same id again", (
         f"{REPORTS}::test_accepted_once_then_duplicate_then_conflict",
         "faults/server/test_copies.py::test_the_first_of_two_bodies_is_stored_and_the_other_refused")),
-    "41": ("tokens: none, bent, foreign, spent", (
+    "41": ("tokens: missing, changed, of another survey, spent", (
         f"{TOKENS}::test_an_invite_opens_its_survey_once",
         f"{TOKENS}::test_one_token_and_many_racing_reports_make_one")),
     "42": ("a database that is down, busy, locked", (
@@ -157,22 +157,22 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "43": ("changing what is published", (
         f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",
         f"{DOORS}::test_no_method_changes_a_document",
-        f"{DOORS}::test_another_mechanism_is_another_version_and_the_old_one_goes_on",
-        f"{DOORS}::test_two_who_publish_at_once_make_one_version",
-        f"{DOORS}::test_the_page_says_409_where_a_change_would_touch_what_runs")),
-    "44": ("another organisation's survey; an analyst in an admin's place; a revoked key", (
-        f"{DOORS}::test_the_three_closed_doors_of_the_api",
+        f"{DOORS}::test_another_mechanism_is_a_new_version_and_the_old_one_continues",
+        f"{DOORS}::test_concurrent_publishing_creates_one_version",
+        f"{DOORS}::test_pages_answer_409_to_changes_of_a_closed_survey")),
+    "44": ("another organisation's survey; an analyst instead of an admin; a revoked key", (
+        f"{DOORS}::test_the_three_refusals_of_the_api",
         f"{DOORS}::test_an_analyst_opens_no_form_of_an_admin",
         "frankly_server/web/admin/test_matrix.py::test_every_route_for_every_caller",
         "frankly_server/web/admin/test_matrix.py::test_a_foreign_page_looks_as_one_that_does_not_exist",
         f"{ROUTES}::test_estimates_need_a_key",
         f"{ROUTES}::test_a_revoked_key_is_401_and_another_role_403")),
-    "45": ("injections and games with headers", (
+    "45": ("injections and misused headers", (
         f"{ROUTES}::test_bad_paths_and_queries",
-        f"{ROUTES}::test_every_answer_carries_the_same_headers_and_no_identifier",
-        "frankly_server/web/test_schemathesis.py::test_no_operation_answers_what_it_does_not_declare",
-        "frankly_server/web/test_etags.py::test_no_other_condition_means_anything",
-        "frankly_server/web/test_garbage.py::test_no_page_finds_a_fault")),
+        f"{ROUTES}::test_every_response_has_the_same_headers_and_no_identifier",
+        "frankly_server/web/test_schemathesis.py::test_every_operation_responds_as_declared",
+        "frankly_server/web/test_etags.py::test_other_conditions_are_ignored",
+        "frankly_server/web/test_garbage.py::test_no_request_to_a_page_causes_a_server_error")),
     "46": ("no reports, or too few", (f"{ANALYSIS}::test_too_few_reports_give_no_number",)),
     "47": ("estimates outside the unit interval", (
         f"{ANALYSIS}::test_estimates_outside_the_unit_interval_are_flagged_not_clipped",)),
@@ -180,7 +180,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_server/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
         f"{HERE}::test_reports_that_do_not_fit_are_flagged",
         "frankly_server/estimate/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
-    "49": ("a confidence level of 0, 1 or 95; a mechanism near singular", (
+    "49": ("a confidence level of 0, 1 or 95; a nearly singular mechanism", (
         f"{ANALYSIS}::test_confidence_levels_out_of_range",
         f"{ROUTES}::test_levels_outside_zero_and_one_are_explained",
         "frankly_server/estimate/test_estimator.py::test_an_ill_conditioned_mechanism_is_flagged")),
@@ -188,7 +188,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ANALYSIS}::test_versions_with_the_same_question_are_pooled",
         f"{ANALYSIS}::test_versions_with_different_questions_are_not_pooled")),
     "51": ("key files that must not be used; files that exist", (
-        "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_the_way_out",
+        "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_a_remedy",
         "frankly_server/cli/test_keys.py::test_init_never_overwrites")),
     "52": ("interrupted while writing", (
         f"{HERE}::test_a_file_is_old_or_new_never_half",
@@ -245,7 +245,7 @@ def test_the_page_has_every_row_and_names_codes_that_exist(root: Path) -> None:
 
 
 def default_tests(file: Path) -> set[str]:
-    """Tests of a file, but for those of --full alone."""
+    """Return the names of a file's tests that run without --full."""
     return {
         node.name
         for node in ast.parse(file.read_text()).body
@@ -260,7 +260,7 @@ OLD, NEW = b"old" * 1000, b"new" * 1000
 
 @pytest.mark.parametrize("how", ["interrupted", "killed", "finished"])
 def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
-    """Ctrl-C, SIGKILL half-way, and no accident, in a process of its own."""
+    """A separate process is interrupted, killed half-way, or finishes."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     child = os.fork()
@@ -284,7 +284,7 @@ def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
 
 @pytest.mark.parametrize(("counts", "fits"), [([0, 1000], False), ([600, 400], True)])
 def test_reports_that_do_not_fit_are_flagged(counts: list[int], fits: bool) -> None:
-    """For any truth at least a quarter of Warner's reports at 3 : 1 are of each kind; the bound is in the estimate."""
+    """Warner's mechanism at 3 : 1 sends each report with a chance of at least 1/4 for any truth."""
     estimate = estimate_json(
         {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01}
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One definition of ε-LDP: a bound on the likelihood ratio, in one sentence, wherever it is defined.
 
-A report bounds how much more likely it was from one true answer than from another. It does not bound how likely an
-answer is once the report is known: that depends on the prior. Every sentence about likelihood in the pages, templates
-and source strings must use the canonical words; pages use the whole sentence.
+ε bounds how much more likely a report is from one true answer than from another. It does not bound
+how likely an answer is given the report: that depends on the prior. Sentences about likelihood in
+pages, templates and source strings must use the canonical words; pages use the whole sentence.
 """
 
 import ast
@@ -32,7 +32,7 @@ _ABOUT_LIKELIHOOD: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED_ONLY: Final = re.compile(r'"at most … times as likely"')
-"""The label of a form's field, quoted: it defines nothing."""
+"""The quoted label of a form's field, which is not a definition."""
 
 FALSE: Final = {
     "tour": "ε is the level in nats: whatever is sent, no true answer is more than e^ε times as likely behind it as "
@@ -41,12 +41,12 @@ FALSE: Final = {
     "as likely to have been given as another, whatever is known).",
     "glossary": "| LDP of the answer | no report makes one answer more than E times as likely as another | Funnel |",
 }
-"""Bounds on posterior odds, as three pages once had them: false for every uneven prior."""
+"""Former sentences of three pages, which bound posterior odds: false for every uneven prior."""
 PAGES: Final = (
     "README.md",
     *(f"docs/{page}.md" for page in ("tour", "run_a_survey", "choosing", "glossary", "protocol")),
 )
-"""Pages that must hold the whole sentence."""
+"""Pages that must contain the whole sentence."""
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -59,7 +59,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def fault(sentence: str, *, whole: bool) -> bool:
-    """Return whether the sentence describes likelihood in other than the canonical words."""
+    """Return True if the sentence describes likelihood without the canonical words."""
     if not _ABOUT_LIKELIHOOD.search(_NAMED_ONLY.sub("", sentence)):
         return False
     stated = re.search(_CLAUSE, sentence, re.IGNORECASE)
@@ -80,7 +80,7 @@ def of_a_page(path: Path) -> Iterator[str]:
 
 
 def of_python(path: Path) -> Iterator[str]:
-    """Yield every string of a module, docstrings included; what an f-string puts in reads as a number."""
+    """Yield every string of a module, docstrings included; values in f-strings become a number."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -91,7 +91,7 @@ def of_python(path: Path) -> Iterator[str]:
 
 
 def of_javascript(path: Path) -> Iterator[str]:
-    """Yield a module with its joined strings made one, each line a paragraph but for comments."""
+    """Yield a module with concatenated strings and block comments joined, other lines apart."""
     joined = re.sub(r"[\"`']\s*\+\s*[\"`']", "", path.read_text(encoding="utf-8"))
     yield re.sub(r"\$\{[^}]*\}", "2", re.sub(r"\n\s*\*+ ?", " ", joined)).replace("\n", "\n\n")
 
@@ -156,7 +156,7 @@ def test_the_pages_that_define_it_have_the_whole_sentence(root: Path, page: str)
     assert any(re.search(_WHOLE, sentence, re.IGNORECASE) for sentence in sentences(text))
 
 
-def test_the_canonical_sentence_is_no_fault() -> None:
+def test_the_canonical_sentence_is_accepted() -> None:
     assert [fault(sentence, whole=True) for sentence in sentences(CANONICAL)] == [False]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md as it stands: its examples, its table of figures, its Python, its table of bad input; the README's."""
+"""docs/design.md: its examples, figures, Python and bad inputs; the README's command."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def blocks(language: str) -> list[str]:
 
 
 def rows_after(heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading, without its two top lines."""
+    """Return the cells of the first table below a heading, without its two head lines."""
     below = GUIDE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in below.splitlines() if line.startswith("|")]
     return [
@@ -51,14 +51,14 @@ def answered(file: Path) -> tuple[Json, Json]:
 
 
 def shares(request: Json, answers: int) -> Floats:
-    """P(x), from the request alone; the answers of rldp are all pairs."""
+    """Return P(x) from the request alone; the answers of rldp are all pairs."""
     joint = np.array(request["prior"]["joint"], dtype=np.float64)
     p = joint.sum(axis=0) if joint.shape[1] == answers else joint.ravel()
     return np.asarray(p / p.sum(), dtype=np.float64)
 
 
 def objective_of(request: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> float:
-    """The objective from its definition, Q with row = truth."""
+    """Return the objective from its definition, Q with row = truth."""
     expected = p @ Q
     if request.get("objective") == "information":
         ratio = np.where(Q > 0, Q / expected, 1.0)
@@ -171,7 +171,7 @@ def test_the_guide_names_every_key() -> None:
         for entry in [example, *example.get("notions", [])]
         for key in entry
     }
-    # a refusal of unknown keys lists the known ones: the same list as the guide's
+    # the error for an unknown key lists the known ones
     with pytest.raises(InvalidInput) as caught:
         design({**requests[0], "nothing": 1})
     listed = set(caught.value.detail.removeprefix("the fields are ").split(", "))
@@ -193,7 +193,7 @@ def test_the_answer_shown_is_the_actual_answer() -> None:
         ), key
 
 
-def test_the_python_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (snippet,) = blocks("python")
     exec(snippet, {})
     printed = capsys.readouterr().out.split()

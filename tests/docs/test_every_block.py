@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No snippet is left out: each block of each page is run, made again, or shown for a reason; no command is invented."""
+"""Every block is run, compared with fresh output, or shown for a reason; all commands exist."""
 
 import re
 import shlex
@@ -62,14 +62,14 @@ def test_every_block_has_one_fate(root: Path) -> None:
         (name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose
     ]
     assert [(name, first) for name, first, number in fate_counts if number != 1] == [], (
-        "say in tests/docs/registry.py what runs it"
+        "add the test that runs it to tests/docs/registry.py"
     )
     named = {fate for name, block in loose for fate in fates(name, block)}
     assert named == BLOCKS.keys(), "these blocks are gone"
 
 
 def test_no_block_hides_in_another_form(root: Path) -> None:
-    """Fences that are indented, of tildes, or longer, and code by indentation, would escape the tests above."""
+    """The tests above would miss indented or longer fences, fences of tildes, and indented code."""
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         assert text.count("```") == 2 * len(list(blocks(text))), page.name
@@ -93,7 +93,7 @@ def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> N
         assert re.search(rf"\b{Path(page).stem}\b", source), page
 
 
-def test_what_is_only_shown_says_why(root: Path) -> None:
+def test_blocks_that_are_only_shown_have_a_reason(root: Path) -> None:
     assert all((fate.treatment == "shown") == bool(fate.why) for fate in BLOCKS.values())
     marked = [(name, block) for name, block in all_blocks(root) if block.why is not None]
     assert marked
@@ -104,7 +104,7 @@ def test_what_is_only_shown_says_why(root: Path) -> None:
 
 
 def commands(root: Path) -> set[str]:
-    """Collect the arguments after `frankly` wherever a page types it, in blocks and in running text."""
+    """Return the arguments of every `frankly` command of the pages, in blocks and in text."""
     command_texts = set()
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
@@ -131,7 +131,7 @@ def commands(root: Path) -> set[str]:
 
 
 def unknown(words: str) -> str | None:
-    """Return the first argument that the command line does not know, or None; `a|b` is either, `…` anything."""
+    """Return the first unknown argument, or None; `a|b` is either, `…` anything."""
     command: click.Command = front.cli
     for word in shlex.split(words):
         name = word.partition("=")[0].rstrip(".,;:)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md, section Families: one example each; its response is verified and has the figures of the table."""
+"""docs/design.md, section Families: each example's response is verified and has the table's figures."""
 
 import json
 import re

@@ -24,7 +24,7 @@ REQUEST: dict[str, Any] = json.loads(_BLOCK)
 
 
 def table(first: str) -> list[list[str]]:
-    """The cells of the section's table whose head begins with these words."""
+    """Return the cells of the section's table whose head begins with `first`."""
     below = SECTION.split(f"\n| {first} |")[1].split("\n\n")[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in below.splitlines()[2:]]
 
@@ -62,7 +62,7 @@ def test_the_guide_names_every_key() -> None:
 
 
 @pytest.mark.parametrize("row", table("form has"), ids=lambda row: row[0])
-def test_faults_are_refused_as_the_guide_says(row: list[str]) -> None:
+def test_invalid_forms_are_refused_as_the_guide_says(row: list[str]) -> None:
     change, code, field, _ = row
     with pytest.raises(InvalidInput) as caught:
         design({"form": {**REQUEST["form"], **json.loads(change.strip("`"))}})
@@ -72,8 +72,8 @@ def test_faults_are_refused_as_the_guide_says(row: list[str]) -> None:
 @pytest.mark.parametrize(
     "page", ["README.md", "docs/run_a_survey.md", "docs/adr/0026-one-level-for-a-whole-form.md"]
 )
-def test_pages_say_the_same_figures(page: str) -> None:
-    """As in the table above, rounded: ten questions of five choices, and fifteen yes/no questions."""
+def test_pages_state_the_same_figures(page: str) -> None:
+    """Rounded figures of the table: ten questions of five choices, and fifteen yes/no questions."""
     figures = {row[0]: [float(cell) for cell in row[2:4]] for row in table("file")}
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
     for name, (form, blocks) in figures.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guides, followed as they stand: files saved, commands typed, and what they print compared.
+"""Guides, followed as written: files are saved, commands run, and outputs compared.
 
-Numbers that chance decides differ from run to run; every word around them does not. `--full` starts a process for every
-command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md` (or another page).
+Random numbers differ between runs, the words around them do not. `--full` starts a process for each
+command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md`.
 """
 
 import json
@@ -40,7 +40,7 @@ def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) ->
 
 
 def the_snippets_of(session: Session, page: Path) -> None:
-    """Python of a page that says `url`, `key` and `survey` for what the guides have made."""
+    """Run the Python of a page, with `url`, `key` and `survey` from the guides before it."""
     names = {
         "url": session.local(f"http://127.0.0.1:{PORT}"),
         "key": (session.folder / "key.txt").read_text().split()[-1],
@@ -57,13 +57,13 @@ def the_snippets_of(session: Session, page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["embed", "tour"])
-def test_a_guide_of_its_own(session: Session, root: Path, page: str) -> None:
+def test_a_separate_guide(session: Session, root: Path, page: str) -> None:
     follow(session, root / "docs" / f"{page}.md")
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.page)
 def test_a_newcomers_task_is_short(root: Path, task: Task) -> None:
-    """At most 10 commands, installation included, and at most 30 lines in any file; measured.md says how many."""
+    """At most 10 commands, installation included, and 30 lines a file; figures in measured.md."""
     page = (root / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
     followed = list(steps(page, task.until))
     assert followed[-1] == (task.until, False)

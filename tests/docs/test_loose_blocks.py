@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of pages that are not followed as a whole: a setting, a request, a message, a command and its answer."""
+"""Single blocks of pages: a setting, a request, a message, a command and its output."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from tools.blocks import Block, blocks
 
 
 def block(root: Path, page: str, start: str) -> Block:
-    """The one block of a page that begins so."""
+    """Return the only block of a page that begins with `start`."""
     text = (root / "docs" / page).read_text(encoding="utf-8")
     (match,) = (candidate for candidate in blocks(text) if candidate.body.startswith(start))
     return match
@@ -31,7 +31,7 @@ def test_the_setting_of_the_admin_page_exists(root: Path, monkeypatch: pytest.Mo
     assert Settings.load().webhook_host_list == set(value.split(","))
 
 
-def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Path) -> None:
+def test_the_message_shown_has_the_format_of_those_sent(root: Path, tmp_path: Path) -> None:
     head, _, body = block(root, "admin.md", "POST /frankly HTTP/1.1").body.partition("\n\n")
     documented = dict(line.split(": ") for line in head.splitlines()[1:])
     site, ear = make_site(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}"), Ear()
@@ -52,7 +52,7 @@ def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Pat
 
 
 def test_the_request_shown_names_every_parameter(root: Path) -> None:
-    """Against the machine-readable description of the route."""
+    """Compared with the OpenAPI description of the route."""
     target = block(root, "estimates.md", "GET /v1/surveys/ID/estimates?").body.split()[1]
     path, _, query = target.partition("?")
     document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_the_request_shown_names_every_parameter(root: Path) -> None:
     assert {parameters[name][0] for name in ("simultaneous", "census")} == {"false"}
 
 
-def test_commands_answer_as_the_pages_say(root: Path, tmp_path: Path) -> None:
+def test_commands_print_what_the_pages_show(root: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, literal=False)
     command, answer = block(root, "design.md", '$ echo \'{"weights"').body.strip().split("\n")
     output = json.loads(session.typed(command.removeprefix("$ ")))
@@ -81,7 +81,7 @@ def test_commands_answer_as_the_pages_say(root: Path, tmp_path: Path) -> None:
     assert {key: output[key] for key in promised} == promised
     (line,) = block(root, "estimates.md", 'echo \'{"prior"').commands
     planned = json.loads(session.typed(line))
-    # k-ary randomised response: the truth with p, each other answer with q; worst where a report is as likely as not
+    # k-ary randomised response: the truth with p, others with q; worst at a probability of 1/2
     p, q = math.e / (math.e + 2), 1 / (math.e + 2)
     assert planned["n"] == math.ceil(NormalDist().inv_cdf(0.975) ** 2 / 4 / (0.05 * (p - q)) ** 2)
 

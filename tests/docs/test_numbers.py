@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number in docs/choosing.md and docs/comparison.md, computed again.
 
-docs/examples/mismatch/*.json are whole runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
-first pilot of each is designed again, under --full all of them.
+docs/examples/mismatch/*.json are complete runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
+first pilot of each is designed again, with --full all of them.
 """
 
 import json
@@ -55,7 +55,7 @@ def test_a_run_is_the_same_again(root: Path, frame: str, full: bool) -> None:
         assert outcome.information == pytest.approx(before["information"], rel=1e-4)
 
 
-def test_what_the_words_say_of_the_runs(root: Path) -> None:
+def test_sentences_about_the_runs(root: Path) -> None:
     trusting, robust, capped = stored(root, "everybody")["mechanisms"]
     assert trusting["broken"] > 10
     assert robust["broken"] == 0
@@ -67,7 +67,7 @@ def test_what_the_words_say_of_the_runs(root: Path) -> None:
 
 
 def test_realised_is_the_definition(root: Path) -> None:
-    """Against a computation with whole tables, on a mechanism over pairs and on one over answers alone."""
+    """Compared with a computation on whole tables, for mechanisms over pairs and over answers."""
     rng = np.random.default_rng(5)
     truth = rng.integers(1, 50, (2, 3))
     for rows in (3, 6):

@@ -9,9 +9,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_page_is_the_one_its_figures_make(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_generated_from_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     page = importlib.import_module("_performance").page()
     assert (ROOT / "docs" / "performance.md").read_text() == page, (
-        "python bench/_performance.py writes it again"
+        "run python bench/_performance.py"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: built twice they are the same bytes, they carry what they must, and the bill of materials is the lock's."""
+"""Releases: reproducible, with all required files, and a bill of materials equal to the lock."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) 
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_an_archive_carries(
+def test_an_archive_contains_the_required_files(
     root: Path, twice: tuple[list[Path], list[Path]], package: str
 ) -> None:
     licence = (root / "LICENSE").read_bytes()
@@ -136,7 +136,7 @@ with Client.open("x", store="y.db", policy=Policy(cap="5")) as client:
 
 
 def _pip(python: Path, *arguments: str) -> str:
-    """The pip of the interpreter that the tests' environment was made from, with that machine's registry."""
+    """Run the pip of the base interpreter, with this machine's registry, for another Python."""
     base = (
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )
@@ -159,7 +159,7 @@ def _pip(python: Path, *arguments: str) -> str:
 def test_archives_install_in_an_empty_environment(
     root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
 ) -> None:
-    """With the dependencies a user gets; they start, bring their licences, and a type checker elsewhere reads them."""
+    """With a user's dependencies they start, contain licences, and can be type-checked."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
     )
@@ -218,7 +218,7 @@ def test_archives_install_in_an_empty_environment(
 
 
 BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
-"""OWASP's own library, which carries the schema; it is not among the tests' locked packages."""
+"""OWASP's library, which contains the schema; it is not among the tests' locked packages."""
 
 
 @pytest.mark.full_only

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of the documentation: complete, fresh, quiet, and readable by everybody.
+"""The documentation site: complete, up to date, without console messages, and accessible.
 
-SCREENSHOTS=folder keeps what Chromium saw.
+SCREENSHOTS=folder saves screenshots.
 """
 
 import os
@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_page_is_there_and_no_link_is_broken(root: Path, built: Path) -> None:
+def test_every_page_exists_and_no_link_is_broken(root: Path, built: Path) -> None:
     sources = {
         page.relative_to(root / "docs").with_suffix("") for page in (root / "docs").rglob("*.md")
     }
@@ -82,7 +82,7 @@ def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
     assert re.sub(r"[\d.]+", "N", stored) == re.sub(r"[\d.]+", "N", drawn), (
         "python -m tools.site.pictures"
     )
-    # rounding: the last digit of a place may differ between processors
+    # rounding: the last digit of a coordinate may differ between processors
     ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (stored, drawn))
     assert ours == pytest.approx(theirs, abs=0.21)
 
@@ -145,7 +145,7 @@ def browser() -> Iterator[Browser]:
 
 
 def _record(page: Page, url: str, messages: list[str]) -> None:
-    """Append what the page complains of, and every address it asks for outside the site."""
+    """Record errors and warnings of the page, and every request to another site."""
     page.on(
         "console", lambda message: messages.append(message.text) if message.type != "log" else None
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References to the specification, bad inputs and errata: each leads to something in the repository."""
+"""References to the specification, bad inputs and errata: all exist in the repository."""
 
 import re
 import subprocess
@@ -10,8 +10,8 @@ import pytest
 
 SECTION = re.compile(r"\bspec (\d+\.\d+(?:, \d+\.\d+)*)")
 BAD_INPUT = re.compile(r"\bbad inputs? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")
-ERRATUM = re.compile(r"\b(?:erratum|errata) 9\.(\d+)(?:-(?:9\.)?(\d+))?((?:, 9\.\d+)*)")
-# The contract that the project was built to is no part of the repository.
+ERRATUM = re.compile(r"\b(?:[Ee]rratum|[Ee]rrata) 9\.(\d+)(?:-(?:9\.)?(\d+))?((?:, 9\.\d+)*)")
+# Documents outside the repository, to which its texts must not refer.
 OUTSIDE = re.compile(
     r"\bDESIGN(?:\.md\b| §| \d)|\bTHREATS\b|\bBAD_INPUTS\b|\bEXPECTATIONS\b|\bLIBRARIES\b|\bSTYLE\.md\b"
 )
@@ -19,7 +19,7 @@ READ = {".py", ".js", ".ts", ".mjs", ".md", ".html", ".toml", ".yml", ".sh"}
 
 
 def texts(root: Path) -> Iterator[tuple[str, str]]:
-    """Every text of the repository, but this file: its examples are wrong on purpose."""
+    """Yield every text of the repository except this file, whose examples are wrong on purpose."""
     listing = subprocess.run(
         ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True
     )
@@ -49,14 +49,14 @@ def errata(root: Path) -> set[int]:
 
 
 def numbers(text: str) -> Iterator[int]:
-    """The numbers of a list such as "4-8, 10"."""
+    """Yield the numbers of a list such as "4-8, 10"."""
     for part in text.split(", "):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
 
 
 def dangling(text: str, root: Path) -> list[str]:
-    """References of a text that lead nowhere."""
+    """Return the references of a text to something that does not exist."""
     broken = [
         f"spec {number}"
         for match in SECTION.finditer(text)

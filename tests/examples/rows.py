@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An estimate as the analyst's client would give it."""
+"""An estimate as the analyst's client returns it."""
 
 from frankly_analyst import Estimate
 
 
 def estimate(question: str) -> Estimate:
-    """A share of 30% ± 4%."""
+    """Return a share of 30% ± 4%."""
     return Estimate(
         question=question,
         choice="yes",

@@ -14,14 +14,14 @@ from tests.examples.rows import estimate
 from tests.narrowing import present
 
 
-def test_the_data_are_the_6366_women_of_the_wheel() -> None:
+def test_the_data_are_the_6366_women_of_statsmodels() -> None:
     everyone = people()
     assert len(everyone) == 6366
     assert sum(person["affair"] == "yes" for person in everyone) == 2053
     pilot, respondents = split()
     assert (len(pilot), len(respondents)) == (PILOT, 4866)
     assert [*pilot, *respondents] == everyone
-    # Shuffled: the file has all affairs first, neither part may.
+    # The file lists all affairs first, so the people must be shuffled.
     assert 0.2 < sum(p["affair"] == "yes" for p in pilot) / len(pilot) < 0.45
 
 

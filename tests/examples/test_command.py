@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly demo`: what it starts, from where, and what it says where there is no checkout."""
+"""`frankly demo`: the process it starts, and its error without a checkout."""
 
 import subprocess
 from pathlib import Path

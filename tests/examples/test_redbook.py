@@ -21,7 +21,7 @@ def test_it_is_the_default() -> None:
     assert next(iter(SURVEYS)) == "redbook"
 
 
-def test_the_women_are_those_of_the_wheel() -> None:
+def test_the_women_are_those_of_statsmodels() -> None:
     with files("statsmodels").joinpath("datasets", "fair", "fair.csv").open() as file:
         rows = list(csv.DictReader(file))
     everyone = data.people()

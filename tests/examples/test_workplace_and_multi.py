@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other two surveys of the demo: their data and priors, and the run itself, seen through what it prints."""
+"""The other two surveys of the demo: their data and priors, and the output of a run."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ def _lines(name: str, **options: Any) -> list[dict[str, str]]:
         return list(csv.DictReader(file, **options))
 
 
-def test_the_workplaces_people_are_those_of_the_wheel() -> None:
+def test_the_workplaces_people_are_those_of_statsmodels() -> None:
     rows = [row for row in _lines("randhie") if row["physlm"] in ("0", "1")]
     everyone = workplace.people()
     assert len(everyone) == len(rows) == 19138
@@ -55,7 +55,7 @@ def test_the_workplaces_people_are_those_of_the_wheel() -> None:
     assert [*pilot, *respondents] == everyone[:4000]
 
 
-def test_the_voters_are_those_of_the_wheel() -> None:
+def test_the_voters_are_those_of_statsmodels() -> None:
     rows = _lines("anes96", delimiter="\t", quotechar="'")
     everyone = multi.people()
     assert len(everyone) == len(rows) == 944
@@ -121,8 +121,8 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
     choices = survey.choices("visits")
     bits = random.Random(3).getrandbits
     reports = Counter(mechanism.sample(choices.index(p["visits"]), bits) for p in respondents)
-    told = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
-    estimated = np.linalg.lstsq(Q.T, told, rcond=None)[0]
+    observed = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
+    estimated = np.linalg.lstsq(Q.T, observed, rcond=None)[0]
     truth = [
         sum(p["visits"] == choice for p in respondents) / len(respondents) for choice in choices
     ]
@@ -131,7 +131,7 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
 
 @pytest.mark.full_only
 def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
-    """Multi, with few respondents: both kinds of tables come out, and every report arrived once."""
+    """Multi, with few respondents: both kinds of tables are printed, each report arrived once."""
     run = run_demo(tmp_path, "multi", 100)
     assert run.status == 0, run.output
     assert "srlip+ldp" in run.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw servers on a socket of this machine: they keep every byte that arrives, and answer what a test wants."""
+"""Raw servers on a local socket, which record every byte and answer with what a test sets."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 @dataclass
 class Site:
-    """A survey whose server is a raw one; `requests` holds each request, whole."""
+    """A survey on a raw server; `requests` contains the bytes of each request."""
 
     origin: str
     document: SurveyDocument
@@ -33,7 +33,7 @@ class Site:
         return f"{self.origin}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
 
     def reply(self, request: bytes) -> bytes:
-        """Answer as a server of ours does, with `extra` headers."""
+        """Answer as Frankly's server does, with `extra` headers."""
         self.requests.append(request)
         head, _, body = request.partition(b"\r\n\r\n")
         if head.startswith(b"POST"):
@@ -52,7 +52,7 @@ class Site:
 
 
 def ok(body: bytes, extra: bytes = b"") -> bytes:
-    """A whole answer."""
+    """Return a complete response."""
     return (
         OK
         + b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
@@ -75,7 +75,7 @@ def site(questions: dict[str, list[str]] | None = None, extra: bytes = b"") -> I
 
 @contextlib.contextmanager
 def listening(talk: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Accept connections, each in a thread of its own, until the end; yield the origin."""
+    """Accept connections, each in a separate thread, until the end; yield the origin."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     open_ones: list[socket.socket] = []
 

@@ -15,7 +15,7 @@ CAP = Policy(cap="3")
 
 
 def survey_at(at: datetime, epsilon: str = "1") -> FakeServer:
-    """A survey that is open on that day, of a server whose keys are valid then: only the ledger can refuse it."""
+    """Return a survey open at `at`, with keys valid then, so that only the ledger can refuse it."""
     clock = FakeClock(at)
     return FakeServer(
         make_survey({"smokes": ["no", "yes"]}, epsilon, clock=clock), clock, Authority(clock)
@@ -24,7 +24,7 @@ def survey_at(at: datetime, epsilon: str = "1") -> FakeServer:
 
 @pytest.mark.parametrize("surveys", [100])
 def test_3_are_answered_and_97_refused(surveys: int, tmp_path: Path) -> None:
-    """Each survey is a start of its own; the calendar jumps ten years ahead and back between them."""
+    """Each survey is opened by a new client, and the clock jumps by ten years between them."""
     start, outcomes = FakeClock().now(), list[str]()
     for i in range(surveys):
         jump = list(JUMPS.values())[i % 3]
@@ -40,7 +40,7 @@ def test_3_are_answered_and_97_refused(surveys: int, tmp_path: Path) -> None:
 
 
 def test_100_clients_opened_before_anything_is_spent(tmp_path: Path) -> None:
-    """All are open at once; the ledger is asked again under the lock of each answer."""
+    """All are open at the same time; each answer checks the ledger again under its lock."""
     servers = [survey_at(FakeClock().now()) for _ in range(100)]
     keys = [server.authority.keys for server in servers if server.authority is not None]
     clients: list[Client] = []

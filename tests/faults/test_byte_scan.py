@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canary answers over every error path: not one byte of them in the store, its journal, logs or exceptions."""
+"""Canary answers on every error path are never in the store, its journal, logs or exceptions."""
 
 import gc
 import logging
@@ -161,7 +161,7 @@ def test_no_byte_of_an_answer_anywhere(
 
 
 def _but_for_offers(text: str) -> str:
-    """Leave out the lists of what the public document offers; what was answered stays."""
+    """Remove the lists of the public document's choices; given answers stay."""
     for choices in (("no", CANARY), (CANARY, "b", "c")):
         text = text.replace(f"valid: {', '.join(choices)}", "").replace(f"'valid': {choices}", "")
     return text
@@ -175,7 +175,7 @@ def _texts(error: BaseException | None) -> Iterator[str]:
 
 
 def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
-    """The journal lives for a moment only: look while the network is asked, and after a start that found work."""
+    """The journal exists only briefly, so files are read during requests, and at the next start."""
     folder = tmp_path / "device"
     folder.mkdir()
     looks: list[bytes] = []
@@ -192,7 +192,7 @@ def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
         client.answer({"smokes": "no", "walks": "b"}, strata=REGION, patience_s=1)
     assert len(looks) >= 3
     assert not any(CANARY.encode() in scan for scan in looks)
-    assert all(b'"y":' in scan for scan in looks), "the sealed report is there, and would be found"
+    assert all(b'"y":' in scan for scan in looks), "each scan finds the sealed report"
 
 
 def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -> None:
@@ -206,12 +206,12 @@ def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -
 
 
 def test_nothing_of_the_answer_outlives_the_call_in_the_client(tmp_path: Path) -> None:
-    """No object that the client can reach holds it: the truth lives as long as its call."""
+    """After the call, no Answer or Store object refers to the truth."""
     server = FakeServer(make_survey({"q": ["a", "b"]}))
     truth = {"q": "".join(["a"])}
     earlier_answers = [
         thing for thing in gc.get_objects() if isinstance(thing, Answer)
-    ]  # of tests before
+    ]  # of earlier tests
     with server.open(tmp_path / "s.db") as client:
         client.answer(truth)
         gc.collect()

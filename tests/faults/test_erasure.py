@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every write of a device, seen from outside: after the receipt no place that ever held the report still holds it.
+"""Every write of a device, traced by strace: after the receipt all bytes of reports are erased.
 
-A place is a byte of a file. It counts as erased when it is written over; one that is given back to the file system by
-truncating or deleting the file before that stays readable on the disk.
+A place is a byte of a file. It counts as erased when it is overwritten; if the file is truncated or
+deleted before that, the byte stays readable on the disk.
 """
 
 import re
@@ -42,7 +42,7 @@ CALL = re.compile(r'(\w+)\((?:AT_FDCWD[^,]*, )?(?:\d+<([^>]*)>|"([^"]*)")(?:, (.
 
 @dataclass
 class Disk:
-    """The places that hold a secret, by file, as the traced calls left them."""
+    """The places that contain a secret after the traced calls, by file."""
 
     secrets: tuple[bytes, ...] = ()
     held: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -83,19 +83,19 @@ class Disk:
 
     @property
     def remaining(self) -> dict[str, int]:
-        """Count the places that still hold a secret, by file."""
+        """Count the places that still contain a secret, by file."""
         return {Path(path).name: len(places) for path, places in self.held.items() if places}
 
 
 def _plain(text: str) -> str:
-    """The bytes that strace writes as \\xNN, as characters of the same numbers."""
+    """Decode the bytes that strace writes as \\xNN, to characters with the same codes."""
     return (
         bytes.fromhex(text.replace("\\x", "")).decode("latin-1") if text.startswith("\\x") else text
     )
 
 
 def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int:
-    """Run a script in a process of its own, every write of which goes to `log`; return its exit code."""
+    """Run a script in a process whose writes strace logs to `log`; return its exit code."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     calls = "trace=pwrite64,write,writev,pwritev,ftruncate,truncate,unlink,unlinkat,rename,renameat,renameat2,fdatasync"
@@ -126,11 +126,11 @@ def disk_after(served: Site, *logs: Path) -> Disk:
 @pytest.mark.parametrize(
     "script", [ANSWER, MANY], ids=["one", "forty, each journal with the others' reports"]
 )
-def test_after_the_receipt_every_place_has_been_written_over(script: str, tmp_path: Path) -> None:
+def test_after_the_receipt_every_place_has_been_overwritten(script: str, tmp_path: Path) -> None:
     with site() as served:
         assert run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
         disk = disk_after(served, tmp_path / "log")
-    assert disk.ever == {"s.db", "s.db-journal"}, "the test sees the writes it is about"
+    assert disk.ever == {"s.db", "s.db-journal"}, "the trace contains the writes of the report"
     assert (disk.remaining, disk.given_back) == ({}, [])
 
 
@@ -149,7 +149,9 @@ def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
     assert (after.remaining, after.given_back) == ({}, [])
 
 
-def test_a_process_killed_at_any_sync_gives_nothing_back(full: bool, tmp_path: Path) -> None:
+def test_a_process_killed_at_any_sync_frees_no_place_with_a_report(
+    full: bool, tmp_path: Path
+) -> None:
     """The next start sends the sealed report and erases it then; a hot journal is not deleted either."""
     with site() as served:
         run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that never end, hardly begin, or send what bursts when it is opened: a typed error, in time and in bounds."""
+"""Endless, slow, silent or exploding responses: a typed error, in time and in bounded memory."""
 
 import gzip
 import json
@@ -53,7 +53,7 @@ def hanging_up(answer: bytes) -> Talk:
 
 
 def dripping(connection: socket.socket) -> None:
-    """One byte a second, as promised, of an answer that would be fine."""
+    """Send a valid response, one byte per second."""
     connection.recv(65536)
     for byte in ok(b"{}" + b" " * 1000):
         connection.sendall(bytes((byte,)))
@@ -75,7 +75,7 @@ SERVERS: dict[str, Talk] = {
     ),
     "infinite headers": endless(OK, b"X-Many: " + b"x" * 60000 + b"\r\n"),
     "gzip bomb": once(ok(BOMB, b"Content-Encoding: gzip\r\n")),
-    "gzip bomb that says it is none": once(ok(BOMB)),
+    "gzip bomb without its header": once(ok(BOMB)),
     "deep json": once(ok(DEEP)),
     "deep json in an envelope": once(ok(SIGNED_DEEP)),
     "half an answer": hanging_up(JSON_HEAD + b"Content-Length: 999\r\n\r\n{"),
@@ -101,8 +101,8 @@ def _status(name: str) -> int:
 
 @pytest.mark.parametrize("case", SERVERS)
 def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: Path) -> None:
-    """The SDK's own limits and its own clock: nothing is shortened for the test."""
-    HttpTransport().close()  # loads the library before memory is looked at
+    """With the SDK's limits and clock: nothing is shortened for the test."""
+    HttpTransport().close()  # loads the library before memory is measured
     with listening(SERVERS[case]) as origin:
         start = time.monotonic()
         with Peak() as memory, pytest.raises(FranklyError):
@@ -111,8 +111,8 @@ def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: 
     assert memory.growth <= GROWTH
 
 
-def test_bytes_around_a_body_are_charged_too() -> None:
-    """One byte of body in each chunk, and 60 KB of extension: few bytes of body, hundreds of megabytes on the wire."""
+def test_bytes_around_a_body_count_towards_the_limit() -> None:
+    """Chunks of one byte with 60 KB of extension: a small body, but hundreds of megabytes."""
     limit, sent, chunk = 10_000, [0], b"1;" + b"x" * 60_000 + b"\r\nx\r\n"
 
     def talk(connection: socket.socket) -> None:
@@ -127,7 +127,7 @@ def test_bytes_around_a_body_are_charged_too() -> None:
         transport.get(f"{origin}/v1/keys", limit)
     transport.close()
     assert caught.value.code == "limit"
-    assert sent[0] < 32 * 2**20, "what the sockets of both sides hold, and no more"
+    assert sent[0] < 32 * 2**20, "at most what the buffers of both sockets hold"
 
 
 class Faster:
@@ -156,7 +156,7 @@ def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
 
 
 def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
-    """A hostile answer to a report: the receipt says queued, and the same bytes are sent again."""
+    """After a hostile response to a report, it is queued, and the same bytes are sent again."""
     bodies = [
         DEEP,
         b"\xff" * 1000,
@@ -176,7 +176,7 @@ def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
 
 
 def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) -> None:
-    """A publisher gone mad: the signature holds, the depth does not."""
+    """The publisher's signature is valid, but the JSON is too deep."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     assert server.authority is not None
     publisher: SigningKey = server.authority._publisher
@@ -192,7 +192,7 @@ def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) 
 def test_a_silent_server_raises_within_the_read_timeout(
     full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One silence lasts ten seconds at most; a third of one unless --full."""
+    """A read waits ten seconds at most; 0.3 seconds in this test unless --full."""
     longest_s = READ_S if full else 0.3
     monkeypatch.setattr("frankly_sdk.transport.READ_S", longest_s)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL at every line and opcode between the first look at an answer and the end of its acknowledgement.
+"""SIGKILL at every line and opcode from the call of `answer` to the end of its acknowledgement.
 
-The points are found by tracing the SDK, not chosen. Each one kills a process of its own; then the next start finishes.
+The points are found by tracing the SDK. At each one a separate process is killed; the next start
+finishes the work.
 """
 
 import json
@@ -25,7 +26,7 @@ from frankly_sdk.transport import Reply
 
 SDK = str(Path(frankly_sdk.__file__).parent)
 SPARSE = 24
-"""So many points by default, evenly spread from a start that differs from run to run; with --full every one."""
+"""Number of points by default, evenly spread from a varying first one; --full tests every point."""
 CLOCK = FakeClock()
 DOCUMENT = make_survey({"smokes": ["no", "yes"]}, clock=CLOCK)
 AUTHORITY = Authority(CLOCK)
@@ -34,7 +35,7 @@ Patch = Callable[["Wire"], Any]
 
 
 class Wire(FakeServer):
-    """A server that lives on when devices die: every body is on disk before anything else happens to it."""
+    """A server that outlives devices: it appends every body to a file before anything else."""
 
     def __init__(self, seen: Path) -> None:
         super().__init__(DOCUMENT, FakeClock(), AUTHORITY)
@@ -74,14 +75,14 @@ def traced(action: Callable[[], object], at: Callable[[int], None]) -> int:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store that knows the survey already: opening it takes no more points."""
+    """A store that contains the survey already, so that opening it adds no points."""
     path = tmp_path_factory.mktemp("opened") / "s.db"
     Wire(path.parent / "wire").open(path).close()
     return path
 
 
 class Death(NamedTuple):
-    """The values ever seen, and whether there was a seal, and a value on the wire, when the device died."""
+    """All values seen by the server, and if one was sealed, and sent, when the device died."""
 
     values: set[bytes]
     sealed: bool
@@ -89,7 +90,7 @@ class Death(NamedTuple):
 
 
 def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
-    """Kill a device at one point, start it again, finish."""
+    """Kill a device at one point, start it again, and let it finish."""
     folder.mkdir()
     shutil.copy(opened, folder / "s.db")
     wire = Wire(folder / "wire")
@@ -153,13 +154,13 @@ def test_killed_at_any_point_there_is_one_value_and_it_arrives(
     )
     sealed = [death.sealed for death in deaths]
     assert sealed == sorted(sealed), "once sealed, it stays sealed"
-    assert set(sealed) == {False, True}, "both sides of the seal were looked at"
+    assert set(sealed) == {False, True}, "there are points before and after the seal"
 
 
-def test_sending_before_the_seal_is_durable_would_be_caught(
+def test_sending_before_the_seal_is_durable_is_detected(
     full: bool, opened: Path, tmp_path: Path
 ) -> None:
-    """The wrong order on purpose: the same harness must see second values."""
+    """In the wrong order, the same harness must find second values."""
 
     def send_first(wire: Wire) -> None:
         write = Store.seal
@@ -178,7 +179,7 @@ def test_sending_before_the_seal_is_durable_would_be_caught(
     ]
     caught = [len(death.values) == 2 for death in deaths]
     assert caught == [death.was_sent and not death.sealed for death in deaths], (
-        "at every point between the two"
+        "second values exactly at the points between sending and sealing"
     )
     assert any(caught)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However many answer at once, however often the network fails: one value per respondent and survey."""
+"""One value per respondent and survey, despite concurrent answers and network failures."""
 
 import os
 import threading
@@ -54,7 +54,7 @@ def test_32_processes_send_one_value(tmp_path: Path) -> None:
     start_reader, start_writer = os.pipe()
     readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(CROWD)]
     os.close(start_reader)
-    os.close(start_writer)  # every process waits for the end of this pipe
+    os.close(start_writer)  # every process waits until this pipe is closed
     outputs = [_all_of(reader) for reader in readers]
     statuses = [os.wait()[1] for _ in range(CROWD)]
     assert statuses == [0] * CROWD
@@ -63,7 +63,7 @@ def test_32_processes_send_one_value(tmp_path: Path) -> None:
 
 
 def _racer(store: Path, i: int, start_reader: int, start_writer: int) -> int:
-    """Fork a device that answers as soon as all are there, and writes what it put on the wire into a pipe."""
+    """Fork a device that answers when all are ready, and writes the bodies it sent to a pipe."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         status = 1
@@ -87,7 +87,7 @@ def _all_of(reader: int) -> bytes:
 
 
 def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
-    """The process splits in two after the seal and before the first byte: both go on as if they were the only one."""
+    """The process forks after the seal and before the first byte; both processes continue."""
     server, reader_writer = fresh(), os.pipe()
     children: list[int] = []
 
@@ -107,7 +107,7 @@ def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
 
 
 class _Steps:
-    """A timer that stands still, so that the wait after the seal is never over by itself."""
+    """A timer that stands still, so that the wait after the seal goes on until the fork."""
 
     def __call__(self) -> float:
         return 0.0
@@ -117,11 +117,11 @@ class _Steps:
 def test_1000_dropped_responses_are_one_value(
     across_starts: bool, full: bool, tmp_path: Path
 ) -> None:
-    """Stored each time, the receipt lost each time: the same bytes, again and again, and one row."""
+    """Each report is stored and its receipt lost: the same bytes are sent again, stored once."""
     drops = 1000 if full or not across_starts else 50
     server = fresh()
     server.network.then(*[lose_receipt()] * drops)
-    waits = FakeClock()  # a hundred days of waiting, which the calendar does not notice
+    waits = FakeClock()  # waits advance only this clock
     client = server.open(tmp_path / "s.db", sleep=waits.sleep, timer=waits.timer)
     receipt: Any = client.answer({"smokes": "yes"}, patience_s=0.01 if across_starts else 3e7)
     while receipt.status != "sent":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of system calls, seen from outside: the store is on disk before a connection is opened for the report."""
+"""Order of system calls, by strace: the store is on disk before a connection for the report."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ Sealing._seal = connect_first
 
 
 def calls(served: Site, store: Path, key: str, log: Path, before: str = "") -> list[str]:
-    """Run one answer in a process of its own under strace; return "sync" and "connect" in the order they ended."""
+    """Run one answer under strace; return "journal" and "store" (syncs) and "connect" in order."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     traced = [strace, "-f", "-y", "-e", "trace=fdatasync,fsync,connect", "-o", str(log)]
@@ -54,23 +54,23 @@ def calls(served: Site, store: Path, key: str, log: Path, before: str = "") -> l
 def test_the_store_is_synced_before_the_first_connect_in_every_run(
     full: bool, tmp_path: Path
 ) -> None:
-    """200 runs with --full. The survey is known to the store, so that the report alone needs a connection."""
+    """200 runs with --full. The survey is stored, so only the report needs a connection."""
     runs = 200 if full else 2
     with site() as served:
-        # Fetches survey and keys, and makes the salt of the respondents' names.
+        # Fetches survey and keys, and creates the salt of the respondents' names.
         assert "connect" in calls(served, tmp_path / "s.db", "first", tmp_path / "log")
         orders = [calls(served, tmp_path / "s.db", f"p{i}", tmp_path / "log") for i in range(runs)]
     for order in orders:
         sealed = order[: order.index("connect")]
         assert "journal" in sealed
-        assert "store" in sealed, "the store itself is on disk, not only what could undo it"
+        assert "store" in sealed, "the store itself is on disk, not only its journal"
         assert "journal" in sealed[sealed.index("store") :], (
-            "the end of the journal too: a commit cannot be undone"
+            "the journal's end is on disk too, so the commit cannot be undone"
         )
     assert len(orders) == runs
 
 
-def test_connecting_before_the_seal_would_be_seen(tmp_path: Path) -> None:
+def test_connecting_before_the_seal_is_detected(tmp_path: Path) -> None:
     with site() as served:
         calls(served, tmp_path / "s.db", "first", tmp_path / "log")
         order = calls(served, tmp_path / "s.db", "p", tmp_path / "log", before=WRONG)

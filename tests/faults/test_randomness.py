@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forks never draw the same, every draw follows the published integers, and without a source nothing leaves."""
+"""Forks never repeat a draw, draws follow the published integers, and no source means no report."""
 
 import os
 import random
@@ -20,7 +20,7 @@ DRAWS = 1000
 
 
 def test_forked_children_never_repeat_a_draw(full: bool) -> None:
-    """48 bits of 1,000 draws in each child; the symbols of a 2^48-row would repeat with a chance of 7e-5 at 200."""
+    """48 bits of 1,000 draws in each child; with 200 children, one repeats by chance with 7e-5."""
     children = 200 if full else 16
     all_draws: list[int] = []
     for _ in range(children):
@@ -37,7 +37,7 @@ def test_forked_children_never_repeat_a_draw(full: bool) -> None:
 
 
 def _draws() -> bytes:
-    """Draw from the SDK's default source, recorded through the source that a mechanism receives."""
+    """Return the bits that a mechanism receives from the SDK's default source."""
     import inspect
 
     from frankly_sdk import Client
@@ -91,7 +91,7 @@ def test_randomness_that_fails_at_any_draw_seals_nothing(tmp_path: Path) -> None
 def random_weights(
     bits: int, answers: int, reports: int, generator: random.Random
 ) -> tuple[tuple[int, ...], ...]:
-    """Rows of random whole numbers that sum to 2^bits; some are zero, some tiny."""
+    """Draw rows of integers that sum to 2^bits; some are zero, some tiny."""
     rows = []
     for _ in range(answers):
         cuts = sorted(
@@ -114,7 +114,7 @@ def documents(count: int, bits: int, largest: int) -> list[DenseMechanism]:
 
 
 def test_every_draw_of_16_bits_follows_the_published_integers(full: bool) -> None:
-    """Each u once, for each truth: as many of each symbol as the table says, over whole documents."""
+    """With each u once, for each truth, the number of each symbol equals its weight."""
     for mechanism in documents(200 if full else 3, 16, 4 if full else 2):
         for truth, row in enumerate(mechanism.weights):
             drawn = Counter(mechanism.sample(truth, lambda _bits, u=u: u) for u in range(2**16))
@@ -129,7 +129,7 @@ def test_every_draw_of_8_bits_over_200_documents() -> None:
 
 
 def test_the_edges_of_48_bits(full: bool) -> None:
-    """The symbol is a step function of u: both sides of every threshold settle all 2^48 draws."""
+    """The symbol is a step function of u: both sides of each threshold determine all 2^48 draws."""
     for mechanism in documents(2000 if full else 200, 48, 16):
         for truth, row in enumerate(mechanism.weights):
             ends = list(accumulate(row))

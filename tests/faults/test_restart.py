@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's server killed mid-way and started again: nothing lost, nothing doubled."""
+"""The demo's server killed mid-way and restarted: no report is lost or stored twice."""
 
 import sqlite3
 import threading
@@ -15,7 +15,7 @@ from examples.demo.server import DemoServer
 RESPONDENTS = 110
 
 
-def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_killing_the_server_midway_loses_and_repeats_no_report(tmp_path: Path) -> None:
     devices = tmp_path / "devices"
     devices.mkdir()
     people = split()[1][:RESPONDENTS]
@@ -35,7 +35,7 @@ def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> 
         acknowledged = _stored(server.home)
         server.start()
         answering.join(timeout=120)
-        # Devices that found no server try again, as an app would at its next start; the others only confirm.
+        # Devices that found no server try again, as apps do at their next start.
         while not set(rounds[-1]) <= {"sent"}:
             everyone_answers(published["link"])
             assert len(rounds) < 10

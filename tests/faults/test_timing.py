@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing side channel of an answer: the same steps for every answer, and a clock that sees no difference.
+"""Timing side channel of an answer: equal steps for every answer, and no difference in time.
 
-What a device does is followed opcode by opcode, which no busy machine can disturb; and two answers are drawn in turn,
-many times, and held against the clock (spec 2.5).
+A device's opcodes are traced, which does not depend on the machine's load; and two answers are
+drawn in turn, many times, and timed (spec 2.5).
 """
 
 import json
@@ -39,7 +39,7 @@ Steps = list[tuple[str, int]]
 
 
 def steps(action: Callable[[], object]) -> Steps:
-    """Every opcode of ours that is executed, in order: the function it stands in, and where."""
+    """Return the function and position of each opcode of our code that is executed, in order."""
     executed: Steps = []
 
     def look(frame: FrameType, event: str, _argument: Any) -> Any:
@@ -76,7 +76,7 @@ def device_steps(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
-    """From the app's call to the receipt; how often a draw is thrown away is for the random bits alone to decide."""
+    """From the app's call to the receipt; only random bits decide how often a draw is rejected."""
     document = survey(block(kind, "ldp"))
     names = list(document.questions)
     for seed in range(2):
@@ -112,14 +112,14 @@ def test_every_draw_takes_the_same_steps(kind: str) -> None:
 
 
 def searching(self: Question, choice: str) -> int | None:
-    """A search that stops at the position: the leak that the test must detect."""
+    """A search that stops at the choice: a leak that the test must detect."""
     return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
 
 
 def hurried(
     self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits
 ) -> int:
-    """A draw that stops early: the leak that the test must detect."""
+    """A draw that stops early: a leak that the test must detect."""
     u = randbits(self.bits)
     return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
 
@@ -128,7 +128,7 @@ def hurried(
     ("owner", "name", "wrong"),
     [(Question, "index", searching), (DenseMechanism, "sample", hurried)],
 )
-def test_steps_that_depend_on_the_answer_would_be_seen(
+def test_steps_that_depend_on_the_answer_are_detected(
     owner: type,
     name: str,
     wrong: Callable[..., object],
@@ -147,7 +147,7 @@ def test_steps_that_depend_on_the_answer_would_be_seen(
 
 @pytest.fixture(scope="module")
 def processes(full: bool) -> list[list[float]]:
-    """For each process its median difference in each case: in each, strings hash and memory lies differently."""
+    """Median differences by process and case; hashes and memory differ between processes."""
     number, run_arguments = (100, ["2", "500"]) if full else (1, ["4", "100"])
     differences = []
     for seed in range(number):
@@ -165,7 +165,7 @@ def processes(full: bool) -> list[list[float]]:
 def test_two_answers_in_turn_take_the_same_time(
     case: int, processes: list[list[float]], full: bool
 ) -> None:
-    """With --full 100,000 alternations of each pair, by two devices each in 100 processes; else some, median alone."""
+    """With --full 100,000 alternations of each pair, by two devices each in 100 processes."""
     medians = [process[case] for process in processes]
     shift = abs(statistics.median(medians))
     assert shift < (1000 if full else 5000), (
@@ -175,8 +175,8 @@ def test_two_answers_in_turn_take_the_same_time(
         assert chance(medians) > LEAST_P / len(CASES), shift
 
 
-def test_an_answer_that_takes_longer_would_be_seen() -> None:
-    """The same clock and the same tests on a search that stops where it finds: 64 looks take longer than one."""
+def test_an_answer_that_takes_longer_is_detected() -> None:
+    """The same for a search that stops at the choice: 64 comparisons are slower than one."""
     (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
     order = random.Random(7)
     differences = [

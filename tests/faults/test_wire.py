@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every byte that leaves, seen from the socket: the schema and nothing else, one length, nothing planted."""
+"""Every byte sent, read from the socket: only the schema, one length, no planted markers."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
 
 
 def exact(served: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Patterns of the allowed requests, to the byte; only the id and the two symbols vary."""
+    """Return exact patterns of the allowed requests; only the id and the two symbols vary."""
     document = served.document
     host, digest = (
         re.escape(served.origin.removeprefix("http://")).encode(),
@@ -39,8 +39,8 @@ def exact(served: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(get), re.compile(post)
 
 
-def test_nothing_but_the_schema_leaves_and_in_one_length(full: bool, tmp_path: Path) -> None:
-    """10,000 answers with --full. Headers and bodies are compared whole; everything is looked at, not a sample."""
+def test_only_the_schema_is_sent_and_in_one_length(full: bool, tmp_path: Path) -> None:
+    """10,000 answers with --full. The complete headers and bodies of all requests are compared."""
     count = 10_000 if full else 60
     with site(QUESTIONS) as served:
         with Client.open(served.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
@@ -83,7 +83,7 @@ MARKERS = {
 
 
 def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
-    """Planted in every answer, to documents and to reports; then the app starts again, three times over."""
+    """They are planted in every response; the app is opened three times."""
     extra = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in MARKERS.items())
     assert len(MARKERS) == 12
     with site(extra=extra) as served:
@@ -104,7 +104,7 @@ def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
     ):
         assert word not in all_requests
     first, second = (served.requests[i] for i in (0, -2))
-    assert first == second, "another install asks for the keys with the very same bytes"
+    assert first == second, "another install requests the keys with the same bytes"
 
 
 REDIRECTS = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two answers drawn in turn, and the time of each draw beside that of its neighbour (spec 2.5).
+"""Two answers drawn in turn, and the difference in time between neighbouring draws (spec 2.5).
 
-``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes what one process saw, as JSON.
+``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes one process's medians as JSON.
 """
 
 import json
@@ -27,8 +27,8 @@ from scipy.stats import binomtest
 SIZE, BITS = 64, 48
 D = 1 << BITS
 NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
-"""What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers,
-so the mechanisms here send almost the same for every answer."""
+"""Rows of these mechanisms are nearly equal: symbols are public, and 1 may take some nanoseconds
+more than 0, but only differences between answers are measured."""
 
 
 def wide() -> DenseMechanism:
@@ -49,10 +49,10 @@ Draw = Callable[[int], object]
 
 
 def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random.Random) -> float:
-    """Nanoseconds that `truth_b` takes longer than `truth_a`: the median over `times` alternations (even).
+    """Return how many nanoseconds longer `truth_b` takes, over an even number of alternations.
 
-    Either is first as often as the other, in random order, and each half has a median of its own: what it costs to be
-    first then falls out of their mean.
+    Each truth is first in half of the alternations, in random order. The mean of both halves'
+    medians cancels the cost of being first.
     """
     turns = [False, True] * (times // 2)
     order.shuffle(turns)
@@ -69,13 +69,13 @@ def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random
 
 
 def chance(differences: Sequence[float]) -> float:
-    """The sign test's p-value: as many pairs to one side as to the other, ties left out."""
+    """Return the p-value of the sign test for a median of 0, without ties."""
     longer, shorter = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     return float(binomtest(longer, longer + shorter).pvalue) if longer + shorter else 1.0
 
 
 def whole_path() -> Draw:
-    """From the answer as the app gave it to the bytes that are sealed."""
+    """Return a draw from the app's answer to the bytes that are sealed."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
     arguments = (
@@ -116,10 +116,10 @@ CASES = [(name, *pair) for name in DRAWS for pair in PAIRS]
 def devices(
     name: str, truth_a: int, truth_b: int, number: int, times: int, seed: int
 ) -> list[float]:
-    """The median difference on each of so many devices, each with its own place in memory, in nanoseconds.
+    """Return the median difference in nanoseconds on each of `number` devices.
 
-    Where a row happens to lie in memory makes it a few nanoseconds faster or slower than another while the process
-    lives. That says nothing about answers in general, so a device counts once, however often it is asked.
+    The address of a row makes it a few nanoseconds faster or slower for the life of the process,
+    whatever the answer. So each device has other addresses and counts once.
     """
     layout, order, medians = (
         random.Random(seed),

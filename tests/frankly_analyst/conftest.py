@@ -13,7 +13,7 @@ from tests.frankly_server.web.site import Site, captured_logs, make_site
 
 @dataclass(frozen=True)
 class Served:
-    """A site and the URL it answers at."""
+    """A site and its URL."""
 
     site: Site
     url: str
@@ -21,7 +21,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Sixty reports on a survey that shows numbers from ten."""
+    """Sixty reports on a survey that shows estimates from ten reports."""
     home = tmp_path_factory.mktemp("served")
     site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
     site.services.intake.accept_batch(site.survey, [site.report(number) for number in range(60)])

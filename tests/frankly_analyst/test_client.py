@@ -47,7 +47,7 @@ def test_rows_are_frozen(found: Estimates) -> None:
         found.rows[0].estimate = 0.0
 
 
-def test_choices_reach_the_server(served: Served, found: Estimates) -> None:
+def test_options_reach_the_server(served: Served, found: Estimates) -> None:
     analyst = Analyst(served.url, served.site.analyst_key)
     wider = analyst.estimates(served.site.survey, level=0.99)
     census = analyst.estimates(served.site.survey, census=True)
@@ -66,7 +66,7 @@ def test_csv_reads_back(found: Estimates) -> None:
 
 
 def test_the_clients_lines_are_those_of_a_download(served: Served) -> None:
-    """Also of groups that have too few reports for a number: they have a line that says how many are needed."""
+    """Groups with too few reports have a line too, which says how many are needed."""
     analyst = Analyst(served.url, served.site.analyst_key)
     for by in (None, "region"):
         found = analyst.estimates(served.site.survey, by=by)
@@ -109,8 +109,8 @@ REFUSED: dict[str, tuple[str, str, float, int, str]] = {
     "an unknown survey": ("", "0" * 32, 0.95, 404, "survey_unknown"),
     "a level in percent": ("", "", 95.0, 422, "confidence_range"),
     "a level of 1": ("", "", 1.0, 422, "confidence_range"),
-    "a level that is no number": ("", "", float("nan"), 422, "confidence_range"),
-    "a level below what can be written": ("", "", 1e-13, 422, "confidence_range"),
+    "a level that is not a number": ("", "", float("nan"), 422, "confidence_range"),
+    "a level too close to 0": ("", "", 1e-13, 422, "confidence_range"),
 }
 
 
@@ -191,14 +191,14 @@ STRANGERS: dict[str, Answer] = {
     "broken JSON": says(200, "application/json", b'{"a":'),
     "JSON of 100,000 levels": says(200, "application/json", b"[" * 100_000),
     "a redirect": says(302, "text/html", b"", Location="https://example.org/"),
-    "an error that is no problem": says(500, "application/json", b"{}"),
-    "more than there can be": says(200, "application/json", b" " * (MAX_ANSWER_BYTES + 1)),
+    "an error without a problem document": says(500, "application/json", b"{}"),
+    "a response above the size limit": says(200, "application/json", b" " * (MAX_ANSWER_BYTES + 1)),
     "nothing": hangs_up,
 }
 
 
 @pytest.mark.parametrize("name", STRANGERS)
-def test_answers_that_are_not_ours_are_unreachable(name: str) -> None:
+def test_responses_of_other_servers_are_unreachable(name: str) -> None:
     with stranger(STRANGERS[name]) as url, pytest.raises(Unreachable) as unreachable:
         Analyst(url, "frankly_live_canary").estimates("0" * 32)
     assert "canary" not in str(unreachable.value)
@@ -219,8 +219,8 @@ def test_a_netrc_file_does_not_replace_the_key(
     assert len(Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)) == 5
 
 
-def test_texts_are_in_the_surveys_own_language_unless_another_is_asked_for() -> None:
-    """Its first one, not the first of the alphabet; what is not there in the language asked for, likewise."""
+def test_texts_are_in_the_surveys_language_unless_another_is_requested() -> None:
+    """The survey's first language, also for texts missing in the requested one."""
     row = {"label": {"de": "Nein", "en": "No", "fr": "Non"}, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 3, "needed": 3, "by": None, "rows": [row]}
     body = {"languages": ["en", "de"], "questions": [question]}

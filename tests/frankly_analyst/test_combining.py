@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combining, plotting and handing on: sums, ratios, joint tables, HTML, pandas, Arrow, and doing without them."""
+"""Combining, plotting, converting: sums, ratios, joint tables, HTML, pandas, Arrow."""
 
 import json
 import subprocess
@@ -50,8 +50,8 @@ def test_combinations_are_the_servers_own_by_any_method(served: Served, method: 
     assert (total.method, part.method) == (method, "clt" if method == "clt" else "score")
 
 
-def test_a_sum_of_all_choices_but_one_is_what_that_one_leaves(found: Estimates) -> None:
-    """Also at its ends, which no combination of the other rows' ends would be."""
+def test_a_sum_of_all_choices_but_one_is_the_complement_of_that_one(found: Estimates) -> None:
+    """Its interval too, which cannot be computed from the other rows' intervals."""
     rest, (never, *_) = found.sum("drinks", ["weekly", "daily"]), found.of("drinks")
     assert never.low is not None
     assert never.high is not None
@@ -76,7 +76,7 @@ def test_a_combination_is_of_the_group_named(served: Served) -> None:
     assert mine.estimate == pytest.approx(1 - present(found.of("drinks", "version=1")[0].estimate))
 
 
-def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
+def test_a_ratio_whose_denominator_may_be_zero_is_unbounded(found: Estimates) -> None:
     tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.4})
     assert (tiny.low, tiny.high, tiny.margin) == (None, None, None)
     assert "unbounded" in tiny.flags
@@ -98,13 +98,13 @@ TWICE = {
 
 
 @pytest.mark.parametrize("field", TWICE)
-def test_a_name_given_twice_is_refused(found: Estimates, field: str) -> None:
+def test_a_repeated_name_is_refused(found: Estimates, field: str) -> None:
     with pytest.raises(InvalidRequest, match="named twice") as refused:
         TWICE[field](found)
     assert refused.value.field == field
 
 
-def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
+def test_unknown_numbers_are_shown_as_unknown(found: Estimates) -> None:
     known, *_ = found.of("drinks")
     nothing = replace(
         known, estimate=None, se=None, low=None, high=None, margin=None, flags=("unbounded",)
@@ -120,7 +120,7 @@ def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
         replace(found, rows=(nothing,)).plot()
 
 
-def test_a_denominator_that_everybody_gives_is_no_ratio(found: Estimates) -> None:
+def test_a_ratio_to_all_choices_is_a_share(found: Estimates) -> None:
     part = found.ratio("drinks", {"daily": 1}, dict.fromkeys(("never", "weekly", "daily"), 1))
     whole = found.sum("drinks", ["daily"])
     assert (part.low, part.estimate, part.high, part.se) == (
@@ -172,7 +172,7 @@ def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
     )
 
 
-def test_nothing_heavy_is_imported_until_asked_for() -> None:
+def test_large_libraries_are_imported_only_on_use() -> None:
     heavy = ("pandas", "pyarrow", "numpy", "scipy")
     code = f"import sys, frankly_analyst; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -180,7 +180,7 @@ def test_nothing_heavy_is_imported_until_asked_for() -> None:
 
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])
-def test_without_them_the_way_out_is_named(
+def test_an_error_names_the_missing_library(
     found: Estimates, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -189,7 +189,7 @@ def test_without_them_the_way_out_is_named(
     assert found.to_csv()
 
 
-def test_what_there_is_not_is_refused(found: Estimates) -> None:
+def test_unknown_questions_and_choices_are_refused(found: Estimates) -> None:
     for ask in (
         lambda: found.of("height"),
         lambda: found.sum("drinks", ["gin"]),

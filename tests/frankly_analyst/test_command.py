@@ -49,7 +49,7 @@ def test_a_population_narrows_the_margins(
     assert all(narrow < wide for wide, narrow in zip(*margins, strict=True))
 
 
-def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_replaces_url_and_survey(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     link = f"{served.url}/s/{served.site.survey}#{served.site.digest.replace(':', '=')}"
     assert front.run(["estimates", link, "--json", "--census", "--level", "0.9"]) == 0
     found = json.loads(capsys.readouterr().out)

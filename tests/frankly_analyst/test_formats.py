@@ -10,7 +10,7 @@ from frankly_analyst.formats import COLUMNS, lines, to_csv
 
 
 def answer(label: str) -> dict[str, Any]:
-    """An answer of the server with one row, an estimate below zero, with this label."""
+    """Return a response with one row, which has a negative estimate and this label."""
     row = {"choice": "a", "label": {"en": label}, "estimate": -0.25, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 9, "needed": 3, "by": None, "rows": [row]}
     return {"languages": ["en"], "questions": [question]}
@@ -27,7 +27,7 @@ def cells(label: str) -> dict[str, str]:
 )
 def test_a_formula_is_a_text(label: str) -> None:
     assert cells(label)["label"] == f"'{label}"
-    # Only the CSV: programs that read the lines get the label itself.
+    # Only CSV is changed: the lines have the label itself.
     assert lines(answer(label))[0]["label"] == label
 
 

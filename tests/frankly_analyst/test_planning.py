@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and periods over the client are the server's own, with every refusal typed."""
+"""Plans and periods by the client equal the server's, and every refusal is typed."""
 
 from datetime import date
 from math import e, sqrt
@@ -22,7 +22,7 @@ def analyst(served: Served) -> Analyst:
 
 
 def _margin(epsilon: float, n: int, level: float) -> float:
-    """Randomised response of two answers at share ½, its worst case: z·√((¼ + pq/(p−q)²)/n)."""
+    """Margin of randomised response at share ½, the worst case: z·√((¼ + pq/(p−q)²)/n)."""
     p = e**epsilon / (e**epsilon + 1)
     return float(
         stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n)
@@ -95,7 +95,7 @@ def test_refusals_are_typed(analyst: Analyst, name: str) -> None:
     assert (refused.value.status, refused.value.code, refused.value.field) == (422, code, field)
 
 
-def test_answers_that_are_no_plans_are_unreachable() -> None:
+def test_invalid_plans_are_unreachable() -> None:
     with stranger(says(200, "application/json", b'{"n": 5}')) as url, pytest.raises(Unreachable):
         Analyst(url, "frankly_live_x").plan("margin", **GRR, epsilon="1", n=5)
 

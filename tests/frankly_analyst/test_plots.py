@@ -67,7 +67,7 @@ def test_every_element_is_svg_as_browsers_know_it() -> None:
     assert "−20%" in [element.text for element in tree.iter(f"{SVG}text")]
 
 
-def test_a_small_bar_is_cut_at_its_ends_but_its_title_says_where_they_are() -> None:
+def test_a_small_bar_is_cut_at_its_ends_but_its_title_has_the_numbers() -> None:
     tree = ElementTree.fromstring(small_bar(PlotRow("<a>", 1.02, 0.9, 1.14)))
     assert tree.findtext(f"{SVG}title") == "<a> 102.0%, from 90.0% to 114.0%"
     (bar,) = tree.iter(f"{SVG}rect")

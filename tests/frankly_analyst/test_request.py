@@ -31,7 +31,7 @@ from frankly_server.web.admin.estimates_query import Asked
 
 from tests.frankly_analyst.conftest import Served
 
-# A legal value of every field that is not its default, and its text in a query.
+# A valid value of every field, other than its default, and its text in a query.
 VALUES: dict[str, tuple[Any, str]] = {
     "level": (0.9, "0.9"),
     "census": (True, "true"),
@@ -49,7 +49,7 @@ LINK = f"https://surveys.example.org/s/{'0' * 32}"
 
 
 class Recorded(requests.Session):
-    """A session without a network that keeps the query of the last request."""
+    """A session without a network that records the query of the last request."""
 
     query: dict[str, str]
 
@@ -92,7 +92,7 @@ def test_the_clients_signature_and_help_show_it(name: str) -> None:
 
 
 def test_values_of_numpy_are_sent_as_well() -> None:
-    """A notebook's numbers are often numpy's."""
+    """Numbers in notebooks are often numpy's."""
     given = EstimatesRequest(level=np.float64(0.9), census=np.True_, population=np.int64(1200))  # type: ignore[arg-type]
     assert given.query() == {"level": "0.9", "census": "true", "population": "1200"}
     assert EstimatesRequest(since=date(2026, 5, 1)).query() == {"since": "2026-05-01"}
@@ -169,7 +169,7 @@ def test_openapi_describes_every_field(served: Served) -> None:
 
 
 def test_a_result_carries_every_field(served: Served) -> None:
-    """But for `simultaneous`, which is short for a method; `targets` stand among the inputs alone."""
+    """Except `simultaneous`, which is short for a method; `targets` are in the inputs only."""
     query = "?level=0.9&method=kl&by=region&since=2026-05-01&until=2026-06-30"
     answer = json.loads(served.site.estimates(query).data)
     carried = {**{name: item.default for name, item in FIELDS.items()}, "level": 0.9, "method": "kl",
@@ -209,7 +209,7 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_new_field_needs_one_declaration(tmp_path: Path) -> None:
-    """A copy of the client with one more field: the server, the command, the client and the page have it."""
+    """With one more field in a copy of the client, server, command, client and page offer it."""
     copied = tmp_path / "frankly_analyst"
     shutil.copytree(Path(frankly_analyst.__file__).parent, copied)
     source = (copied / "request.py").read_text("utf-8")

@@ -60,7 +60,7 @@ def test_json_rows_have_the_declared_columns(served: Served) -> None:
 
 
 def test_every_column_of_a_share_has_a_value(served: Served) -> None:
-    """A declared column that nobody writes would be null everywhere; one version has no test of equal truths."""
+    """No declared column is null everywhere; `versions_p` needs two versions."""
     answer = json.loads(served.site.estimates().data)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     assert rows

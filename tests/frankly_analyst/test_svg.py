@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes and SVG elements: every value between round ticks, and only what a browser and a strict policy take."""
+"""Axes and SVG elements: values between round ticks, valid for browsers and a strict policy."""
 
 from xml.etree import ElementTree
 

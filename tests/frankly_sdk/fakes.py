@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server in the same process: it serves what it is given, records what arrives, and fails on command."""
+"""A server in the same process: it serves set documents, records requests, and fails on command."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ BACKSTOP = DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46)))
 
 
 def backstop_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
-    """The samples' LIP block with a mechanism whose ceiling is 3, so that the form can be paid for."""
+    """The samples' LIP block with a mechanism whose ceiling is 3, so that its cost is finite."""
     return replace(lip_block(name, secret, epsilon), mechanism=BACKSTOP, ceiling=ceiling(BACKSTOP))
 
 
@@ -46,7 +46,7 @@ def payable_survey() -> SurveyDocument:
 class FakeServer:
     """A Transport. older_keys : the versions before `keys`, oldest first.
 
-    `replies` are used up before reports are accepted; a reply may be an exception to raise.
+    Reports get the `replies` in order, then are accepted; a reply may be an exception to raise.
     """
 
     document: SurveyDocument = field(default_factory=payable_survey)
@@ -74,7 +74,7 @@ class FakeServer:
         return Reply(200, JSON, None, body)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Store a report and answer 201, or give the next queued reply; an exception queued is raised."""
+        """Return or raise the next of `replies`; without one, store the report and return 201."""
         self.on_post()
         self.posted.append(body)
         if self.replies:
@@ -89,7 +89,7 @@ class FakeServer:
 
     @property
     def first_root(self) -> str:
-        """The name of the chain that the server's keys belong to."""
+        """Name of the chain to which the server's keys belong."""
         first = [*self.older_keys, self.keys][0]
         return canonical.digest(Envelope.from_bytes(first, KEYS_TYPE).payload)
 
@@ -132,7 +132,7 @@ def receipt(body: bytes, status: str = "accepted") -> bytes:
 
 
 def problem(status: int, code: str, retry_after: str | None = None) -> Reply:
-    """A problem answer."""
+    """Return a problem response."""
     return Reply(
         status, "application/problem+json", retry_after, json.dumps({"code": code}).encode()
     )

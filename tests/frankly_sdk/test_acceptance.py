@@ -56,12 +56,12 @@ GOOD = payable_survey()
 
 
 def weaker() -> SurveyDocument:
-    """A document whose stated level is below what its weights need."""
+    """A document whose stated level is below the one its weights need."""
     return survey(replace(ldp_block(), promises=(Promise(Claim("ldp", (2, 1))),)), lip_block())
 
 
 def moved() -> SurveyDocument:
-    """A document kept exactly, with one unit of weight moved within a row."""
+    """A document with one unit of weight moved within a row, at the exact level of its weights."""
     block = ldp_block()
     (on, off), second_row = dense_of(block.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
@@ -73,7 +73,7 @@ def moved() -> SurveyDocument:
 
 
 def edited(path: str, value: Any) -> FakeServer:
-    """A server whose document was edited after the fact and signed again by the real publisher."""
+    """A server whose document was edited and then signed again by its publisher."""
     body = json.loads(GOOD.payload())
     *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
     target: Any = body
@@ -254,11 +254,11 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     with pytest.raises(DocumentRejected) as caught:
         second.open(
             tmp_path / "s.db"
-        )  # the newest keys that were seen still count, though their survey was refused
+        )  # the newest keys seen still count, although their survey was refused
     assert caught.value.reason == "signature"
     third = survey(ldp_block(), survey_id="ef" * 16)
     second.document, second.envelope = third, sealed(third.payload(), STRANGER)
-    second.open(tmp_path / "s.db").close()  # and they are good for what the new publisher signs
+    second.open(tmp_path / "s.db").close()  # and they verify the new publisher's documents
 
 
 def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
@@ -266,12 +266,12 @@ def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
     with FakeServer(keys=shipped).open(tmp_path / "s.db", keys=shipped) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
     with pytest.raises(KeyChainError):
-        # The server's own keys document does not follow from the shipped one, though it signed the survey.
+        # The server's keys, which signed the survey, do not follow from the shipped ones.
         FakeServer().open(tmp_path / "t.db", keys=shipped)
 
 
 def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> None:
-    """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
+    """The app ships version 1; the install has followed the server to 2, without the publisher."""
     shipped, rotated = (
         sealed_keys(keys_document()),
         sealed_keys(keys_document(2, publisher=STRANGER)),
@@ -331,7 +331,7 @@ def test_a_reply_that_is_not_a_document_is_a_network_error(
     assert server.posted == []
 
 
-# What is in the link -> what may be wrong when the server has no such document.
+# The link has a pin -> hint if the server has no such document.
 UNKNOWN = {
     True: "or not this version of it: copy all of the link",
     False: "check that the link is complete",
@@ -368,8 +368,8 @@ def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of
         assert client.answer({"affair": "no"}).status == "sent"
 
 
-def test_only_keys_that_really_signed_are_named(tmp_path: Path) -> None:
-    """A signature that does not verify, under the id of a trusted key, is not counted and not shown."""
+def test_only_keys_with_a_valid_signature_are_named(tmp_path: Path) -> None:
+    """An invalid signature with the id of a trusted key is neither counted nor shown."""
     issued = keys_document()
     both = replace(issued, publisher=Role((PUBLISHER.public, STRANGER.public), 1))
     envelope = Envelope.from_bytes(sealed(GOOD.payload()), SURVEY_TYPE)
@@ -395,7 +395,7 @@ def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_p
     assert [url.rpartition("/")[2] for url in server.fetched] == ["chain"]
 
 
-def test_who_consults_no_log_is_not_told_that_the_document_is_in_one() -> None:
+def test_without_a_log_check_the_log_is_not_mentioned() -> None:
     accepted = accept_survey(
         sealed(GOOD.payload()),
         SurveyLink("https://collect.example", GOOD.survey, None),

@@ -95,7 +95,7 @@ def test_a_second_answer_is_refused_and_never_drawn(tmp_path: Path) -> None:
 
 
 def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> None:
-    """Seen from another connection while the first send is under way: the row is committed, with these very bytes."""
+    """During the first send, another connection reads the committed row with the bytes sent."""
     server, committed_rows = FakeServer(), []
 
     def read_store() -> None:
@@ -109,7 +109,7 @@ def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> No
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """Ends the process."""
 
 
 CRASHES = ["sample", "seal", "commit", "post", "after_post", "acknowledge"]
@@ -119,7 +119,7 @@ CRASHES = ["sample", "seal", "commit", "post", "after_post", "acknowledge"]
 def test_wherever_it_crashes_there_is_one_value(
     point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crash at any step, then a new start: the wire never sees a second value, and nothing sealed is lost."""
+    """After a crash at any step and a restart, no second value is sent, no sealed report lost."""
     server = FakeServer()
     client = server.open(tmp_path / "s.db")
     with monkeypatch.context() as patched:
@@ -192,7 +192,7 @@ def test_racing_threads_and_clients_draw_one_value(tmp_path: Path) -> None:
 
 
 def test_racing_processes_draw_one_value(tmp_path: Path) -> None:
-    """Eight forks of one process answer at once; what they would send is compared."""
+    """Eight forks of one process answer at the same time; the bodies they send are compared."""
     readers = []
     for _ in range(8):
         reader, writer = os.pipe()
@@ -229,7 +229,7 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
 def test_the_source_of_randomness_is_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing passed in, and the system's source fails: there is no second source to fall back on."""
+    """If the system's source fails and no other was passed, there is no fallback."""
 
     def broken(_size: int) -> bytes:
         raise OSError("no entropy")
@@ -315,7 +315,7 @@ def test_the_same_bytes_are_sent_until_a_definite_receipt(
     store.close()
 
 
-def test_what_was_queued_goes_out_at_the_next_start(tmp_path: Path) -> None:
+def test_queued_reports_are_sent_at_the_next_start(tmp_path: Path) -> None:
     server = FakeServer(replies=[NetworkError("down")] * 100)
     with server.open(tmp_path / "s.db") as client:
         assert client.answer(ANSWERS, patience_s=0).status == "queued"
@@ -326,7 +326,7 @@ def test_what_was_queued_goes_out_at_the_next_start(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_an_acknowledgement(tmp_path: Path) -> None:
-    """The first answer was stored, its receipt lost: the server says duplicate, and that is enough."""
+    """The first report was stored and its receipt lost: the receipt "duplicate" acknowledges it."""
     server = FakeServer(replies=[NetworkError("lost on the way back")])
     original = server.post
 
@@ -345,7 +345,7 @@ def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
         client.answer(ANSWERS, patience_s=0)
         stored_bytes = _stored_bytes(tmp_path)
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
-    # Ids of choices stand in the cached document; as an answer, beside its question, none does.
+    # The cached document contains ids of choices; no id is stored as the answer to a question.
     assert b"'yes'" not in stored_bytes
     assert json.dumps(ANSWERS).encode() not in stored_bytes
     sealed = json.loads(server.posted[0])
@@ -400,6 +400,6 @@ def test_a_locked_store_stops_before_sampling(
     assert server.posted == []
 
 
-def test_what_is_about_to_be_sealed_shows_neither_answers_nor_token() -> None:
+def test_a_row_before_its_seal_shows_neither_answers_nor_token() -> None:
     row = Row("", Answer.of({"smokes": "c4n4ry"}), Answer.of({"region": "c4n4ry"}), "c4n4ry")
     assert "c4n4ry" not in repr(row)

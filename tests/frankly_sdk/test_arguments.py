@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of the wrong kind: a typed error that names them, before anything is fetched, drawn, kept or sent."""
+"""Arguments of the wrong kind: a typed error that names them, before any other effect."""
 
 import math
 import time
@@ -77,7 +77,7 @@ def test_a_mistake_shows_though_the_client_is_switched_off(
 
 
 class Elsewhere(PurePosixPath):
-    """A path of the app's own kind."""
+    """A path of another class."""
 
 
 GOOD: dict[str, list[Any]] = {
@@ -91,10 +91,10 @@ GOOD: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in GOOD.items() for value in values]
 )
-def test_options_of_the_right_kind_are_taken(
+def test_options_of_the_right_kind_are_accepted(
     name: str, value: Any, server: FakeServer, tmp_path: Path
 ) -> None:
-    # A sleep that passes at once: in 400 days of the calendar this survey would be over.
+    # `sleep` returns at once and leaves the clock: after 400 days this survey would be closed.
     with server.open(str(tmp_path / "s.db"), sleep=lambda _s: None, **{name: value}) as client:
         assert client.answer(ANSWERS, patience_s=LONGEST_S).status == "sent"
     with server.open(Elsewhere(tmp_path / "s.db")) as client:  # type: ignore[arg-type]
@@ -152,7 +152,9 @@ def test_a_switched_off_client_names_a_wrong_argument_too(
 
 
 @pytest.mark.parametrize("value", NOT_SECONDS)
-def test_a_flush_is_given_seconds(value: Any, server: FakeServer, tmp_path: Path) -> None:
+def test_the_timeout_of_a_flush_is_in_seconds(
+    value: Any, server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
         with pytest.raises(InvalidInput) as caught:
@@ -213,7 +215,7 @@ def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
 @pytest.mark.parametrize(
     "relay", [5, "https://[", "https://relay:port", b"https://relay.example", "relay.example"]
 )
-def test_a_relay_that_is_no_address_is_named_as_the_relay(
+def test_an_invalid_relay_is_named_as_the_relay(
     relay: Any, server: FakeServer, tmp_path: Path
 ) -> None:
     with pytest.raises(LinkError) as caught:

@@ -120,7 +120,7 @@ def test_a_wrong_row_of_a_repeated_key_is_refused(server: FakeServer, tmp_path: 
         assert client.flush() == []
 
 
-def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) -> None:
+def test_each_key_has_its_own_ledger(server: FakeServer, tmp_path: Path) -> None:
     policy = Policy(cap="2")
     for i in range(3):
         another_survey = FakeServer(
@@ -197,7 +197,7 @@ BAD_ROWS: dict[str, tuple[bool, tuple[object, ...], str, str]] = {
     ),
     "no strata": (False, ROW[:2], "field_type", "rows[2]"),
     "too many members": (True, (*ROW, invite(9), 1), "field_type", "rows[2]"),
-    "no tuple": (False, "xyz", "field_type", "rows[2]"),  # type: ignore[dict-item]
+    "not a tuple": (False, "xyz", "field_type", "rows[2]"),  # type: ignore[dict-item]
     "no key": (True, ("", *ROW[1:], invite(9)), "field_missing", "rows[2].respondent"),
 }
 
@@ -217,7 +217,7 @@ def test_a_bad_row_is_named_and_nothing_of_its_batch_is_sealed(
         assert client.flush() == []
 
 
-def test_a_token_that_is_no_text_is_a_typed_error(invited: FakeServer, tmp_path: Path) -> None:
+def test_a_token_that_is_not_text_is_a_typed_error(invited: FakeServer, tmp_path: Path) -> None:
     with invited.open(tmp_path / "s.db") as client:
         for token in (7, b"x", ["x"]):
             with pytest.raises(InvalidInput) as caught:
@@ -237,7 +237,7 @@ def test_keys_and_answers_are_never_written(server: FakeServer, tmp_path: Path) 
     assert len(names) == 2, "another device gives the same person another name"
 
 
-def test_a_store_of_version_1_keeps_what_it_knew(server: FakeServer, tmp_path: Path) -> None:
+def test_a_store_of_version_1_keeps_its_data(server: FakeServer, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.executescript(
             """CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -288,7 +288,7 @@ def test_a_file_is_randomised_and_flushed(
     assert {tuple(json.loads(line)) for line in lines} == {
         ("v", "doc", "id", "y", "strata", "token")
     }
-    # Again, still in the field: the file is kept unless forced, and then it holds the same bytes.
+    # Again, still offline: the file is kept unless forced, and then contains the same bytes.
     server.network.online = False
     assert run(server, tmp_path, "randomise", *files) == 3
     assert run(server, tmp_path, "randomise", *files, "--force") == 0
@@ -442,16 +442,12 @@ def test_exit_codes(
 ) -> None:
     if "--keys" in options:
         arguments = ["flush", "--link", server.link, "--store", str(tmp_path / "s.db"), *options]
-        assert (
-            main(arguments) == code
-        )  # without an opener of ours: the real one reads the file first
+        assert main(arguments) == code  # the real opener reads the file first
         return
     assert run(server, tmp_path, "flush", *options) == code
 
 
-def test_no_network_and_no_store_have_codes_of_their_own(
-    server: FakeServer, tmp_path: Path
-) -> None:
+def test_no_network_and_no_store_have_separate_codes(server: FakeServer, tmp_path: Path) -> None:
     server.network.online = False
     assert run(server, tmp_path, "flush") == 5
     (tmp_path / "s.db").unlink()

@@ -28,11 +28,11 @@ from tests.frankly_sdk.worlds import Person, block_of, document_of, promise
 IDENTITY = DenseMechanism(4, ((16, 0), (0, 16)))
 LEAKY = DenseMechanism(4, ((16, 0), (8, 8)))
 TRUE_WORLD = [Person(25, z, {"hiv": x ^ z}, (x,)) for z in range(2) for x in range(2)]
-"""Finding of a review: the secret is the answer xor the stratum, so that every table of everybody is flat and true."""
+"""The secret is the answer xor the stratum, so every table of all people is flat and true."""
 
 
 def xor_survey() -> SurveyDocument:
-    """An identity mechanism that is 0-LIP by its true table, beside a public question that completes the secret."""
+    """An identity, 0-LIP by its true table, and a public question that completes the secret."""
     prior = Prior("hiv", ("no", "yes"), (((25, 25), (25, 25)),), "a true table")
     block = block_of("x", IDENTITY, Promise.under(Claim("lip", (1, 1), prior.table), prior))
     return document_of(block, strata=2)
@@ -63,7 +63,7 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
 def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     tmp_path: Path,
 ) -> None:
-    """The identity has no finite leakage within a stratum of that world; a leaky table has in a milder world."""
+    """The identity leaks without limit within a stratum; LEAKY, in a milder world, does not."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
@@ -88,7 +88,7 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
 
 
 def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
-    """The answer is the secret and nearly always the third: 4.9-LIP under the true table is 9.8 nats of odds."""
+    """The answer is the secret, mostly the third: 4.9-LIP by the true table is 9.8 nats of odds."""
     total = 1 << 48
     high = total * 9 // 10
     mean = round(high / exp(4.9))
@@ -140,7 +140,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
         )
     with pytest.raises(BudgetExceeded):
         fakes.FakeServer(document=survey(ldp_block(epsilon="0.01"))).open(tmp_path / "s.db")
-    with pytest.raises(BudgetExceeded):  # not even another one that is named
+    with pytest.raises(BudgetExceeded):  # not even another final survey
         endless(2).open(tmp_path / "s.db", policy=final(endless(2).document))
 
 
@@ -166,7 +166,7 @@ def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> 
 
 
 def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path) -> None:
-    """A final survey over the cap: only a respondent who has answered another survey is over the budget."""
+    """Of a final survey over the cap: only respondents with other answers are over the budget."""
     earlier_survey = fakes.FakeServer(document=survey(ldp_block(epsilon="1")))
     with earlier_survey.open(tmp_path / "s.db") as client:
         client.answer({"affair": "no"}, respondent="early")
@@ -180,7 +180,7 @@ def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path
         assert client.budget("late").is_answered
 
 
-def test_figures_are_rounded_against_ourselves(tmp_path: Path) -> None:
+def test_figures_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
     spent: list[float] = []
     for i, epsilon in enumerate(("0.333333", "1", "0.7777777", "2.5")):
         server = fakes.FakeServer(document=survey(ldp_block("q", epsilon), survey_id=f"{i:032x}"))
@@ -203,7 +203,7 @@ def test_figures_are_rounded_against_ourselves(tmp_path: Path) -> None:
             spent.append(true)
 
 
-def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) -> None:
+def test_the_rest_of_a_cap_with_many_digits_is_rounded_down(tmp_path: Path) -> None:
     with fakes.FakeServer(document=survey(ldp_block())).open(
         tmp_path / "s.db", policy=Policy(cap="1.99999")
     ) as client:
@@ -211,17 +211,17 @@ def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) ->
 
 
 def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
-    """A survey that may use up the budget can cost more than is left: what is left is 0, never below."""
+    """A final survey can cost more than is left of the budget: 0 is left, not less."""
     assert nats_left("1", Charge(Fraction(2))) == "0.3068"
     assert nats_left("1", Charge(Fraction(3))) == "0.0000"
     assert nats_left("1", Charge(None)) == "0.0000"
 
 
-def test_a_cap_of_forty_digits_is_not_rounded_before_what_is_left_is() -> None:
+def test_a_cap_of_forty_digits_is_not_rounded_before_its_rest() -> None:
     assert nats_left("1." + "0" * 3 + "9" * 36, Charge(Fraction(1))) == "1.0009"
 
 
-def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:
+def test_a_form_over_the_rest_of_the_cap_says_so(tmp_path: Path) -> None:
     with (
         fakes.FakeServer(document=survey(ldp_block(epsilon="1"))).open(
             tmp_path / "s.db", policy=Policy(cap="1.5")
@@ -260,7 +260,7 @@ def test_once_delta_is_used_up_the_ceilings_are_the_cost(tmp_path: Path) -> None
         store.close()
 
 
-def test_nothing_is_charged_by_looking_and_a_client_switched_off_has_no_budget(
+def test_reading_the_budget_costs_nothing_and_a_disabled_client_has_none(
     tmp_path: Path,
 ) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer is nowhere: not in errors or their tracebacks, not in logs, reprs, pickles, nor on the wire."""
+"""The answer is never in errors or their tracebacks, logs, reprs, pickles or requests."""
 
 import copy
 import json
@@ -124,7 +124,7 @@ BATCHES = {
 
 
 def _closed_store_of_a_batch(server: FakeServer, path: Path) -> None:
-    """The very first name fails, with the whole batch read."""
+    """The first respondent's name fails, after the whole batch has been read."""
     client = server.open(path)
     client.close()
     list(client.randomise_many([GOOD_ROW, ("q", ANSWERS, {})]))
@@ -156,7 +156,7 @@ def test_no_error_holds_the_answer_anywhere(
     with pytest.raises(FranklyError) as caught:
         provoke(with_canary(), tmp_path / "s.db")
     for error in _chain(caught.value):
-        # The survey itself may be shown, and the canary is one of its choices; as an answer it may not.
+        # The survey may be shown, with the canary as a choice, but not as an answer.
         report = "".join(traceback.format_exception(error)).replace(f"valid: good, {CANARY}", "")
         assert CANARY not in report
         for function, name, value in _locals(error.__traceback__):
@@ -173,7 +173,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
-    """Yield the local variables of every frame of the SDK and the protocol: what crash reporters send away."""
+    """Yield the local variables of all frames of SDK and protocol, which crash reporters send."""
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith(OURS):
@@ -183,7 +183,7 @@ def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
         trace = trace.tb_next
 
 
-def test_answers_are_redacted_and_do_not_travel() -> None:
+def test_answers_are_redacted_and_cannot_be_copied() -> None:
     choices = Answer(ANSWERS)
     assert CANARY not in f"{choices} {choices!r} {[choices]} {vars(type(choices))}"
     for carry in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -191,7 +191,7 @@ def test_answers_are_redacted_and_do_not_travel() -> None:
             carry(choices)
 
 
-def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
+def test_a_mapping_with_changing_values_is_read_once() -> None:
     class Fickle(dict[str, str]):
         reads = 0
 
@@ -210,7 +210,7 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
 
 @pytest.mark.slow
 def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
-    """Every truth against every pair of symbols: an observer sees one size for all answers and draws."""
+    """For every truth and every pair of symbols: bodies have one size for all answers and draws."""
     mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a device jumps by a day: one value, sent once, and a message wherever the clock is at fault."""
+"""The clock of a device jumps by a day: one value, sent once; errors name a wrong clock."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ ANSWER = {"smokes": "yes"}
 
 @pytest.fixture
 def server() -> FakeServer:
-    """A survey that opened yesterday by the server's clock, which stays right."""
+    """A survey that opened yesterday by the server's clock, which stays correct."""
     clock = FakeClock()
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}, clock=clock), clock)
     clock.advance(DAY)
@@ -46,7 +46,7 @@ def test_a_jump_between_sealing_and_sending(
         clock.set(clock.now() + ahead)
         (receipt,) = client.flush(timeout_s=3600)
         assert receipt.status == "sent"
-        # The random delay runs by the timer: a jump makes it neither shorter nor longer.
+        # The random delay is measured by the timer, so a jump does not change it.
         assert sum(server.clock.naps) <= 3600
         with pytest.raises(AlreadyAnswered):
             client.answer(ANSWER)

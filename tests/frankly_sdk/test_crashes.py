@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Killed at any instruction: the files on disk at that point, opened again and finished.
+"""A kill at any instruction: a new client opens the files on disk at that point, and finishes.
 
-While a client answers, every line and every opcode of the SDK is traced, and the store's files are copied as they are
-at that moment: this is what a SIGKILL leaves behind. Each distinct state is then opened by a new client.
+While a client answers, every line and every opcode of the SDK is traced, and the store's files are
+copied at that moment, as SIGKILL would leave them. A new client opens each distinct state.
 """
 
 import sys
@@ -93,7 +93,7 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 
 
-def test_sending_before_the_seal_is_durable_would_be_caught(
+def test_sending_before_the_seal_is_durable_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sending before sealing is a planted fault that this method must detect."""
@@ -128,7 +128,7 @@ def test_the_store_does_not_depend_on_the_truth(tmp_path: Path) -> None:
         # The greatest draw sends symbol 1 for either truth.
         with server.open(folder / NAME, randbits=lambda bits: 2**bits - 1) as client:
             crash_points, _ = moments(folder, server, _answering(client, truth))
-        # The journal is left out: SQLite puts a random number into its head.
+        # Without the journal: SQLite writes a random number to its header.
         stores.append(list(dict.fromkeys(dict(moment.files)[NAME] for moment in crash_points)))
     assert stores[0] == stores[1]
     assert len(stores[0]) >= 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting between attempts, what a start delivers, and what closed surveys leave behind."""
+"""Waits between attempts, delivery at a start, and reports of closed surveys."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -128,7 +128,7 @@ def test_a_survey_that_closed_before_the_answer_draws_nothing(tmp_path: Path) ->
 
 
 def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path: Path) -> None:
-    """The next start delivers before anything else: that the survey can no longer be opened does not matter."""
+    """The next start delivers first, even if the survey can no longer be opened."""
     server = FakeServer(replies=[DOWN] * 99)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
@@ -145,7 +145,7 @@ def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path
     store.close()
 
 
-def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
+def test_opening_one_survey_delivers_reports_of_another(tmp_path: Path) -> None:
     first = FakeServer(replies=[DOWN] * 99)
     with first.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
@@ -161,7 +161,7 @@ def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
 
 
 class _Refusing:
-    """Takes reports, serves no documents."""
+    """Accepts reports, but serves no documents."""
 
     def __init__(self, server: FakeServer) -> None:
         self.post = server.post
@@ -222,7 +222,7 @@ STALLS = [
 
 
 @pytest.mark.parametrize("stall", STALLS, ids=["tarpit", "tls", "busy", "down"])
-def test_a_server_that_stalls_is_asked_once_per_start(
+def test_a_server_that_stalls_is_tried_once_per_start(
     stall: Reply | Exception, tmp_path: Path
 ) -> None:
     """Three sealed reports, one server: a start must not wait for it three times."""

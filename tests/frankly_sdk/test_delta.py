@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on δ: 0 unless the app says otherwise, over all surveys of an install, in exact arithmetic."""
+"""The cap on δ: 0 by default, over all surveys of an install, in exact arithmetic."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from tests.frankly_protocol.samples import dp_block, ldp_block, survey
 from tests.frankly_sdk.fakes import FakeServer
 
 UNIT = Fraction(1, 1 << 20)
-"""The δ of the blocks here: a power of two, which tables hold exactly."""
+"""The δ of the blocks here: a power of two, which tables represent exactly."""
 
 
 def times(n: int) -> str:
@@ -46,7 +46,7 @@ def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("cap", "accepted"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)]
 )
-def test_the_line_is_exact(cap: str, accepted: bool, tmp_path: Path) -> None:
+def test_the_cap_is_exact(cap: str, accepted: bool, tmp_path: Path) -> None:
     survey_server, policy = server(1, dp_block("q")), Policy(cap="2", delta_cap=cap)
     assert (Fraction(cap) >= UNIT) == accepted
     if not accepted:
@@ -77,9 +77,7 @@ def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> 
     store = Store(tmp_path / "s.db")
     assert sum(charge.delta for charge in store.spent()) == 3 * UNIT
     store.close()
-    with pytest.raises(
-        BudgetExceeded
-    ):  # an app that lowers its cap no longer stands by what was spent
+    with pytest.raises(BudgetExceeded):  # what was spent is over a lowered cap
         server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
 
 
@@ -91,7 +89,7 @@ def test_within_a_form_deltas_add_too(tmp_path: Path) -> None:
     both.open(tmp_path / "s.db", policy=twice).close()
 
 
-def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
+def test_the_ledger_is_checked_again_under_the_lock(tmp_path: Path) -> None:
     policy = Policy(cap="5", delta_cap=times(1))
     with (
         server(1, dp_block("q")).open(tmp_path / "s.db", policy=policy) as first,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/errors.md is written from the code; the code in docs/sdk.md runs.
+"""docs/errors.md is generated from the code; the code in docs/sdk.md runs.
 
-After a change of the problem table or of an error: ``python -m tests.frankly_sdk.test_docs`` writes the page anew.
+After a change of the problem table or of an error, run ``python -m tests.frankly_sdk.test_docs``.
 """
 
 import importlib
@@ -25,24 +25,24 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE, GUIDE, EMBED = (ROOT / "docs" / name for name in ("errors.md", "sdk.md", "embed.md"))
 HEAD = """# Errors
 
-Written from the code (`tests/frankly_sdk/test_docs.py`): not to be edited by hand.
+Generated from the code by `tests/frankly_sdk/test_docs.py`; do not edit.
 
-No error holds an answer, a symbol or a key; not in its text, not in its attributes.
+No error contains an answer, a symbol or a key, neither in its text nor in its attributes.
 
-## What the SDK raises
+## Errors of the SDK
 
-Every one is a `FranklyError` with `code` (stable), `detail` (what is wrong and the way out) and `field`.
-`Client.answer` raises only these; trouble on the way to the server comes back as a `Receipt`.
+Each is a `FranklyError` with `code` (stable), `detail` (what is wrong, how to fix it) and `field`.
+`Client.answer` raises only these; if the server cannot be reached, it returns a `Receipt`.
 
 | class | is a | when |
 |---|---|---|
 """
 TABLE = """
-## What crosses the border
+## Problems of the server
 
-Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device counts an
-answer of this kind as final only if code and status belong together; 408, 425, 429, 5xx and `too_early` are tried
-again.
+Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device
+takes such a response as final only if code and status are of one row; after 408, 425, 429, 5xx and
+`too_early` it sends the report again.
 
 | code | status | title |
 |---|---|---|
@@ -52,7 +52,7 @@ COMMAND = """
 
 | status | raised by |
 |---|---|
-| 2 | the command was not used as intended |
+| 2 | an invalid command line |
 """
 
 
@@ -86,15 +86,15 @@ def test_the_error_reference_is_that_of_the_code() -> None:
     assert PAGE.read_text(encoding="utf-8") == "".join(lines())
 
 
-def test_every_error_of_the_sdk_can_be_imported_from_its_front_door() -> None:
+def test_every_error_can_be_imported_from_frankly_sdk() -> None:
     kinds: list[type[FranklyError]] = [FranklyError, *_kinds()]
     for kind in kinds:
         assert getattr(frankly_sdk, kind.__name__) is kind
         assert kind.__name__ in frankly_sdk.__all__
 
 
-def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python block of docs/sdk.md, in its order, on a server in this process."""
+def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block of docs/sdk.md, in order, with a server in this process."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
 
     def opened(link: str, store: str, **options: Any) -> frankly_sdk.Client:

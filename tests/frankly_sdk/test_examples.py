@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples that embed the SDK, run: each is a test of what an app would write."""
+"""Runs of the examples that embed the SDK, as apps would."""
 
 import io
 import subprocess
@@ -38,7 +38,7 @@ def test_the_app_starts_without_network_and_opens_the_survey_later(
     assert "What leaves this device" in http.get("/").text
     assert http.post("/", data=FORM).status_code == 200
     assert sum("/document" in request.url for request in server.requests) == 1, (
-        "opened once, then kept"
+        "the survey is opened only once"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The explanation says what is true of the signed numbers, and what it cannot promise."""
+"""Explanations agree with the signed numbers, and say what is not promised."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     assert explanation.signed_by == (PUBLISHER.public.key_id,)
 
 
-def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
+def test_the_report_is_shown_exactly_as_it_is_sent(tmp_path: Path) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
         preview = client.survey.explain().leaves
@@ -185,7 +185,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
 )
-def test_a_token_is_listed_among_what_leaves(rule: TokenRule, phrase: str) -> None:
+def test_a_token_is_listed_as_sent(rule: TokenRule, phrase: str) -> None:
     explanation = explain(replace(survey(ldp_block()), token=rule))
     assert phrase in str(explanation)
     assert explanation.leaves.endswith(',"strata":{},"token":"your token"}')
@@ -200,7 +200,7 @@ def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     assert '"region":"your public answer"' in explanation.leaves
 
 
-def test_a_language_that_the_document_lacks_is_answered_in_its_first() -> None:
+def test_for_a_missing_language_the_documents_first_is_used() -> None:
     document = replace(
         survey(ldp_block()), languages=("de", "en"), title={"de": "Eine Umfrage", "en": "A survey"}
     )
@@ -244,9 +244,7 @@ def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
     assert _promised._secret("income", secret, document.report_level) == sentence
 
 
-def test_a_symbol_that_is_never_sent_is_no_rounding_and_one_that_nearly_is_not_sent_is_said() -> (
-    None
-):
+def test_rare_symbols_are_mentioned_and_impossible_ones_are_not() -> None:
     remainder = "any other with a chance below 0.001%"
     D = 1 << 48
     for row, is_said in (((D, 0), False), ((D - 1, 1), True), ((D - (1 << 24), 1 << 24), True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sentence of an explanation that states a bound, against the true leakage of a small world."""
+"""Sentences of explanations that state a bound, compared with the true leakage of a small world."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -66,14 +66,14 @@ class Case:
         return [block.mechanism for block in self.document.blocks]
 
     def groups(self) -> list[World]:
-        """The people with the same public answers."""
+        """Groups of people with the same public answers."""
         return worlds.groups(self.world, bool(self.document.strata))
 
 
 def case(
     strata: int, *declared: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
 ) -> Case:
-    """A document whose blocks each make promises (notion, secret) of their mechanism at its true level."""
+    """Return a document whose blocks promise (notion, secret) at their mechanism's true level."""
     people = world([mechanism.answers for mechanism, _ in declared], strata)
     blocks = []
     for i, (mechanism, notions) in enumerate(declared):
@@ -254,7 +254,7 @@ def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> N
         next(i for i, line in enumerate(lines) if line.startswith(openings)) for openings in STARTS
     )
     sentences = [line for line in lines[start:end] if line]
-    assert sentences, "the whole report is spoken of"
+    assert sentences, "there are sentences about the whole report"
     for line in sentences:
         if any(re.fullmatch(pattern, line) for pattern in NO_BOUND):
             continue

@@ -12,7 +12,7 @@ GOOD = [
     (f"http://127.0.0.1:8000/s/{ID}#sha256={PIN}", "http://127.0.0.1:8000", f"sha256:{PIN}"),
     (f"http://[::1]:8000/s/{ID}", "http://[::1]:8000", None),
     (f"http://localhost/s/{ID}", "http://localhost", None),
-    # Spellings of one origin, which is the key of everything remembered.
+    # Spellings of one origin, under which data is stored.
     (f"HTTPS://HOST:443/s/{ID}", "https://host", None),
     (f"https://host:0443/s/{ID}", "https://host", None),
     (f"https://host:/s/{ID}", "https://host", None),
@@ -64,8 +64,8 @@ NO_ADDRESS = [
 
 
 @pytest.mark.parametrize("text", NO_ADDRESS)
-def test_a_malformed_address_is_refused_with_the_form_of_a_link(text: str) -> None:
-    """The class is InsecureTransport, as in the browser; the message gives the form of a link."""
+def test_a_malformed_address_is_refused_with_the_format_of_a_link(text: str) -> None:
+    """The class is InsecureTransport, as in the browser; the message gives the format of a link."""
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(text)
     assert (
@@ -84,7 +84,7 @@ def test_an_address_without_tls_is_refused_with_the_scheme_to_use() -> None:
     assert "use https://" in caught.value.detail
 
 
-def test_a_refused_place_for_reports_says_which_rule_it_broke() -> None:
+def test_a_refused_collect_url_names_the_rule() -> None:
     origin = "https://collect.example"
     with pytest.raises(DocumentRejected) as caught:
         require_collect("https://other.example/in", origin)
@@ -97,6 +97,6 @@ NOT_HOSTS = [None, 5, "", "a b", " ", "a/b", "Host", "host:443", "https://host",
 
 
 @pytest.mark.parametrize("name", NOT_HOSTS, ids=repr)
-def test_a_host_is_a_name_in_the_form_of_an_address(name: object) -> None:
+def test_hosts_are_written_as_in_an_address(name: object) -> None:
     assert is_host("collect.example")
     assert not is_host(name)

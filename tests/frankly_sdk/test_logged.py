@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log rule: how large a log a device checks, and what it says of leaves that do not fit."""
+"""The log rule: the largest log that a device checks, and its errors for wrong leaves."""
 
 from pathlib import Path
 
@@ -25,14 +25,14 @@ def rule(store: Path, leaves: bytes, asked: list[tuple[str, int, str]]) -> LogRu
     return LogRule(role(), "chain", Store(store), fetch, NOW, lambda _name: None)
 
 
-def test_all_leaves_of_the_head_are_asked_for_and_not_a_byte_more(tmp_path: Path) -> None:
+def test_all_leaves_of_the_head_are_requested_and_not_a_byte_more(tmp_path: Path) -> None:
     asked: list[tuple[str, int, str]] = []
     assert rule(tmp_path / "s.db", LEAVES, asked)._tree(HEAD).root() == HEAD.root
     assert asked == [("/v1/log/leaves?size=3", 96, "application/octet-stream")]
 
 
 @pytest.mark.parametrize("leaves", [LEAVES[:-1], LEAVES[:-32], LEAVES + b"\0", b""])
-def test_a_wrong_number_of_leaves_is_named_as_that(leaves: bytes, tmp_path: Path) -> None:
+def test_a_wrong_number_of_leaves_is_an_error_that_says_so(leaves: bytes, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="number of the log's leaves") as caught:
         rule(tmp_path / "s.db", leaves, [])._tree(HEAD)
     assert caught.value.field == "leaves"

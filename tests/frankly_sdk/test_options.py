@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of an app: events, the log, everything off, a relay, and the moment of sending."""
+"""Options of an app: events, logging, switching off, a relay, and the moment of sending."""
 
 import json
 import logging
@@ -101,12 +101,14 @@ def test_switched_off_touches_neither_network_nor_files(server: FakeServer, tmp_
     assert caught.value.code == "disabled"
     assert [event.name for event in events] == ["disabled", "disabled"]
     assert (server.requests, list(tmp_path.iterdir())) == ([], [])
-    with pytest.raises(LinkError):  # a developer's mistake shows at once, switched off or not
+    with pytest.raises(
+        LinkError
+    ):  # a developer's mistake is raised although the client is switched off
         Client.open("nonsense", tmp_path / "s.db", enabled=False)
 
 
 class Recorder:
-    """A transport that notes addresses before passing on to the server behind the relay."""
+    """A transport that records addresses before it calls the server behind the relay."""
 
     def __init__(self, server: FakeServer, relay: str) -> None:
         self.server, self.relay, self.urls = server, relay, list[str]()
@@ -120,7 +122,7 @@ class Recorder:
         return self.server.post(url.replace(self.relay, "https://collect.example"), body, limit)
 
     def close(self) -> None:
-        """Nothing."""
+        """Nothing to close."""
 
 
 @pytest.mark.parametrize("relay", ["https://relay.example", "https://relay.example/to/them/"])
@@ -141,7 +143,7 @@ def test_a_relay_is_held_to_the_same_rules(server: FakeServer, tmp_path: Path) -
 
 
 def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) -> None:
-    """400 draws over 100 seconds: every tenth of it gets its share. Binomial(400, 1/10): six deviations are 36."""
+    """Each tenth of 100 seconds gets about 40 of 400 draws; six standard deviations are 36."""
     clock, tenths = FakeClock(), [0] * 10
     store = Store(tmp_path / "s.db")
     delivery = Delivery(
@@ -163,7 +165,7 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
 def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wait comes from a source of its own: with that one fixed, nothing else can move the moment."""
+    """The wait has a separate random source: with that one fixed, the moment is always the same."""
     document, moments = make_survey({"smokes": ["no", "yes"]}), set()
     monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", lambda bits: 2**bits // 3)
     for i, (answer, u) in enumerate((a, u) for a in ("no", "yes") for u in (0, 2**48 - 1)):
@@ -177,7 +179,9 @@ def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     assert 2.9 < moments.pop() < 3.0
 
 
-def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_path: Path) -> None:
+def test_without_patience_a_report_is_queued_until_its_moment(
+    server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db", spread_s=1e6) as client:
         assert client.answer({"smokes": "no"}, patience_s=0).code == "scheduled"
         assert [receipt.code for receipt in client.flush(timeout_s=0)] == ["scheduled"]
@@ -185,7 +189,7 @@ def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_
         assert [receipt.status for receipt in client.flush(timeout_s=1e6)] == ["sent"]
 
 
-def test_the_wait_is_the_process_own_and_the_next_opening_sends_at_once(
+def test_the_wait_ends_with_the_process_and_the_next_opening_sends_at_once(
     server: FakeServer, tmp_path: Path
 ) -> None:
     with server.open(tmp_path / "s.db", spread_s=3600) as client:
@@ -197,7 +201,7 @@ def test_the_wait_is_the_process_own_and_the_next_opening_sends_at_once(
         assert client.answer({"smokes": "no"}, patience_s=0).status == "sent"
 
 
-def test_a_scheduled_report_keeps_no_other_waiting(tmp_path: Path) -> None:
+def test_a_scheduled_report_delays_no_other(tmp_path: Path) -> None:
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     with server.open(tmp_path / "s.db", spread_s=1e6) as slow:
         slow.answer({"smokes": "no"}, patience_s=0, respondent="a")
@@ -236,7 +240,7 @@ def test_every_exported_name_exists_and_the_package_is_typed() -> None:
 
 
 def test_a_later_version_of_an_answered_survey_is_answered_already(tmp_path: Path) -> None:
-    """The same questions under a new version: the first value stands, and its cost too."""
+    """In a new version of the same questions, the first value and its cost are kept."""
     first = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     with first.open(tmp_path / "s.db") as client:
         client.answer({"smokes": "no"})

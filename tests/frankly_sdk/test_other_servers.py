@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers, each with valid keys of its own: one cannot change anything learned from the other.
+"""Two servers, each with its own valid keys: one cannot change data stored from the other.
 
-The four attacks of a server whose link was opened once: erase what protects against old versions, take a survey's id,
-lock out a log, fill the evidence store.
+Four attacks by a server whose link was opened once: erase the protection against old versions, take
+a survey's id, lock out a log, fill the evidence store.
 """
 
 import sqlite3
@@ -62,7 +62,7 @@ def log_role(name: str = ORIGIN, key: SigningKey = LOG_KEY) -> LogRole:
 
 @dataclass
 class Place(Server):
-    """One server with a root, a publisher and a log of its own, under an origin of its own."""
+    """A server with its own root, publisher, log and origin."""
 
     document: SurveyDocument = FIRST
     origin: str = "https://collect.example"
@@ -78,7 +78,7 @@ class Place(Server):
         self.show(self.document)
 
     def version(self, number: int, log_name: str = "") -> bytes:
-        """A version of the keys."""
+        """Return a version of the keys."""
         document = keys_document(number, self.root, self.publisher)
         return sealed_keys(
             replace(document, log=log_role(log_name or self.log_name, self.log_key)), self.root
@@ -98,7 +98,7 @@ class Place(Server):
     def visit(
         self, store: Path, *, pinned: bool = False, answer: bool = False, **options: Any
     ) -> str:
-        """Open the link, and answer if asked to; return the status of the receipt."""
+        """Open the link, and answer if `answer`; return the status of the receipt."""
         pin = f"#{self.document.digest.replace(':', '=')}" if pinned else ""
         link = f"{self.origin}/s/{self.document.survey}{pin}"
         options = {"policy": Policy(allow_unpinned=True)} | options
@@ -107,7 +107,7 @@ class Place(Server):
 
 
 def evil(**changes: Any) -> Place:
-    """A server that has valid keys of its own and uses the other one's names."""
+    """A server with its own valid keys that uses the other one's names."""
     defaults: dict[str, Any] = {
         "origin": "https://evil.example",
         "root": EVIL_ROOT,
@@ -117,7 +117,7 @@ def evil(**changes: Any) -> Place:
     return Place(**(defaults | changes))
 
 
-def test_it_cannot_erase_what_protects_against_old_versions(tmp_path: Path) -> None:
+def test_it_cannot_erase_the_protection_against_old_versions(tmp_path: Path) -> None:
     honest = Place(SECOND)
     honest.visit(tmp_path / "s.db")
     honest.show(FIRST)
@@ -162,7 +162,7 @@ def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
     honest.show(SECOND)
     honest.visit(tmp_path / "s.db", **log_required)
     honest.log.digests = honest.log.digests[1:]
-    with pytest.raises(RollbackDetected):  # its own memory stays
+    with pytest.raises(RollbackDetected):  # the head of its own log is still stored
         honest.visit(tmp_path / "s.db", **log_required)
 
 
@@ -186,7 +186,7 @@ def test_it_cannot_fill_the_evidence_store(tmp_path: Path) -> None:
     assert {before, honest.envelope} <= {piece.data for piece in evidence(tmp_path / "s.db")}
 
 
-def test_a_contradiction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_contradiction_is_stored_completely_or_not_at_all(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for i in range(5):
         store.keep_evidence("sha256:a", {f"sha256:{i}{j}": b"piece" for j in range(3)})
@@ -229,10 +229,10 @@ def test_one_survey_is_one_answer(
 
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("shipped", [None, 1, 2])
-def test_an_old_install_asks_for_its_keys_as_a_new_one_does(
+def test_an_old_install_requests_keys_as_a_new_one_does(
     shipped: int | None, pinned: bool, tmp_path: Path
 ) -> None:
-    """The old install has seen nothing, two versions of the keys, or all three by another link."""
+    """Installs have seen no keys, two versions of them, or all three by another link."""
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
     keys = None if shipped is None else versions[shipped - 1]
@@ -274,7 +274,7 @@ CHAINS: dict[str, tuple[Any, type[Exception]]] = {
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_path: Path) -> None:
-    """The app ships version 2; the server must show the way from version 1 through it."""
+    """The app ships version 2; the server must prove the chain from version 1 through it."""
     bend, error = CHAINS[name]
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
@@ -287,7 +287,7 @@ def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_pat
     assert Store(tmp_path / "s.db").alias_keys("https://collect.example") is None
 
 
-def test_keys_trusted_while_a_first_visit_is_on_its_way_hold(tmp_path: Path) -> None:
+def test_keys_trusted_during_another_first_visit_stay_trusted(tmp_path: Path) -> None:
     """Two processes meet two servers under one origin: the chain trusted first stays trusted."""
     slow, quick = Place(), evil(origin="https://collect.example")
     serve = slow.get
@@ -314,7 +314,7 @@ def test_a_fork_below_the_shipped_keys_is_detected(tmp_path: Path) -> None:
         place.visit(tmp_path / "s.db", keys=shipped)
 
 
-# --- A fork of a chain: root keys of former times are stolen, and used under another origin
+# --- A fork of a chain: former root keys are stolen, and used under another origin
 
 NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
 
@@ -322,14 +322,14 @@ NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
 def rooted(
     number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey = PUBLISHER
 ) -> bytes:
-    """A version of the keys with another root."""
+    """Return a version of the keys with another root."""
     return sealed_keys(
         replace(keys_document(number, root, publisher), log=log_role()), root, *signers
     )
 
 
 def two_places() -> tuple[Place, Place]:
-    """A server whose first root key was rotated away, and a thief who has it now and branches off after version 1."""
+    """A server that replaced its first root key, and a thief who branches off after version 1."""
     honest = Place()
     honest.chain = [honest.version(1), rooted(2, NEW_ROOT, ROOT), rooted(3, NEW_ROOT)]
     thief = evil(root=ROOT)
@@ -360,16 +360,16 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
     honest.chain = mirror.chain = versions[:1]
     honest.visit(tmp_path / "s.db")
     mirror.visit(tmp_path / "s.db")
-    mirror.chain = versions  # seen there first
+    mirror.chain = versions  # the mirror serves newer keys first
     mirror.visit(tmp_path / "s.db")
     known_keys = Store(tmp_path / "s.db").alias_keys(honest.origin)
     assert known_keys is not None
     assert known_keys.envelope == versions[2]
-    with pytest.raises(RollbackDetected):  # what was withdrawn there does not count here
+    with pytest.raises(RollbackDetected):  # the newer keys apply here too
         honest.visit(tmp_path / "s.db")
     honest.chain = versions
     honest.visit(tmp_path / "s.db")
-    for shipped in versions:  # an app of former times follows too
+    for shipped in versions:  # an older app follows too
         mirror.visit(tmp_path / "s.db", keys=shipped)
     versions.append(rooted(4, NEW_ROOT))
     honest.visit(tmp_path / "s.db")
@@ -377,7 +377,7 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
 
 
 def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None:
-    """Version 2 withdraws the publisher; an app that ships version 1 to a device that knows it is not fooled."""
+    """Version 2 withdraws the publisher; a device that knows it ignores its app's version 1."""
     place = Place()
     place.visit(tmp_path / "s.db", pinned=True)
     first, document = place.keys, place.document
@@ -413,7 +413,7 @@ def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
         ("checkpoint", old)
     ]
     place.log.digests.pop(0)
-    with pytest.raises(RollbackDetected):  # the new tree is remembered as any other
+    with pytest.raises(RollbackDetected):  # the head of the new tree is stored too
         place.visit(tmp_path / "s.db", **logged)
 
 
@@ -494,7 +494,7 @@ BODIES = [b'{"id":"%s"}' % (digit * 32) for digit in (b"2", b"3")]
 
 
 def old_store(path: Path, place: Place, version: int = 3, answered: bool = True) -> None:
-    """A store of an earlier version that holds a server's document and log, and answers if `answered`."""
+    """A store of an earlier version with a server's document and log, and answers if `answered`."""
     with sqlite3.connect(path) as database:
         database.executescript(OLD)
         document = place.document
@@ -585,7 +585,7 @@ def test_an_old_answer_is_neither_repeated_nor_erased(tmp_path: Path) -> None:
     for server in (evil(), place, evil(), place):
         with pytest.raises(AlreadyAnswered):
             server.visit(tmp_path / "s.db", answer=True, policy=policy)
-    assert place.posted == []  # what was sealed before left with the first visit
+    assert place.posted == []  # nothing is drawn or sent again
 
 
 def test_an_old_document_binds_the_chain_whose_publisher_signed_it(tmp_path: Path) -> None:

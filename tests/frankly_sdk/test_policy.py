@@ -29,7 +29,7 @@ def test_three_surveys_at_one_fit_a_cap_of_three_and_a_fourth_does_not(tmp_path:
 
 
 def test_a_survey_within_the_cap_at_opening_may_be_over_it_when_answered(tmp_path: Path) -> None:
-    """Two clients opened side by side: the ledger is asked again under the lock."""
+    """Two clients opened side by side: the ledger is checked again under the lock."""
     policy = Policy(cap="1.5")
     with (
         number(1).open(tmp_path / "s.db", policy=policy) as first,
@@ -64,7 +64,7 @@ def test_a_form_over_the_cap_is_refused_by_reason(document, cap, reason, tmp_pat
 
 
 def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
-    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. The ceilings, 1 + ln 3 nats, are what is charged."""
+    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. Ceilings, 1 + ln 3 nats, are charged."""
     FakeServer().open(tmp_path / "s.db", policy=Policy(cap="2.0987")).close()
     final = Policy(cap="2", final_surveys=(payable_survey().survey,))
     FakeServer().open(tmp_path / "t.db", policy=final).close()
@@ -86,7 +86,7 @@ def test_there_is_always_a_cap() -> None:
 
 
 def capped(nats: str) -> FakeServer:
-    """A survey whose one block rests on a prior and has a ceiling of ln 3 (1.0986 nats)."""
+    """A survey whose block was designed for a prior and has a ceiling of ln 3 (1.0986 nats)."""
     mechanism = DenseMechanism(4, ((12, 4), (4, 12)))
     block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
     assert ln_up(block.ceiling) == nats

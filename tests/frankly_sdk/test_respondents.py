@@ -101,7 +101,7 @@ def test_a_table_with_two_spellings_of_a_key_names_both_lines(
 
 
 def typed(store: Path, key: str, *surveys: str) -> None:
-    """Store an answer as version 3 did: under the hash of the key with every space it was typed with."""
+    """Store an answer as version 3 did: under the hash of the key as typed, with its spaces."""
     with sqlite3.connect(store) as old:
         ((salt,),) = old.execute("SELECT salt FROM salt").fetchall()
         name = hmac.digest(salt, key.encode(), "sha256").hex()
@@ -124,15 +124,15 @@ def typed(store: Path, key: str, *surveys: str) -> None:
 
 @pytest.mark.parametrize("spelling", SPELLINGS[1:], ids=ascii)
 @pytest.mark.parametrize("batch", [False, True])
-def test_an_answer_kept_under_a_key_as_typed_is_found_again(
+def test_an_answer_stored_under_a_key_as_typed_is_found(
     spelling: str, batch: bool, tmp_path: Path
 ) -> None:
     place = server()
     with place.open(tmp_path / "s.db") as client:
-        client.answer(YES, respondent="person 0")  # makes the salt
+        client.answer(YES, respondent="person 0")  # creates the salt
         typed(tmp_path / "s.db", spelling, place.document.survey)
         place.posted.clear()
-        for key in (spelling, KEY):  # from then on under every spelling
+        for key in (spelling, KEY):  # under every spelling
             if batch:
                 assert [row.status for row in client.randomise_many([(key, YES, {})])] == ["done"]
             else:
@@ -142,7 +142,7 @@ def test_an_answer_kept_under_a_key_as_typed_is_found_again(
 
 
 def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
-    """An earlier version drew twice; from now on one person bears both costs."""
+    """An earlier version drew twice; both costs are charged to one person."""
     store = Store(tmp_path / "s.db")
     store.respondent_name("person 0")
     for key in (KEY, f"{KEY} "):

@@ -39,7 +39,7 @@ def test_the_file_is_private_even_if_it_was_not(tmp_path: Path) -> None:
 def test_a_new_file_is_private_from_its_first_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever opens it before a chmod keeps it open afterwards, so it is made with its mode."""
+    """A process that opens it before a chmod keeps it open, so it is created with its mode."""
 
     def too_late(*_: object) -> None:
         raise AssertionError("changed later")
@@ -53,8 +53,8 @@ def test_a_new_file_is_private_from_its_first_moment(
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
 
 
-def test_opening_a_second_store_drops_no_lock_of_the_first(tmp_path: Path) -> None:
-    """POSIX forgets all locks of a process when it closes any descriptor of the file."""
+def test_opening_a_second_store_releases_no_lock_of_the_first(tmp_path: Path) -> None:
+    """POSIX releases all locks of a process when it closes any descriptor of the file."""
     path = tmp_path / "s.db"
     store = Store(path)
     grab = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0, isolation_level=None).execute('BEGIN IMMEDIATE')"
@@ -78,7 +78,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     writer = threading.Thread(target=write)
     writer.start()
     begun.wait(10)
-    # The fork below blocks until the writer is done; this lets it be.
+    # The fork below waits for the writer, which this timer ends.
     threading.Timer(0.05, may_end.set).start()
     child = os.fork()
     if child == 0:
@@ -115,7 +115,7 @@ def test_after_a_fork_parent_and_child_send_one_value(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_space() -> Iterator[None]:
-    """Let no file of this process grow beyond a page, as on a full disk."""
+    """Limit files of this process to one page, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
     yield
@@ -125,7 +125,7 @@ def no_space() -> Iterator[None]:
 def test_a_full_disk_is_noticed_before_anything_is_drawn(
     tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Counted, because the client swallows what a random source raises."""
+    """Counts calls, because the client catches errors of a random source."""
     server, drawn = FakeServer(), []
 
     def counted(bits: int) -> int:
@@ -141,7 +141,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(
 
 
 def test_a_store_that_may_not_be_written_stops_everything() -> None:
-    """Root may write any file, so a test run as root drops to uid 65534 for a moment."""
+    """Root may write any file, so as root the test switches to uid 65534 for a moment."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.db"
         server = FakeServer()
@@ -161,7 +161,7 @@ def test_a_store_that_may_not_be_written_stops_everything() -> None:
     assert server.posted == []
 
 
-def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         Store(tmp_path / "missing" / "s.db")
     assert list(tmp_path.iterdir()) == []
@@ -172,7 +172,7 @@ def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     for version, digest in ((1, "one"), (3, "three"), (2, "two"), (3, "another three")):
         store.remember(CHAIN, "ab", Remembered(version, digest, b""))
     assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
-    # Only the document whose signing keys have been withdrawn gives way.
+    # Only a document whose signing keys have been withdrawn is replaced.
     store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="two")
     assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
     store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="three")
@@ -208,7 +208,7 @@ def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
         with pytest.raises((StoreError, KeyError)), store.transaction():
             store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
             store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
-    assert store.answer(CHAIN, "ab") is None  # the failed transaction left nothing
+    assert store.answer(CHAIN, "ab") is None  # the failed transaction was rolled back
     store.close()
 
 
@@ -221,10 +221,10 @@ def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_journal_is_overwritten_once_whatever_its_size_and_a_clean_one_not_even_synced(
+def test_a_journal_of_any_size_is_overwritten_once_and_a_clean_one_not_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks that are zero already are skipped, those after them are not; a sync is the slow part."""
+    """Chunks of zeros are skipped, later ones are not; a sync is the slow part."""
     journal = tmp_path / "s.db-journal"
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
@@ -242,10 +242,10 @@ def test_a_journal_is_overwritten_once_whatever_its_size_and_a_clean_one_not_eve
         assert (writes, len(synced)) == (expected, min(len(expected), 1))
 
 
-def test_what_a_killed_process_left_anywhere_in_a_journal_is_overwritten_at_the_next_start(
+def test_bytes_of_a_killed_process_in_a_journal_are_overwritten_at_the_next_start(
     tmp_path: Path,
 ) -> None:
-    """Behind a clean first chunk as well: a journal keeps its length, and is zero where nothing was written since."""
+    """After a chunk of zeros as well: a journal keeps its length, so both may be in it."""
     store = Store(tmp_path / "s.db")
     store.keep_evidence(CHAIN, {"sha256:0": b"x"})
     store.close()
@@ -270,10 +270,10 @@ PRAGMAS = [
 
 
 @pytest.mark.parametrize(("pragma", "value"), PRAGMAS)
-def test_a_commit_is_durable_and_what_is_erased_is_overwritten(
+def test_connections_sync_commits_and_overwrite_erased_bytes(
     pragma: str, value: object, tmp_path: Path
 ) -> None:
-    """Also in the connection that a fork opens, and for a file that came with other habits."""
+    """Also in the connection of a fork, and for a file that was in WAL mode."""
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("PRAGMA journal_mode=WAL")
     database.close()
@@ -352,8 +352,8 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
     store.close()
 
 
-def test_what_is_reserved_is_what_is_sealed_to_the_byte(tmp_path: Path) -> None:
-    """Otherwise the row could grow onto another page when it is sealed, after the draw, on a full disk."""
+def test_reserved_and_sealed_rows_have_the_same_length(tmp_path: Path) -> None:
+    """Otherwise sealing, after the draw, could need another page and fail on a full disk."""
     store, sizes = Store(tmp_path / "s.db"), []
     query = "SELECT length(report_id), length(body) FROM answers"
     with store.transaction():
@@ -365,8 +365,8 @@ def test_what_is_reserved_is_what_is_sealed_to_the_byte(tmp_path: Path) -> None:
     store.close()
 
 
-def test_tables_that_were_rolled_back_are_made_again(tmp_path: Path) -> None:
-    """The first transaction of a new file makes them; it failed after it had read from them."""
+def test_tables_that_were_rolled_back_are_created_again(tmp_path: Path) -> None:
+    """The first transaction of a new file creates them; it fails after reading from them."""
     store = Store(tmp_path / "s.db")
     with pytest.raises(KeyError), store.transaction():
         assert store.answer(CHAIN, "ab") is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real transport against a real socket: bounded, and carrying nothing the server planted."""
+"""The real transport with a real socket: bounded, and returning no marker that a server planted."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from tests.frankly_sdk.fakes import Ticking
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Plants what could identify a device, misbehaves by path, and keeps the headers it was sent."""
+    """Plants markers that could identify a device, misbehaves by path, and records headers."""
 
     protocol_version = "HTTP/1.1"
     requests: ClassVar[list[dict[str, str]]] = []
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Quiet(ThreadingHTTPServer):
-    """A server that prints no traceback when a client hangs up."""
+    """A server that prints no traceback when a client disconnects."""
 
     def handle_error(self, *_args: object) -> None:
         """Say nothing."""
@@ -142,7 +142,7 @@ ENDLESS = {
     "headers": (OK, b"X-Many: " + b"x" * 60000 + b"\r\n"),
     "continues": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     "body without length": (OK + b"\r\n", b"x" * 65536),
-    "body of a great length": (OK + b"Content-Length: 99999999999\r\n\r\n", b"x" * 65536),
+    "body of a huge length": (OK + b"Content-Length: 99999999999\r\n\r\n", b"x" * 65536),
     "chunks": (CHUNKED, b"8000\r\n" + b"x" * 32768 + b"\r\n"),
     "chunk size": (CHUNKED, b"0" * 65536),
     "chunk extension": (CHUNKED + b"1;", b"x" * 65536),
@@ -154,7 +154,7 @@ ENDLESS = {
 
 @contextlib.contextmanager
 def raw_server(start: bytes, again: bytes) -> Iterator[str]:
-    """A server that answers one request with `start`, then sends `again` until the client hangs up."""
+    """Answer one request with `start`, then send `again` until the client disconnects."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def talk() -> None:
@@ -176,7 +176,7 @@ def raw_server(start: bytes, again: bytes) -> Iterator[str]:
 def test_endless_answers_end_in_bounded_memory(case: str) -> None:
     with raw_server(*ENDLESS[case]) as url:
         tracemalloc.start()
-        # The timer ticks a second at every look: no answer gets more than thirty reads.
+        # The timer advances a second per call, so a response is read at most thirty times.
         with (
             contextlib.closing(HttpTransport(Ticking())) as transport,
             pytest.raises(NetworkError) as caught,
@@ -190,7 +190,7 @@ def test_endless_answers_end_in_bounded_memory(case: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Certificate and key of 127.0.0.1, signed by itself, in one file."""
+    """Self-signed certificate and key of 127.0.0.1, in one file."""
     key = Ed25519PrivateKey.generate()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     start = datetime.now(UTC) - timedelta(hours=1)
@@ -251,7 +251,7 @@ def test_broken_answers_are_network_errors(case: str) -> None:
     with raw_server(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
         with pytest.raises(NetworkError) as caught:
             transport.get(url, 1000)
-        assert caught.value.__context__ is None  # no text of the library, which names addresses
+        assert caught.value.__context__ is None  # the library's text would contain addresses
         assert caught.value.code == "network"
 
 

@@ -2,7 +2,7 @@
 """Man in the middle and rollback: more than 40 attacks by network or server, none of them accepted (spec 9.2).
 
 Modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward, indefinite freeze, endless data,
-mix and match, key compromise. Every case says which typed error ends it, and that nothing was sent.
+mix and match, key compromise. Every case has the typed error that ends it; no report may be sent.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class Server(FakeServer):
     down: tuple[str, ...] = ()
 
     def get(self, url: str, limit: int) -> Reply:
-        """Serve the log and the chain too."""
+        """Serve the log and the chain as well."""
         path = url.partition("collect.example")[2]
         if any(part in path for part in self.down):
             raise NetworkError("down")
@@ -97,7 +97,7 @@ def opened(server: Server, store: Path, link: str = PLAIN, days: float = 0, **po
 
 @dataclass(frozen=True)
 class Attack:
-    """An honest first contact if `before`, then `attack`; what ends it, and the link and policy used."""
+    """`before`, an honest first visit if set, then `attack`; expected error, link and policy."""
 
     error: type[FranklyError]
     attack: Callable[[Server], None]
@@ -132,7 +132,7 @@ def show(
 
 
 def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], None]:
-    """Serve other keys, after the versions before them."""
+    """Serve other keys, after their older versions."""
 
     def act(server: Server) -> None:
         served = server.chain or [server.keys]
@@ -286,8 +286,8 @@ def test_without_an_attack_every_link_opens(
         opened(Server(), tmp_path / "s.db", link, days, **policy)
 
 
-def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
-    """A fresh device and one that has seen an older head and older keys ask for the same addresses."""
+def test_requests_contain_nothing_that_is_stored(tmp_path: Path) -> None:
+    """A fresh device and one with an older head and older keys request the same addresses."""
     old = Server()
     opened(old, tmp_path / "a.db")
     fetched_urls = []
@@ -365,13 +365,13 @@ def test_after_a_theft_new_keys_restore_every_device(
 ) -> None:
     server = Server()
     show(stolen)(server)
-    opened(server, tmp_path / "s.db")  # the thief signs, and is believed
+    opened(server, tmp_path / "s.db")  # the thief's signature is accepted
     RECOVERED(server)
     with pytest.raises(DocumentRejected) as caught:
-        opened(server, tmp_path / "s.db")  # not any more
+        opened(server, tmp_path / "s.db")  # it is withdrawn
     assert caught.value.reason == "signature"
     show(true, NEW_PUBLISHER)(server)
-    opened(server, tmp_path / "s.db")  # and what he signed does not lock the true ones out
+    opened(server, tmp_path / "s.db")  # the thief's version does not block it
     assert (len(evidence(tmp_path / "s.db")) == 2) == (stolen.digest != true.digest)
     show(stolen)(server)
     with pytest.raises(DocumentRejected):
@@ -382,16 +382,14 @@ def test_after_a_theft_new_keys_restore_every_device(
             opened(server, tmp_path / "s.db")
 
 
-def test_a_survey_signed_again_opens_for_those_who_had_it_pinned(tmp_path: Path) -> None:
+def test_a_survey_signed_again_opens_by_its_pinned_link(tmp_path: Path) -> None:
     server = Server()
     opened(server, tmp_path / "s.db", PINNED)
     RECOVERED(server)
-    opened(
-        server, tmp_path / "s.db", PINNED
-    )  # nothing is fetched: the keys known here still stand behind it
+    opened(server, tmp_path / "s.db", PINNED)  # from memory, with the keys known here
     second_survey = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
     second_survey.envelope = sealed(second_survey.document.payload(), NEW_PUBLISHER)
-    second_survey.open(tmp_path / "s.db").close()  # now the new keys are known
+    second_survey.open(tmp_path / "s.db").close()  # stores the new keys
     with pytest.raises(DocumentRejected):
         opened(server, tmp_path / "s.db", PINNED)
     show(DOCUMENT, NEW_PUBLISHER)(server)

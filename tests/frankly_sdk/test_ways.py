@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): every way is settled as one choice of each question, before a draw."""
+"""Ways of answering (spec 3.5): each is settled as one choice per question before a draw."""
 
 import json
 from itertools import product
@@ -41,7 +41,7 @@ def test_what_cannot_be_settled_is_refused_and_not_repeated(
 
 
 def test_every_path_through_the_rules_settles_every_question() -> None:
-    """Against the rules followed by hand, for all plain answers."""
+    """Compared with rules applied here, for all plain answers."""
     for work, stress, ticked in product(
         ("no", "yes"), ("calm", "mixed", "hard", "none"), ([], ["sleep"], ["untold"])
     ):
@@ -64,7 +64,7 @@ def test_skipping_changes_neither_length_nor_shape_of_a_report(tmp_path: Path) -
     assert {len(json.loads(body)["y"]) for body in server.posted} == {1}
 
 
-def test_the_explanation_says_how_questions_are_asked() -> None:
+def test_the_explanation_describes_the_fields() -> None:
     words = explain(ASKED, ASKED.report_level, ("ab" * 32,), "en").words
     assert "How old are you? (a number, of which only the range is used: 18–29 / 30–59" in words
     assert words.count("Which signs?") == 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small worlds, the documents made for them, and the true leakage of a report by brute force.
 
-A world lists people: how many, their stratum, their secrets, their answer to each block. It is the truth of which the
-documents' tables are the margins. Nothing here uses `frankly_protocol.audit` but to fill in a block's ceiling.
+A world lists people: how many, their stratum, secrets, and answer to each block. The documents'
+tables are its margins. `frankly_protocol.audit` is used only to fill in a block's ceiling.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from tests.frankly_protocol.samples import question, survey
 
 @dataclass(frozen=True)
 class Person:
-    """People alike in everything: their count, stratum, secrets by name, and answers block by block."""
+    """People with equal data: their count, stratum, secrets by name, and answers block by block."""
 
     count: int
     stratum: int
@@ -33,7 +33,7 @@ World = Sequence[Person]
 ATTRIBUTES = (2, 2)
 """Sizes of the attributes that make up an answer under srlip."""
 Chances = list[list[Fraction]]
-"""P(y|x): one list over the answers for every symbol."""
+"""P(y|x): for every symbol, a list over the answers."""
 
 
 def chances(mechanism: Mechanism) -> Chances:
@@ -42,7 +42,7 @@ def chances(mechanism: Mechanism) -> Chances:
 
 
 def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ...]], Fraction]]:
-    """Yield, for every result of several blocks together, its chance by the answers."""
+    """Yield, for every joint result of several blocks, a function from answers to its chance."""
     for rows in product(*map(chances, mechanisms)):
         yield lambda answers, rows=rows: prod(
             (row[x] for row, x in zip(rows, answers, strict=True)), start=Fraction(1)
@@ -50,7 +50,7 @@ def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ..
 
 
 def groups(world: World, by_stratum: bool) -> list[World]:
-    """Return the world undivided, or the people of each stratum."""
+    """Return the people of each stratum, or all in one group."""
     if not by_stratum:
         return [world]
     return [
@@ -61,7 +61,7 @@ def groups(world: World, by_stratum: bool) -> list[World]:
 def leakage(
     world: World, secret: str, mechanisms: Sequence[Mechanism], blocks: Sequence[int]
 ) -> tuple[Fraction, Fraction]:
-    """Return the largest lift of a secret's value, either way, and the largest change of the odds of two values."""
+    """Return the largest lift of a secret's value, up or down, and the largest change of odds."""
     lift = odds = Fraction(1)
     values = sorted({p.secrets[secret] for p in world if p.count})
     for chance in results(mechanisms):
@@ -101,7 +101,7 @@ def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechani
 
 
 def excess(world: World, secret: str, mechanisms: Sequence[Mechanism], ratio: Fraction) -> Fraction:
-    """Return the least δ with P(results | s) ≤ ratio · P(results | t) + δ for all sets of results and two values."""
+    """Return the least δ with P(R | s) ≤ ratio · P(R | t) + δ for all sets R of results."""
     values, blocks = sorted({p.secrets[secret] for p in world}), range(len(mechanisms))
     result_rows = [
         [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
@@ -230,7 +230,7 @@ def sureness_of_block(
 
 
 def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
-    """A block of one question."""
+    """Return a block of one question."""
     one_question = question(name, *(f"c{x}" for x in range(mechanism.answers)))
     prior = (1,) * mechanism.answers
     return Block(
@@ -246,7 +246,7 @@ def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """A survey with a public question of `strata` choices, or without one if `strata` is 1."""
+    """Return a survey with a public question of `strata` choices, without one if `strata` is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
     document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()

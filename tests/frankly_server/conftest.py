@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases with our tables, of both kinds."""
+"""Migrated databases of both kinds."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,27 +16,27 @@ from tests.postgres import PostgresServer
 
 @pytest.fixture
 def fresh_database(database_url: str) -> Iterator[Database]:
-    """A migrated database of this test's own, on each kind: for tests that change tables."""
+    """A separate migrated database of each kind, for tests that change tables."""
     yield from _migrated(database_url)
 
 
 @pytest.fixture
 def sqlite(sqlite_url: str) -> Iterator[Database]:
-    """A migrated SQLite database, for tests that are not about databases."""
+    """A migrated SQLite database, for tests that need no other kind."""
     yield from _migrated(sqlite_url)
 
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
-    """One migrated PostgreSQL database, which tests share one after the other; making one takes longer than a test."""
+    """A migrated PostgreSQL database that tests share, as creating one takes longer than a test."""
     yield from _migrated(postgres.create())
 
 
 @pytest.fixture
 def postgresql(postgres_database: Database) -> Database:
-    """A migrated PostgreSQL database without rows, for tests that are about its own ways."""
+    """A migrated PostgreSQL database without rows, for tests of its special features."""
     with postgres_database.engine.begin() as connection:
-        # Without triggers, because one of them keeps audit events from being deleted.
+        # Without triggers, because one of them forbids the deletion of audit events.
         connection.execute(text("SET LOCAL session_replication_role = replica"))
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
@@ -52,7 +52,7 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 @cache
 def _migrated_file() -> bytes:
-    """Return the bytes of a migrated SQLite file: a copy takes a fiftieth of the time of a migration."""
+    """Return the bytes of a migrated SQLite file: copying is fifty times faster than migrating."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "frankly.db"
         database = Database(f"sqlite:///{path}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random priors and mechanisms for the mathematics; seeded, so every run tries the same ones."""
+"""Random priors and mechanisms for tests of the mathematics; seeded, so that runs are equal."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,7 @@ EVERY_NOTION = (
     "metric-ldp", "metric-ldp-complete",
     "lip-and-ldp", "secret-ldp-and-dpv", "two-priors",
 )  # fmt: skip
-"""What `claims_of` makes: the eight notions, their one-sided and paper forms, and intersections."""
+"""Kinds of `claims_of`: the eight notions, their one-sided and paper forms, and intersections."""
 
 
 def random_prior(rng: random.Random, answers: int, secrets: int) -> Prior:
@@ -30,12 +30,12 @@ def random_prior(rng: random.Random, answers: int, secrets: int) -> Prior:
 
 
 def random_epsilon(rng: random.Random, low: float = 0.01, high: float = 8.0) -> Fraction:
-    """A level with three decimals, spread evenly over the orders of magnitude."""
+    """Draw a level with three decimals, log-uniformly."""
     return Fraction(round(1000 * low * (high / low) ** rng.random()), 1000)
 
 
 def random_row(rng: random.Random, total: int, columns: int) -> tuple[int, ...]:
-    """Whole numbers ≥ 0 that sum to `total`."""
+    """Draw integers ≥ 0 that sum to `total`."""
     cuts = sorted(rng.randint(0, total) for _ in range(columns - 1))
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True))
 
@@ -43,7 +43,7 @@ def random_row(rng: random.Random, total: int, columns: int) -> tuple[int, ...]:
 def random_mechanism(
     rng: random.Random, answers: int, reports: int, bits: int = 48
 ) -> DenseMechanism:
-    """A mechanism without structure: no privacy, any rank."""
+    """Draw a mechanism without structure: no privacy, any rank."""
     while True:
         weights = tuple(random_row(rng, 1 << bits, reports) for _ in range(answers))
         if all(any(column) for column in zip(*weights, strict=True)):
@@ -81,7 +81,7 @@ def wanted(
 def pair_claim(
     rng: random.Random, level: tuple[int, int], factors: tuple[int | None, ...]
 ) -> Claim:
-    """A multiple of one level for each pair of four answers, or None; the level itself for 0 against 1."""
+    """Draw a level per pair of four answers: a multiple of `level` or None; `level` for (0, 1)."""
     p, q = level
     rows: list[list[tuple[int, int] | None]] = []
     for x in range(4):
@@ -94,7 +94,7 @@ def pair_claim(
 def claims_of(
     kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
 ) -> tuple[Prior, tuple[Claim, ...]]:
-    """A random prior over four answers and what one of EVERY_NOTION promises of it at a level from `low` to `high`."""
+    """Draw a prior over four answers and claims of a kind, at levels from `low` to `high`."""
 
     def level() -> tuple[int, int]:
         return level_for(random_epsilon(rng, low, high))
@@ -133,7 +133,7 @@ def claims_of(
 
 
 def tamed(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) -> tuple[Prior, Cone]:
-    """As `claims_of`, until the promise keeps the raw answer out."""
+    """Repeat `claims_of` until the claims exclude the identity."""
     while True:
         prior, claims = claims_of(kind, rng, low, high)
         cone = Cone(claims, prior.answers)
@@ -142,7 +142,7 @@ def tamed(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) ->
 
 
 def scaled_rays(cone: Cone, prior: Prior) -> NDArray[np.float64]:
-    """All extreme rays, scaled to p·v = 1; shape (rays, answers)."""
+    """Return all extreme rays, scaled to p·v = 1; shape (rays, answers)."""
     p = [Fraction(n, prior.total) for n in prior.shares]
     rays = cone.rays()
     means = [sum((a * v for a, v in zip(p, ray, strict=True)), Fraction(0)) for ray in rays]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents and reports on them, without the designer."""
+"""Published documents and their reports, without the designer."""
 
 import secrets
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def report(
     report_id: str | None = None,
     strata: dict[str, str] | None = None,
 ) -> Report:
-    """A report on a document, with symbols 0 unless given."""
+    """Return a report on a document, with symbols 0 unless given."""
     return Report(
         document.digest,
         report_id or secrets.token_hex(16),
@@ -54,21 +54,21 @@ def report(
 
 
 def body(document: SurveyDocument, *symbols: int, report_id: str | None = None) -> bytes:
-    """The bytes of a report, padded as a device would."""
+    """Return the bytes of a report, padded as a device does."""
     return report(document, *symbols, report_id=report_id).to_bytes(document.report_length)
 
 
 def row(
     *symbols: int, report_id: str | None = None, document: str = "sha256:" + "cd" * 32
 ) -> ReportRow:
-    """A report as stored."""
+    """Return a report as stored."""
     return ReportRow(SURVEY, report_id or secrets.token_hex(16), document, symbols or (0, 1), "")
 
 
 def release(
     database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 1
 ) -> int:
-    """Release what is pending of some documents, by default every cell; return how many reports that were."""
+    """Release pending reports of some documents, by default of all cells; return their number."""
     n = 0
     for document in documents:
         with database.transaction("release") as tx:
@@ -86,7 +86,7 @@ def released(
 
 
 def stored(tx: Transaction, survey_id: str = SURVEY) -> list[ReportRow]:
-    """Every report of a survey, pending ones too."""
+    """Return every report of a survey, including pending ones."""
     ids = tx._connection.scalars(select(reports.c.id).where(reports.c.survey == survey_id)).all()
     return [
         row
@@ -96,7 +96,7 @@ def stored(tx: Transaction, survey_id: str = SURVEY) -> list[ReportRow]:
 
 
 def spent(database: Database, survey_id: str = SURVEY) -> int:
-    """How many tokens of a survey are spent, released or not."""
+    """Return the number of spent tokens of a survey, released or not."""
     with database.engine.connect() as connection:
         query = select(func.count()).where(tokens.c.survey == survey_id, tokens.c.spent)
         return int(connection.execute(query).scalar_one())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token buckets against a slow model that remembers every taking, on a clock of the test's own."""
+"""Token buckets compared with an exact model, on the test's clock."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ steps = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, m
 
 
 @given(steps=steps, per_s=st.sampled_from([1, 2, 8]), burst=st.integers(1, 10))
-def test_what_is_let_through_is_what_the_model_lets_through(
+def test_decisions_are_those_of_the_model(
     steps: list[tuple[int, int]], per_s: int, burst: int
 ) -> None:
     buckets, level, now = Buckets(per_s, burst), Fraction(burst), 0
@@ -30,13 +30,13 @@ def test_what_is_let_through_is_what_the_model_lets_through(
             assert decision.retry_after_s >= decision.wait_s
 
 
-def test_names_do_not_share_and_looking_takes_nothing() -> None:
+def test_names_have_separate_buckets_and_reading_takes_nothing() -> None:
     buckets = Buckets(1, 2)
     assert [buckets.take("a", 0).wait_s for _ in range(3)] == [0, 0, 1]
     assert [buckets.look("b", 0).level for _ in range(3)] == [2, 2, 2]
 
 
-def test_a_clock_that_goes_back_gives_nothing() -> None:
+def test_a_clock_set_back_adds_no_tokens() -> None:
     buckets = Buckets(1, 1)
     buckets.take("a", 100)
     assert buckets.take("a", 50).wait_s == 1.0

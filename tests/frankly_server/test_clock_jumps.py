@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's clock jumps by a day and is set right: no lock and no refusal lasts, and messages say what to do."""
+"""The server's clock jumps by a day and is corrected: locks and refusals end."""
 
 import time
 from datetime import timedelta
@@ -31,7 +31,7 @@ def clock() -> Hands:
 
 @pytest.fixture
 def services(database: Database, tmp_path: Path, clock: Hands) -> Services:
-    """Services over a migrated database; keys of a week ago, an account, a draft."""
+    """Services on a migrated database, with keys of a week ago, an account and a draft."""
     services = Services(Settings(home=tmp_path), database, clock, Passwords(CHEAP))
     clock.wait(-7 * DAY_S)
     services.keys.init()
@@ -41,14 +41,16 @@ def services(database: Database, tmp_path: Path, clock: Hands) -> Services:
     return services
 
 
-def test_a_lock_of_a_clock_that_was_ahead_ends_with_it(services: Services, clock: Hands) -> None:
+def test_a_lock_set_by_a_clock_ahead_ends_when_the_clock_is_corrected(
+    services: Services, clock: Hands
+) -> None:
     clock.wait(DAY_S)
     for _ in range(5):
         refused(services.accounts.sign_in, EMAIL, "wrong")
     refused(services.accounts.sign_in, EMAIL, PASSWORD)
     clock.wait(-DAY_S)
     assert services.accounts.sign_in(EMAIL, PASSWORD).person.email == EMAIL
-    # One of the right time holds for its minute, and no longer after the clock went back by seconds.
+    # A lock at the correct time lasts its minute, and not longer if the clock goes back by seconds.
     for _ in range(5):
         refused(services.accounts.sign_in, EMAIL, "wrong")
     clock.wait(-30)
@@ -90,8 +92,8 @@ def test_sessions_end_early_or_late_but_end(services: Services, clock: Hands) ->
     assert services.accounts.person(ahead) is None
 
 
-def test_a_job_of_a_clock_that_was_ahead_holds_up_nothing(services: Services, clock: Hands) -> None:
-    """Its process died; with the clock right again, it would look young for a day."""
+def test_a_job_started_by_a_clock_ahead_blocks_nothing(services: Services, clock: Hands) -> None:
+    """Its process died; by the corrected clock it would look recent for a day."""
     survey = services.surveys.list()[0].survey_id
     clock.wait(DAY_S)
     updated = f"{clock.now():%Y-%m-%dT%H:%M:%SZ}"
@@ -108,9 +110,7 @@ def test_a_job_of_a_clock_that_was_ahead_holds_up_nothing(services: Services, cl
     assert services.jobs.get(survey, job).state == "done"
 
 
-def test_keys_made_by_a_clock_that_was_ahead(
-    services: Services, clock: Hands, tmp_path: Path
-) -> None:
+def test_keys_created_by_a_clock_ahead(services: Services, clock: Hands, tmp_path: Path) -> None:
     clock.wait(DAY_S)
     services.keys.init(force=True)
     clock.wait(-DAY_S)
@@ -124,7 +124,7 @@ def test_keys_made_by_a_clock_that_was_ahead(
     assert prove_chain(services.keys.chain(), None, clock.now()).keys.version == 2
 
 
-def test_a_survey_published_by_a_clock_that_was_ahead(services: Services, clock: Hands) -> None:
+def test_a_survey_published_by_a_clock_ahead(services: Services, clock: Hands) -> None:
     clock.wait(DAY_S)
     ahead = services.surveys.publish("habits")
     clock.wait(-DAY_S)
@@ -139,7 +139,7 @@ def test_a_survey_published_by_a_clock_that_was_ahead(services: Services, clock:
 def test_reports_of_a_clock_that_is_behind_are_early_not_refused(
     services: Services, clock: Hands
 ) -> None:
-    """Devices keep a report that is too early; they erase one that is refused."""
+    """Devices keep a report that is too early, but erase one that is refused."""
     published = services.surveys.publish("habits")
     (document,) = services.surveys.versions("habits")
     report = body(document, 0, 0)
@@ -150,7 +150,7 @@ def test_reports_of_a_clock_that_is_behind_are_early_not_refused(
     assert 0 < early.value.retry_after_s <= DAY_S  # type: ignore[attr-defined]
     clock.wait(DAY_S)
     assert services.intake.accept(published.survey_id, report).status == "accepted"
-    # A day ahead and back: it is stored once, whatever the clock says.
+    # A day ahead and back: it is stored once, whatever the time.
     for seconds in (DAY_S, -DAY_S):
         clock.wait(seconds)
         assert services.intake.accept(published.survey_id, report).status == "duplicate"

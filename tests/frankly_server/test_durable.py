@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the server are on disk before their name is: key files, the keys document, backups."""
+"""Contents of the server's files are on disk before their names: keys, keys document, backups."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> Events:
-    """Each fsync and rename of this process, with the path, in order."""
+    """All fsync and rename calls of this process, with paths, in order."""
     recorded: Events = []
     fsync, rename, replace = os.fsync, os.rename, os.replace
 
@@ -40,7 +40,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Events:
 
 
 def assert_durable(events: Events, target: Path) -> None:
-    """Check that what was renamed to `target` was synced before, and the folder around it after."""
+    """Check that the file renamed to `target` was synced before, and its folder after."""
     places = [
         i
         for i, (kind, paths) in enumerate(events)
@@ -85,10 +85,10 @@ def test_keys_are_synced_file_by_file_before_their_folder_has_its_name(
     assert {path.name for path in folder.iterdir()} <= before
 
 
-def test_a_disk_that_fails_after_the_rename_is_named_itself(
+def test_an_error_after_the_rename_is_raised_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The temporary file has its new name by then: that it is not there any more is no error."""
+    """The temporary file has been renamed, so that it cannot be removed is not the error."""
 
     def fail(_folder: Path) -> None:
         raise OSError(5, "Input/output error")
@@ -115,7 +115,7 @@ def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
     assert (tmp_path / "b.zip").read_bytes() == b"before"
 
 
-def test_a_file_appears_with_the_end_of_the_block_and_is_its_owners_alone(tmp_path: Path) -> None:
+def test_a_file_appears_at_the_end_of_the_block_with_mode_0600(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         with written_whole(tmp_path / "key.pem") as file:
@@ -130,7 +130,7 @@ def test_a_file_appears_with_the_end_of_the_block_and_is_its_owners_alone(tmp_pa
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename"])
-def test_of_a_file_that_cannot_be_finished_nothing_is_left(
+def test_an_unfinished_file_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     def full(*_: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a form as tables of their own: their laws by enumeration, counts of what reports show, and estimates."""
+"""Parts of a form as separate tables: laws by enumeration, counts of reports, and estimates."""
 
 from collections import Counter
 from dataclasses import replace
@@ -145,7 +145,7 @@ def test_reports_count_in_the_parts_that_they_show() -> None:
 def exact_estimates(
     form: AgreementMechanism, parts: tuple[int, ...], population: list[int]
 ) -> None:
-    """Estimates from the expected counts of a population are its shares, exactly."""
+    """Check that estimates from a population's expected counts are exactly its shares."""
     law, table = agreement_table(form), part_table(form, parts)
     counts = [Fraction(0)] * table.reports
     truths = list(product(*map(range, form.choices)))

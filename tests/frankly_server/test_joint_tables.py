@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables that a form can estimate: their law has full rank, by enumeration of whole reports."""
+"""Joint tables that a form can estimate: their law has full rank, by enumeration of reports."""
 
 from fractions import Fraction
 from itertools import combinations, product
@@ -23,7 +23,7 @@ FORMS = [
 
 
 def is_estimable(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
-    """True if reports that show the pair, as one part or as two, determine every cell of its table."""
+    """Return True if reports that show the pair determine all cells of its table."""
     law = agreement_table(form)
     truths = list(product(*map(range, form.choices)))
     whole = [p for p, questions in enumerate(form.parts) if set(pair) <= set(questions)]
@@ -33,7 +33,7 @@ def is_estimable(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
         groups = [tuple(single)]
     for parts in groups:
         asked = sorted({i for part in parts for i in form.parts[part]})
-        # What a report shows of other parts is left out: it depends on their answers too.
+        # Other parts of a report are left out, because they depend on other answers.
         shown: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for y in law:
             sets = dict(zip(y[1::2], y[2::2], strict=True))
@@ -51,7 +51,7 @@ def is_estimable(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
-def test_told_are_the_pairs_whose_cells_reports_tell_apart(form: AgreementMechanism) -> None:
+def test_estimable_pairs_are_those_by_enumeration(form: AgreementMechanism) -> None:
     expected = [
         pair for pair in combinations(range(len(form.choices)), 2) if is_estimable(form, pair)
     ]
@@ -71,7 +71,7 @@ EVERY = list(combinations(range(6), 2))
         (EVERY[:10], "q1 × q4 and 2 more."),
     ],
 )
-def test_tables_are_told_in_words(told: list[tuple[int, int]], words: str) -> None:
+def test_joint_tables_in_words(told: list[tuple[int, int]], words: str) -> None:
     assert joint_tables_in_words(told, NAMES).endswith(words)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every answer, at any time and in any format, is a sum over whole released batches.
+"""Every response, at any time and in any format, is a sum over complete released batches.
 
-A generated history sends reports and releases some; between any two of its steps an observer requests every
-answer about reports. For each answer the test computes, by brute force over the batches that only it knows, the sums
-that the answer may be: all batches of the documents, strata and days asked for. Anything else fails, as does any answer
-that changes while nothing is released.
+A generated history sends reports and releases some; between any two steps an observer makes every
+request about reports. For each response the test computes, by brute force over its own copy of the
+batches, the sum that the numbers must equal: all batches of the requested documents, strata and
+days. A response that changes without a release fails too.
 """
 
 import csv
@@ -45,7 +45,7 @@ Tally = Counter[int]
 
 @dataclass
 class History:
-    """Batches as they ought to be: (day, cell, symbols); what is pending of each cell."""
+    """Expected batches (day, cell, symbols), and pending reports by cell."""
 
     batches: list[tuple[str, tuple[str, str], Tally]] = field(default_factory=list)
     pending: dict[tuple[str, str], Tally] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class History:
             self.batches.append((day, cell, self.pending.pop(cell)))
 
     def inside(self, group: dict[str, str], since: str | None, until: str | None) -> Tally:
-        """The sum over the batches of some days whose cells and periods are those of a group."""
+        """Return the sum over batches of these days with the cells and periods of a group."""
         batch_sum: Tally = Counter()
         for day, (region, age), tally in self.batches:
             year, week, _ = date.fromisoformat(day).isocalendar()
@@ -85,7 +85,7 @@ def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
 
 
 def everything(site: Site) -> dict[str, bytes]:
-    """Every answer about reports, by its address."""
+    """Return every response about reports, by address."""
     answers = {f"json {query}": site.estimates(query) for query in QUERIES}
     answers |= {
         f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv")
@@ -102,7 +102,7 @@ def everything(site: Site) -> dict[str, bytes]:
 
 
 def check(site: Site, history: History, answers: dict[str, bytes]) -> int:
-    """Hold every answer against sums over the test's own batches; return how many numbers were compared."""
+    """Compare responses with sums over the test's batches; return the number of comparisons."""
     with site.services.database.reading("look") as tx:
         (row,) = tx.documents.versions(site.survey)
         document = SurveyDocument.from_envelope(row.envelope)
@@ -143,9 +143,7 @@ def check(site: Site, history: History, answers: dict[str, bytes]) -> int:
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.full_only) for seed in (1, 2))]
 )
-def test_every_answer_lies_in_the_lattice_of_released_batches(
-    place: Site, seed: int, full: bool
-) -> None:
+def test_every_response_is_a_sum_of_released_batches(place: Site, seed: int, full: bool) -> None:
     rng, history, number, numbers = Random(seed), History(), 0, 0
     step, answers_before = 10, everything(place)
     for day in range(12 if full else 5):
@@ -158,7 +156,7 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(
                 sent = place.report(number, y=[symbol], strata={"region": region, "age": age})
                 assert place.send(sent).status_code == 201
                 history.pending.setdefault((region, age), Counter())[symbol] += 1
-            # Polled during intake: nothing has changed since the last release, to the last byte.
+            # During intake, responses are the same bytes as after the last release.
             assert everything(place) == answers_before
         with place.services.database.transaction("release") as tx:
             n = tx.releases.release(
@@ -173,7 +171,7 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(
 
 
 def test_a_lone_report_changes_nothing(place: Site) -> None:
-    """What one request, two requests, or polling revealed of a single report before batches."""
+    """Without batches, one or two requests, or polling, would reveal a single report."""
     north = {"region": "north", "age": "young"}
     sent: list[Any] = [place.report(i, y=[i % 2], strata=north) for i in range(63)]
     sent.append(place.report(99, y=[1], strata={"region": "south", "age": "old"}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks against products of known rank, and against elimination over the rationals."""
+"""Ranks compared with products of known rank, and with elimination over the rationals."""
 
 from fractions import Fraction
 from random import Random
@@ -11,7 +11,7 @@ PRIME = 2**61 - 1
 
 
 def eliminated(rows: list[list[int]]) -> int:
-    """The rank by elimination over the rationals."""
+    """Return the rank by elimination over the rationals."""
     remaining, rank = [[Fraction(value) for value in row] for row in rows], 0
     for column in range(len(rows[0])):
         pivot = next((row for row in remaining if row[column]), None)

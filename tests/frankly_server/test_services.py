@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services together: from a survey file to estimates, and refusing to start when a promise could break."""
+"""The services together: from a survey file to estimates; no start without keys or tables."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.frankly_server.surveys.samples import FILE
 
 @pytest.fixture
 def services(database: Database, tmp_path: Path) -> Services:
-    """Services over a migrated database, keys made."""
+    """Services on a migrated database, with keys."""
     services = Services(Settings(home=tmp_path), database, FixedClock(NOW))
     services.keys.init()
     return services

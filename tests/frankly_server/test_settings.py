@@ -62,7 +62,7 @@ def test_settings_do_not_change() -> None:
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
-    """Variable → default, of the table after these words."""
+    """Return variable → default from the table below this heading."""
     table = page.partition(heading)[2].partition("\n\n|")[2].partition("\n\n")[0]
     defaults_by_name: dict[str, Any] = {}
     for line in table.splitlines()[2:]:
@@ -71,7 +71,7 @@ def rows(page: str, heading: str) -> dict[str, str]:
     return defaults_by_name
 
 
-def test_the_table_of_settings_is_complete_and_tells_the_defaults(root: Path) -> None:
+def test_the_table_of_settings_is_complete_and_has_the_defaults(root: Path) -> None:
     documented = rows(
         (root / "docs" / "operations.md").read_text(encoding="utf-8"), "## Settings\n"
     )

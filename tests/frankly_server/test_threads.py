@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra starts no threads beside those of the server, unless the environment asks for it."""
+"""Linear algebra starts no additional threads, unless the environment sets their number."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures over time and frontiers: every point where its numbers say, well-formed, safe under a strict policy."""
+"""Plots over time and of frontiers: points at their numbers, well-formed, safe markup."""
 
 from xml.etree import ElementTree
 
@@ -37,12 +37,12 @@ def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
     tree = ElementTree.fromstring(trend_plot("Smoking", DAYS, TRENDS))
     points = places(tree, "curve-point")
     whiskers = [line for line in tree.iter(f"{SVG}line") if line.get("class") == "whisker"]
-    assert (len(points), len(whiskers)) == (5, 4)  # a product without a margin has none
+    assert (len(points), len(whiskers)) == (5, 4)  # an estimate without a margin has none
     across = sorted({x for x, _ in points})
     assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
     first, second = points[:2], points[2:]
-    assert first[0][1] > first[1][1]  # up is more
-    # The same scale in every panel: 0.2 of a share is as high here as there.
+    assert first[0][1] > first[1][1]  # larger values are higher
+    # The same scale in every panel: 0.2 of a share has the same height.
     assert first[0][1] - first[1][1] == pytest.approx(second[1][1] - second[2][1], abs=0.2)
     description = tree.findtext(f"{SVG}desc") or ""
     assert "No & <never>: 2026-06-01 70.0% (from 60.0% to 80.0%)" in description
@@ -70,7 +70,7 @@ def test_nothing_to_draw_is_refused(trends: list[Trend]) -> None:
         curve_plot("t", [], [], X, Y)
 
 
-def test_a_curve_and_its_marks_stand_where_their_numbers_say() -> None:
+def test_a_curve_and_its_marks_are_at_their_numbers() -> None:
     curve = [(0.5, 2.0), (1.0, 4.0)]
     tree = ElementTree.fromstring(curve_plot("t", curve, [Mark("grr", 0.5, 4.0)], X, Y))
     (left, low), (right, high) = places(tree, "curve-point")
@@ -82,7 +82,7 @@ def test_a_curve_and_its_marks_stand_where_their_numbers_say() -> None:
     assert "0.5, 2; 1, 4; grr 0.5, 4" in (tree.findtext(f"{SVG}desc") or "")
 
 
-def test_marks_on_one_another_share_their_label() -> None:
+def test_marks_at_one_point_share_their_label() -> None:
     marks = [Mark("optimal (chosen)", 1.0, 2.0), Mark("grr", 1.0, 2.0001), Mark("oue", 0.2, 4.0)]
     tree = ElementTree.fromstring(curve_plot("t", [(1.0, 2.0)], marks, X, Y))
     labels = [element.text for element in tree.iter(f"{SVG}text")]

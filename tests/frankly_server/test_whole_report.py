@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a whole report: rounded up, the same for people and machines."""
+"""Figures of a whole report: rounded up, and equal in text and JSON."""
 
 from fractions import Fraction
 

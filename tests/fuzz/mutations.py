@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that are nearly right, drawn by hypothesis so that it can make a failing example small."""
+"""Nearly valid bytes, drawn by hypothesis so that it can shrink a failing example."""
 
 import json
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ ODD: list[Any] = [
 
 
 class Seeds(tuple[bytes, ...]):
-    """Honest bytes, shown by their number where hypothesis prints its arguments."""
+    """Honest bytes, of which hypothesis prints only the number."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class Seeds(tuple[bytes, ...]):
 
 @st.composite
 def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """A seed with one to four edits: a byte changed, a piece lost, repeated or moved, a word or another seed put in."""
+    """A seed with one to four edits: bytes changed, lost, repeated, words or a seed inserted."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
         start, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
@@ -120,7 +120,7 @@ def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 @st.composite
 def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """A seed that is JSON with one to three of its values changed, lost or doubled, written canonically again."""
+    """A JSON seed with one to three values changed, removed or doubled, in canonical form again."""
     body = json.loads(seeds[draw(st.integers(0, len(seeds) - 1))])
     for _ in range(draw(st.integers(1, 3))):
         parent: Any = None
@@ -159,7 +159,7 @@ def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 
 def hostile(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """Everything a network may send where one of the seeds is expected."""
+    """Bytes that a network may send where one of the seeds is expected."""
     ways = [altered_bytes(Seeds(seeds)), altered_bytes(Seeds(seeds)), st.binary(max_size=300)]
     listed = Seeds(seed for seed in seeds if seed[:1] in (b"{", b"["))
     return st.one_of(*ways, *([altered_json(listed)] * 3 if listed else []))

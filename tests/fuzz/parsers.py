@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every parser that sees bytes from the network, what honest bytes look like, and which errors it may end with."""
+"""Every parser of bytes from the network, with honest bytes and the errors that it may raise."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -72,7 +72,7 @@ DOCUMENTS = [
     for entry in _vectors("documents")["documents"]
     if entry["name"] != "everything"
 ]
-assert len(DOCUMENTS) == len(KINDS) * len(DATA) + 1  # and a form
+assert len(DOCUMENTS) == len(KINDS) * len(DATA) + 1  # 1 for the form
 ROLE = keys_document().publisher
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
 LOG = FakeLog([f"sha256:{i:064x}" for i in range(5)])
@@ -94,7 +94,7 @@ def _survey(data: bytes) -> object:
 
 
 def _signed(data: bytes) -> object:
-    """What a device does with a payload that a publisher's key did sign."""
+    """Accept a payload as a device does, signed by the publisher's key."""
     return accept_survey(sealed(data), LINK, ROLE, None, NOW)
 
 
@@ -120,7 +120,7 @@ def _chain(data: bytes) -> object:
 
 
 def _text(parse: Callable[[str], object]) -> Check:
-    """Give the parser the text that any bytes are, so that lone surrogates occur too."""
+    """Decode any bytes to text for the parser, so that lone surrogates occur too."""
     return lambda data: parse(data.decode("utf-8", "surrogateescape"))
 
 
@@ -131,7 +131,7 @@ def _reply(data: bytes) -> object:
 
 
 def _analyst(data: bytes) -> object:
-    """Read an answer of the analyst's API; the first byte picks its status."""
+    """Read a response of the analyst's API; the first byte picks its status."""
     answer = requests.Response()
     answer.status_code = (200, 401, 422, 503)[data[0] % 4] if data else 200
     answer.headers["Content-Type"] = "application/problem+json"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents whose promises are true, exactly, and worth nothing, because the prior was chosen to make them so.
+"""Documents whose promises are true but worthless, because the prior was chosen for that.
 
-The identity under a prior that makes secret and answer independent; answers without mass that give themselves away;
-two questions whose exclusive or is the secret. The verifier must accept them (their mathematics holds), so it is the
-policy, the explanation and the ledger that protect people (spec 2.6).
+The identity under a prior that makes secret and answer independent; answers without mass, each with
+its own report; two questions whose exclusive or is the secret. The verifier must accept them, as
+their mathematics holds: the policy, the explanation and the ledger protect people (spec 2.6).
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ ONE = (1, 1)
 
 
 def leaky(rng: Random, a: int, *, endless: bool) -> DenseMechanism:
-    """Send the answer as it is, under shuffled names; or nearly so, with a ceiling that is large and finite."""
+    """Send the answer under shuffled names: unchanged, or nearly so with a large finite ceiling."""
     off = 0 if endless else D // (a * 2 ** rng.randint(1, 12))
     rows = [[D - (a - 1) * off if x == y else off for y in range(a)] for x in range(a)]
     names = rng.sample(range(a), a)
@@ -57,7 +57,7 @@ def under(notion: str, joint: Any, **claim_fields: Any) -> Promise:
 
 
 def independent(rng: Random, notion: str) -> list[Block]:
-    """The identity, 0-LIP under a prior by which the answer says nothing about the secret."""
+    """The identity, 0-LIP under a prior that makes answer and secret independent."""
     a, s = rng.randint(2, 6), rng.randint(2, 4)
     endless = rng.random() < 0.7
     if notion == "rldp":
@@ -82,7 +82,7 @@ def independent(rng: Random, notion: str) -> list[Block]:
 
 
 def massless(rng: Random, notion: str) -> list[Block]:
-    """Answers of prior mass zero have a report of their own; all others have one law."""
+    """Each answer of prior mass zero has its own report; all others have the same law."""
     a, hidden = rng.randint(3, 6), rng.randint(1, 2)
     joint = [[0 if x < hidden else rng.randint(1, 5) for x in range(a)] for _ in range(2)]
     shared_row = [0] * hidden + [D // 4, D - D // 4]
@@ -95,7 +95,7 @@ def massless(rng: Random, notion: str) -> list[Block]:
 
 
 def exclusive_or(rng: Random, notion: str) -> list[Block]:
-    """Two fair bits, sent exactly or nearly: each is independent of their exclusive or, both determine it."""
+    """Two fair bits, sent nearly unchanged: each is independent of their XOR, both determine it."""
     endless = rng.random() < 0.5
     claim_fields: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
     return [
@@ -129,7 +129,7 @@ def documents(count: int) -> list[tuple[str, SurveyDocument]]:
 
 
 def true_ceiling(block: Block) -> Fraction | None:
-    """The largest ratio of any column, from the table itself."""
+    """Return the largest ratio of any column of the table; None if infinite."""
     assert isinstance(block.mechanism, DenseMechanism)
     columns = list(zip(*block.mechanism.weights, strict=True))
     return None if any(0 in q for q in columns) else max(Fraction(max(q), min(q)) for q in columns)
@@ -141,7 +141,7 @@ def multiplied(values: list[Fraction | None]) -> Fraction | None:
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """spec 2.6 by brute force: one block at most counts its level (DPV has none), the others ceilings."""
+    """Spec 2.6 by brute force: at most one block counts its level (not DPV), others ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):
@@ -152,9 +152,9 @@ def ledger(document: SurveyDocument) -> Fraction | None:
 
 
 def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
-    """Judge one document as a device does; return the outcome where it is pinned and named."""
+    """Check one document as a device does; return the outcome for a pinned, named final survey."""
     document = SurveyDocument.parse(document.payload())
-    document.require_private()  # the attack: all that is promised is true
+    document.require_private()  # the attack: every promise is true
     level = document.report_level
     for logged in (False, True):
         with pytest.raises(PolicyRefused) as caught:
@@ -192,14 +192,14 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
     if family == "exclusive_or":
         assert expected is not None
         assert true_lift(document) <= expected
-    # Beside any second document every block counts its ceiling.
+    # With any second document, every block counts its ceiling.
     second_cost = survey(ldp_block()).report_level.cost
     assert total_charge([level.cost, second_cost]).odds == multiplied([cost, second_cost.odds])
     return "pinned"
 
 
 def outcome_of(policy: Policy, document: SurveyDocument) -> str | None:
-    """Why a policy refuses a pinned document, None if it does not."""
+    """Return the reason why a policy refuses a pinned document; None if it accepts."""
     try:
         policy.check(document, document.report_level, pinned=True, spent=[])
     except PolicyRefused as refused:
@@ -215,7 +215,7 @@ def expected_outcome(family: str, odds: Fraction | None, cost: Fraction | None) 
 
 
 def true_lift(document: SurveyDocument) -> Fraction:
-    """The largest |lift| of everything sent about S = X1 xor X2 with fair bits, by summing over all answers."""
+    """Return the largest lift, up or down, of S = X1 xor X2, fair bits, by sums over answers."""
     tables = [b.numbered_mechanism for b in document.blocks if b.promises[0].secret is not None]
     best = Fraction(1)
     for y in product(*(range(m.reports) for m in tables)):
@@ -237,13 +237,13 @@ def judged(count: int, folder: Path) -> None:
         outcome = check(family, document, folder if i % 20 == 0 else None)
         tally[family, outcome] = tally.get((family, outcome), 0) + 1
     assert sum(tally.values()) == count
-    # Every family occurs, on both sides of the line where it can be on both.
+    # Every family occurs, and both outcomes.
     assert {family for family, _ in tally} == {"independent", "massless", "exclusive_or"}
     assert {outcome for _, outcome in tally} == {"pinned", "refused"}
     assert tally["exclusive_or", "refused"] > 0
 
 
-def test_true_promises_under_a_false_prior_are_not_taken_unpinned(tmp_path: Path) -> None:
+def test_true_promises_under_a_false_prior_are_refused_without_a_pin(tmp_path: Path) -> None:
     judged(72, tmp_path)
 
 
@@ -253,7 +253,7 @@ def test_five_hundred_adversarial_priors(tmp_path: Path) -> None:
 
 
 def test_the_oracle_separates_the_families() -> None:
-    """The exclusive or of two bits sent unchanged is determined, although each block alone promises lift 1."""
+    """Two bits sent unchanged determine their exclusive or, although each block promises lift 1."""
     blocks = exclusive_or(Random(1), "lip")
     identity = DenseMechanism(48, ((D, 0), (0, D)))
     document = survey(*(replace(b, mechanism=identity, ceiling=None) for b in blocks))

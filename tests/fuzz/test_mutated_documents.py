@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutated documents: without a new signature none is accepted; with one, what is accepted keeps every promise.
+"""Mutated documents: without a new signature none is accepted; accepted ones keep every promise.
 
-The second half, whose oracle is brute force in Fractions, is in tests/frankly_protocol/test_every_kind.py too; here the
-same documents take the whole way through a device's acceptance.
+tests/frankly_protocol/test_every_kind.py compares the same promises with brute force in Fractions;
+here the documents pass through all steps of a device's acceptance.
 """
 
 import json
@@ -33,7 +33,7 @@ PAYLOADS = {document.payload() for document in DOCUMENTS.values()}
 
 
 def written(body: Any) -> bytes:
-    """Canonical bytes, or those that come nearest if the body has no canonical form."""
+    """Return canonical bytes, or similar ones if the body has no canonical form."""
     try:
         return canonical.dumps(body)
     except DocumentRejected:
@@ -41,7 +41,7 @@ def written(body: Any) -> bytes:
 
 
 def forged(rng: Random) -> bytes:
-    """A mutated payload with the honest signature or a stranger's, or an envelope with some bytes changed."""
+    """Return a mutated payload with the honest or a stranger's signature, or a changed envelope."""
     name = rng.choice(sorted(HONEST))
     kind = rng.randrange(4)
     if kind == 0:
@@ -63,7 +63,7 @@ def forged(rng: Random) -> bytes:
 
 
 def count_of_accepted_forgeries(seed: int, count: int) -> int:
-    """How many were accepted that are not an honest payload again; any error but a typed one fails the test."""
+    """Count accepted envelopes whose payload is not honest; any untyped error fails the test."""
     rng, accepted = Random(seed), 0
     for _ in range(count):
         data = forged(rng)
@@ -85,7 +85,7 @@ def test_without_a_new_signature_none_of_ten_thousand_is_accepted() -> None:
 
 
 def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
-    """The kinds and notions of mutated documents that were signed again and accepted; each holds by its definition."""
+    """Return kinds and notions of accepted, newly signed mutations; check each by definition."""
     rng, accepted = Random(seed), set()
     for _ in range(count):
         payload = written(mutated(rng))

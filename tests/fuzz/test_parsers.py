@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No bytes from the network end in anything but a result or a typed error, and none keep a parser busy for a second."""
+"""For any bytes from the network, parsers return or raise a typed error within a second."""
 
 import time
 
@@ -12,24 +12,24 @@ from tests.fuzz.parsers import PARSERS, Parser
 HANG_S = 1.0
 FULL_CPU_S = 600.0
 EXAMPLES = 150
-PARTS = 4  # short tests: one that takes minutes would be taken for one that hangs
+PARTS = 4  # short tests: one of some minutes would look like one that hangs
 
 
 def check(parser: Parser, data: bytes, hang_s: float = HANG_S) -> None:
-    """Give the parser these bytes; any error that is not one of its own comes out and fails the test."""
+    """Parse these bytes; any error that is not one of the parser's `errors` fails the test."""
     before = time.thread_time()
     try:
         parser.run(data)
     except parser.errors as error:
         detail = getattr(error, "detail", None) or str(error)
         assert detail
-        assert len(detail) < 2000, "a detail is for people, not an echo of what came"
+        assert len(detail) < 2000, "a detail is for people and must not echo the input"
     spent = time.thread_time() - before
     assert spent < hang_s, f"{spent:.2f} s of CPU for {len(data)} bytes"
 
 
 def fuzz(name: str, examples: int, number: int = 0) -> None:
-    """Try so many examples of one parser; the number picks which."""
+    """Try this many examples with one parser; `number` is the seed."""
     parser = PARSERS[name]
 
     @seed(number)
@@ -62,7 +62,7 @@ def test_no_bytes_crash_or_hang_a_parser_for_ten_minutes_of_cpu(name: str, part:
         fuzz(name, 300, number)
 
 
-def test_the_check_itself_fails_on_what_it_is_there_for() -> None:
+def test_the_check_fails_for_crashes_and_hangs() -> None:
     def crash(_data: bytes) -> None:
         raise KeyError("x")
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print which test shows which claim, as docs/maths/coverage.md has it; with --write, write that page."""
+"""Print the page docs/maths/coverage.md, which lists the tests of each claim; --write writes it."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as pytest has it
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as in pytest's settings
 
 from tests.papers.coverage import page
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every claim of the four papers that the product uses: what it says, where it is used, and what became of it.
+"""Claims of the four papers that the product uses: statement, place in the code, and verdict.
 
-The tests that show a claim register themselves (`registry.paper`). `python -m tests.papers --write` writes the page.
+Tests register for their claims by `registry.paper`. `python -m tests.papers --write` writes the page.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,8 @@ VERDICTS = (HOLDS, CORRECTED, WRONG)
 
 
 class Stated(NamedTuple):
-    """A claim. name : paper and place. says : in a line, as it is true. code : where it is used, under the repository's
-    server/frankly_server or shared; empty if only tests speak of it. verdict : one of VERDICTS."""
+    """A claim. name : paper and place. says : its true form in one line. code : file that uses it,
+    below server/frankly_server or shared; empty if only tests do. verdict : one of VERDICTS."""
 
     name: str
     says: str
@@ -24,7 +24,7 @@ _VERDICT = {"": HOLDS, "+": CORRECTED, "!": WRONG}
 
 
 def _read(paper: str, text: str) -> tuple[Stated, ...]:
-    """Read lines `name | what it says | code | mark`; mark: nothing, + (holds corrected) or ! (printed value wrong)."""
+    """Read lines `name | says | code | mark`; mark: nothing, + (holds corrected) or ! (value wrong)."""
     rows = [[field.strip() for field in line.split("|")] for line in text.strip().splitlines()]
     return tuple(
         Stated(f"{paper} {name}", says, code, _VERDICT[mark]) for name, says, code, mark in rows
@@ -53,7 +53,7 @@ Example 4.3 | One constant C | |
 Example 4.4 | Its sets S, S̃₁ and S̃₂ | papers/sanitisation.py |
 Example 4.5 | p = 1/10 keeps one of five with 6/10 | papers/sanitisation.py |
 (4.6) | Classes of equal ratio | papers/sanitisation.py |
-Thm 4.2 | A class that holds as a whole holds for its subsets | papers/sanitisation.py |
+Thm 4.2 | A class that satisfies the bound does so for its subsets | papers/sanitisation.py |
 Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | papers/sanitisation.py |
 Prop 4.1 | C = (1 + (m−1)/e^k)^n | papers/sanitisation.py |
 Cor 4.2 | For the Hamming distance one set decides | papers/sanitisation.py |
@@ -66,7 +66,7 @@ Thm 4.5 | The exponential mechanism is the product sanitisation | design/familie
 Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | papers/sanitisation.py |
 Thm 4.7 | Bounds of the product's error | papers/sanitisation.py |
 Figure 4.1 | Least δ against k; limits 1 and 1/(m−1) | papers/thesis.py |
-Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
+Thm 4.8 | p = (1−δ)/(E+m−1) has the least error | design/families/sanitisation.py |
 Lemma 5.1 | Columns are not negative | design/notions/ldp_polytope.py |
 Lemma 5.2 | A tight pair is the column's least and largest entry | design/notions/ldp_polytope.py |
 Thm 5.1 | Extreme iff the tight constraints have full rank | design/notions/ldp_polytope.py |
@@ -100,14 +100,14 @@ Cor 6.2, (6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound 
 Thm 6.2 | E/(E+1) is best for two answers | design/families/randomised_response.py |
 Lemma 6.1 | The optimum lies on the boundary | design/families/binary.py |
 (6.21) | r_δ(0) = 1 + e^−ε(δ − ½) | design/families/binary.py | +
-Lemma 6.2 | Least at an end of the boundary; derivative with exponent 6 | design/families/binary.py | +
+Lemma 6.2 | The variance is least at an end of the boundary; derivative with exponent 6 | design/families/binary.py | +
 Lemma 6.3 | Which side of the boundary is better | design/families/binary.py |
 Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary.py |
 (6.22) | g: the uneven mechanism is best below it | papers/thesis_formulas.py |
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
 Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
 Example 6.1 | All its numbers | design/tables/objectives.py |
-Figure 6.1 | Where (s, s) and (r, ½) err alike | papers/thesis.py |
+Figure 6.1 | Where (s, s) and (r, ½) have equal errors | papers/thesis.py |
 (6.24) | Degree of privacy violation | design/measures/levels.py |
 Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels.py |
 Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
@@ -137,7 +137,7 @@ Def 1 | ε-LDP of a secret | frankly_protocol/audit/ratios.py |
 Def 2 | ε-LIP | frankly_protocol/audit/ratios.py |
 Def 3 | ε-SRLIP | frankly_protocol/audit/ratios.py |
 Lemma 1 | ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε | design/measures/levels.py |
-Lemma 1 reversed | ε/2-LIP ⇒ ε-LDP, not the reverse, as the text has it once | | +
+Lemma 1 reversed | ε/2-LIP ⇒ ε-LDP, not the reverse, which the text states once | | +
 Remark 1 | The answer's own level holds under every prior | design/measures/levels.py |
 Thm 1 | Theorem 3's polytope has a + 2c inequalities, not 2ac | design/notions/cones.py | !
 Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not needed | design/optimum/programme.py | +
@@ -157,7 +157,7 @@ Prop 1 | LIP level of Conditional Reporting, L(α) | design/families/conditional
 Prop 2 | It is α-LDP of the secret, L(α) ≤ α | design/families/conditional_reporting.py |
 (30), (31) | The formulas of both | design/families/conditional_reporting.py |
 Figure 6 | Its points; "GRR and CR lie between Opt-LIP and OUE" fails | papers/funnel_families.py | +
-Figure 7 | The more answers beside secrets, the more CR gains | papers/funnel_families.py |
+Figure 7 | The more answers per secret, the more CR gains | papers/funnel_families.py |
 Figure 8 | Correlations .982, .989, .973 | papers/funnel_families.py |
 Figure 9 | α of GRR and CR on Adult | papers/funnel_families.py |
 (43) corrected | δ_xy beside e^α | design/families/conditional_reporting.py | +
@@ -185,11 +185,11 @@ Prop 1, domain of ξ | ρξ ≤ 1; 1 − e^−B_s as ρ → 0; ξ₋ = 0 for som
 Prop 2 | L of order 2 | design/notions/ball_bounds.py |
 Prop 2 (34) corrected | rad of order 2 | design/notions/balls.py | +
 Example 2 | B_s, L, rad: the printed ones are of another, too small formula | design/notions/ball_bounds.py | !
-Thm 2 | The polytopes hold the ball | frankly_protocol/audit/ratios.py |
+Thm 2 | The polytopes contain the ball | frankly_protocol/audit/ratios.py |
 Thm 3 | PolyOpt is a linear programme over vertices | design/optimum/programme.py |
 Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | papers/ball_leakage.py | !
 Prop 3 | Private under every distribution iff ratios between secrets are ≤ E | design/families/robust/secret_rr.py |
-Lemma 2 | Secret randomised response is | design/families/robust/secret_rr.py |
+Lemma 2 | Secret randomised response satisfies Proposition 3 | design/families/robust/secret_rr.py |
 Example 4 | Its figures | design/families/robust/secret_rr.py |
 Thm 4 | It is optimal for large levels | design/families/robust/secret_rr.py |
 (A122)-(A124) | The printed dual does not satisfy (A126) | | !

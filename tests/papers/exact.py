@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small exact tools of the tests of papers: none of them is shared with what they test."""
+"""Small exact tools for the tests of papers, independent of the code under test."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Table = Sequence[Row]
 
 
 def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
-    """Number of random instances for a claim: 1,000 with --full; always the same ones."""
+    """Return settings with the number of random instances, 1,000 with --full; always the same."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=1000 if full else default,
@@ -26,12 +26,12 @@ def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
-    """All subsets of n outputs, the empty one included."""
+    """Return all subsets of n outputs, including the empty one."""
     return list(chain.from_iterable(combinations(range(n), k) for k in range(n + 1)))
 
 
 def needed_delta(table: Table, pairs: Sequence[tuple[int, int]], E: Fraction) -> Fraction:
-    """The least δ for which P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by trying every set."""
+    """Return the least δ with P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by enumeration."""
     return max(
         sum((table[x][y] - E * table[z][y] for y in A), Fraction(0))
         for x, z in pairs
@@ -47,7 +47,7 @@ def distribution(rng: random.Random, size: int, top: int = 9, zeros: bool = True
 
 
 def power(table: Table, n: int) -> tuple[list[list[Fraction]], list[tuple[int, int]]]:
-    """The mechanism that answers for each of n people on its own, and the pairs of databases that differ in one."""
+    """Return the n-fold product of a mechanism, and the pairs of neighbouring databases."""
     people = list(product(range(len(table)), repeat=n))
     outputs = list(product(range(len(table[0])), repeat=n))
     rows = [
@@ -67,7 +67,7 @@ def different(n: int) -> list[tuple[int, int]]:
 
 
 def rank(rows: Table) -> int:
-    """By elimination in fractions."""
+    """Return the rank by elimination in fractions."""
     remaining, pivots = [list(map(Fraction, row)) for row in rows], 0
     for column in range(len(remaining[0]) if remaining else 0):
         pivot = next((i for i in range(pivots, len(remaining)) if remaining[i][column]), None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of the papers and the tests that show them: a decorator and a table.
 
-What each claim says and what became of it is in `claims`; `python -m tests.papers` prints both as a page.
+`claims` has the statement and verdict of each; `python -m tests.papers` prints them as a page.
 """
 
 import importlib
@@ -18,7 +18,7 @@ CLAIMS: dict[str, list[str]] = {}
 
 
 def paper(*claims: str) -> Callable[[Test], Test]:
-    """Register a test for what a paper claims; `claims` name paper and place as docs/maths/coverage.md does."""
+    """Register a test for claims, named by paper and place as in docs/maths/coverage.md."""
 
     def register(test: Test) -> Test:
         for claim in claims:

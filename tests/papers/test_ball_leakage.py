@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leakage of a mechanism over (s, u): against exact fractions, corners of polytopes, and an optimiser over the ball."""
+"""Leakage of a mechanism over (s, u), compared with fractions, corners and an optimiser."""
 
 import math
 import random
@@ -40,7 +40,7 @@ def smooth_mechanism(rng: random.Random, answers: int, reports: int) -> Weights:
     return tuple(tuple(w + (1 << 16) for w in row) for row in weights)
 
 
-def test_realised_epsilon_is_its_definition() -> None:
+def test_realised_epsilon_is_that_of_its_definition() -> None:
     rng, draw = random.Random(1), np.random.default_rng(1)
     for _ in range(60):
         weights, joint = smooth_mechanism(rng, 6, 4), random_counts(draw, 2, 3)
@@ -84,7 +84,7 @@ def test_the_worst_case_over_the_polytopes_is_at_their_corners() -> None:
         assert worst_case_epsilon(weights, bounds) == pytest.approx(math.log(worst), rel=1e-12)
 
 
-def test_without_bounds_an_exclusive_report_leaks_without_end() -> None:
+def test_without_bounds_an_exclusive_report_leaks_without_limit() -> None:
     weights = ((4, 0), (2, 2), (3, 1), (1, 3))
     assert worst_case_epsilon(weights, (((0, 1),) * 2,) * 2) == math.inf
 

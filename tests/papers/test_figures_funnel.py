@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel, Figures 3, 4 and 6 to 9: what their points are, by formulas and enumerations of this file alone.
+"""Funnel, Figures 3, 4 and 6 to 9: points compared with formulas and enumerations written here.
 
 `python -m papers` makes the figures themselves, on the paper's counts of draws and on Adult.
 """
@@ -63,7 +63,7 @@ def cr_lip(counts: Matrix, E: float) -> float:
 
 
 def oue_lip(counts: Matrix, E: float) -> float:
-    """(27), over every report of at least one and not all ones: the true bit is 1 with ½, any other with 1/(E+1)."""
+    """(27), over reports with ones and zeros: the true bit is 1 with ½, others with 1/(E+1)."""
     conditional, p = shares(counts)
     a, q = len(p), 1 / (E + 1)
     worst = 0.0
@@ -76,7 +76,7 @@ def oue_lip(counts: Matrix, E: float) -> float:
 
 
 def alpha_at(level: Level, counts: Matrix, epsilon: float) -> float:
-    """The α with level = ε by bisection, ∞ where even the raw answer keeps ε."""
+    """Return the α with level = ε by bisection; ∞ if even the raw answer keeps ε."""
     if level is not oue_lip and identity_lip(counts) <= epsilon:
         return math.inf
     low, high = 0.0, 60.0
@@ -162,17 +162,17 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
 
 @paper("Funnel Figure 6")
 def test_grr_does_not_always_lie_above_oue() -> None:
-    """erratum 9.19: sixteen even answers, of which a rare secret gives the first only; ε = .5."""
+    """Erratum 9.19: sixteen equally likely answers; a rare secret gives the first; ε = .5."""
     counts = np.array([[100.0] * 16, [3.0] + [0.0] * 15])
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
-    assert oue.alpha < alpha  # every report of one answer is a report of OUE's too
+    assert oue.alpha < alpha  # OUE's reports include all sets of one answer
     assert normalised_information(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
 
 
 @paper("Funnel Figure 8")
 def test_the_correlations_of_figure_8() -> None:
-    """a = c = 5, Jeffreys: .982, .989, .973 are printed of a hundred draws of their own, at ε = 1, 1.5, 2."""
+    """a = c = 5, Jeffreys: .982, .989, .973 are printed, from other draws, at ε = 1, 1.5, 2."""
     rng = np.random.default_rng(8)
     drawn = [np.maximum(rng.dirichlet(np.full(25, 0.5)).reshape(5, 5), 1e-9) for _ in range(100)]
     for epsilon, printed in ((1.0, 0.9815), (1.5, 0.9889), (2.0, 0.9731)):
@@ -190,8 +190,8 @@ def test_the_correlations_of_figure_8() -> None:
 
 
 @paper("Funnel Figure 7")
-def test_the_more_answers_beside_secrets_the_more_cr_gains(full: bool) -> None:
-    """Mean gain of CR over GRR on the same cells: a = 5, c = 2 beside a = 2, c = 5, and 7, 5 beside 5, 7."""
+def test_the_more_answers_per_secret_the_more_cr_gains(full: bool) -> None:
+    """Mean gain of CR over GRR: a = 5, c = 2 against a = 2, c = 5, and 7, 5 against 5, 7."""
     rng = np.random.default_rng(7)
     for more_answers, fewer_answers in ((5, 2), (7, 5)):
         gain = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: their points and orders, on small cases and on the paper's own.
+"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: points and orders, small and printed cases.
 
 `python -m papers` makes the figures themselves.
 """
@@ -29,7 +29,7 @@ STEPS = 300
 
 
 def estimates(secrets: int, values: int, seed: int, draws: int) -> list[tuple[Matrix, Estimate]]:
-    """§8.2: P* from Jeffreys' prior and the counts of 32,561 people from it, none of them zero."""
+    """§8.2: P* from Jeffreys' prior, and counts of 32,561 people from it, all positive."""
     drawn: list[Any] = []
     rng = np.random.default_rng(seed)
     while len(drawn) < draws:
@@ -88,7 +88,7 @@ def test_independent_reporting_beats_secret_rr_on_large_alphabets() -> None:
 
 
 @paper("Robust Figure 4")
-def test_what_trusts_the_estimate_leaks_more_than_it_says_under_the_truth() -> None:
+def test_mechanisms_that_trust_the_estimate_exceed_their_level_under_the_truth() -> None:
     """ε* = max ln P*(y|s)/P*(y|t), by definition: above ε for NR, at most ε for PolyOpt with P* in the ball."""
     within = 0
     for truth, estimate in estimates(2, 3, 4, 3):
@@ -113,7 +113,7 @@ def test_what_trusts_the_estimate_leaks_more_than_it_says_under_the_truth() -> N
 
 @paper("Robust Figure 5")
 def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: bool) -> None:
-    """ε = 1.5: less than 3% apart, to both sides alike, for the mechanisms that need no search."""
+    """ε = 1.5: within 3% for mechanisms without a search, in both directions equally often."""
     apart: dict[str, list[float]] = {SRR: [], IR: []}
     for truth, estimate in estimates(2, 5, 5, 100 if full else 30):
         P = np.array(estimate.counts) / 32561

@@ -16,7 +16,7 @@ Curves = dict[str, dict[float, float]]
 
 
 def drawn(figure: str, panel: str = "a") -> Curves:
-    """The figure's points of a quick run: curve, x, y."""
+    """Return the figure's points of a quick run: curve, x, y."""
     curves: Curves = {}
     for row in make(
         FIGURES[figure], quick=True, timer=lambda: 0.0, on_progress=lambda _line: None
@@ -27,7 +27,7 @@ def drawn(figure: str, panel: str = "a") -> Curves:
 
 
 def error(p00: float, p11: float, share: float) -> float:
-    """Var of the estimate of a share at n = 1, over both answers and both reports."""
+    """Return the variance of the estimated share at n = 1, over both answers and both reports."""
     k = p00 + p11 - 1
     scores = {0: -(1 - p00) / k, 1: p00 / k}
     chance = {0: (1 - share) * p00 + share * (1 - p11), 1: (1 - share) * (1 - p00) + share * p11}
@@ -56,12 +56,12 @@ def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
 
 
 @paper("Thesis Figure 6.1")
-def test_on_the_curves_of_figure_61_both_corners_err_alike() -> None:
-    """At (ε, δ) on the curve of π the even (s, s) and the uneven (r, ½) have the same error; above it (r, ½) wins."""
+def test_on_the_curves_of_figure_61_both_corners_have_equal_errors() -> None:
+    """On the curve of π, (s, s) and (r, ½) have equal errors; above it (r, ½) wins."""
     curves = drawn("thesis-6.1")
     for name, points in curves.items():
         if not name.startswith("π") or name == "π = 0":
-            continue  # at π = 0 the even one has no share to be compared at but the limit
+            continue  # at π = 0 the curve is only a limit
         share = float(Fraction(name.removeprefix("π = ")))
         for epsilon, delta in points.items():
             for shift, better in ((0.0, None), (0.01, True), (-0.01, False)):
@@ -92,7 +92,7 @@ def test_the_ratio_of_figure_62_is_that_of_the_largest_errors_on_a_grid() -> Non
 
 @paper("Thesis Figure 6.3")
 def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
-    """erratum 9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
+    """Erratum 9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
     curves, grid = drawn("thesis-6.3"), [i / 2000 for i in range(2001)]
     for p_m, value in curves["sampling"].items():
         assert value == pytest.approx(max(error(p_m, 1.0, pi) for pi in grid), rel=1e-5, abs=1e-12)

@@ -50,7 +50,7 @@ def solve(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | N
 
 
 def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
-    """The inequalities of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0 and the reverse, beside v ≥ 0; Σv = 1.
+    """Return the rows of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0, the reverse, v ≥ 0; Σv = 1.
 
     Here v is P(X = · | Y = y), so the average of v is 1.
     """
@@ -84,7 +84,7 @@ def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
 
 
 def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
-    """All vertices of {v : rows·v ≥ 0, Σv = 1} by trying every set of a−1 tight rows."""
+    """Return all vertices of {v : rows·v ≥ 0, Σv = 1} by trying every set of a−1 tight rows."""
     points: set[Vector] = set()
     for tight in combinations(rows, a - 1):
         v = solve([*map(list, tight), [Fraction(1)] * a], [Fraction(0)] * (a - 1) + [Fraction(1)])
@@ -106,7 +106,7 @@ def best_information(prior: Prior, points: set[Vector]) -> float:
 
 
 def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[Vector]:
-    """The engine's rays in Funnel's variables: P(x|y) ∝ p_x Q(y|x)."""
+    """Return the engine's rays in Funnel's variables: P(x|y) ∝ p_x Q(y|x)."""
     result = set()
     for ray in rays_of(notion, E, prior):
         mass = [n * v for n, v in zip(prior.shares, ray, strict=True)]
@@ -118,14 +118,16 @@ def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[
 @pytest.mark.parametrize(
     ("answers", "secrets", "trials"), [(2, 2, 8), (3, 2, 12), (3, 3, 8), (4, 2, 8), (4, 3, 4)]
 )
-def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, trials: int) -> None:
+def test_the_optimum_under_lip_is_that_of_brute_force(
+    answers: int, secrets: int, trials: int
+) -> None:
     rng = random.Random(1000 * answers + secrets)
     for _ in range(trials):
         prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)
         level = level_for(epsilon)
         points = vertices(delta_rows(prior, Fraction(*level)), answers)
         assert columns_as_posteriors(prior, level, "lip") == points
-        # erratum 9.17: a vertex has at most |S| nonzero entries.
+        # Erratum 9.17: a vertex has at most |S| nonzero entries.
         assert max(sum(x > 0 for x in v) for v in points) <= secrets
         request = wanted(
             prior,
@@ -148,10 +150,10 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
 @pytest.mark.parametrize(
     ("answers", "secrets", "trials"), [(2, 2, 6), (3, 2, 8), (3, 3, 5), (4, 3, 3)]
 )
-def test_the_optimum_under_secret_ldp_is_the_brute_force(
+def test_the_optimum_under_secret_ldp_is_that_of_brute_force(
     answers: int, secrets: int, trials: int
 ) -> None:
-    # erratum 9.16: columns are constrained one by one, so the programme of Theorem 3 serves Theorem 2 as well.
+    # Erratum 9.16: constraints are per column, so Theorem 3's programme solves Theorem 2 too.
     rng = random.Random(2000 * answers + secrets)
     for _ in range(trials):
         prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)
@@ -184,7 +186,7 @@ def test_lip_and_secret_ldp_bound_each_other() -> None:
 
 
 @paper("Funnel Def 2")
-def test_lip_is_measured_as_it_is_defined() -> None:
+def test_measured_lip_is_that_of_the_definition() -> None:
     rng = random.Random(4)
     for _ in range(40):
         prior = random_prior(rng, 3, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel §III-VI: bounds between notions, protocols with a closed form, Conditional Reporting; in fractions, E = e^α.
+"""Funnel §III-VI in fractions, E = e^α: bounds of notions, closed forms, Conditional Reporting.
 
 Tables here have row = truth. A prior is its counts N[s][x].
 """
@@ -58,7 +58,7 @@ def shares(counts: Counts) -> list[Fraction]:
 
 
 def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
-    """P(y|s) and P(y) of a table over answers."""
+    """Return P(y|s) and P(y) of a table over answers."""
     by_secret = [
         [
             sum((p * row[y] for p, row in zip(conditional, rows, strict=True)), Fraction(0))
@@ -74,7 +74,7 @@ def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
 
 
 def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """max over pairs of u/v and v/u: e to the level."""
+    """Return the largest u/v or v/u over pairs: e to the level."""
     return max(max(u / v, v / u) for u, v in pairs)
 
 
@@ -94,7 +94,7 @@ def secret_ldp(by_secret: Rows) -> Fraction:
     "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
 )
 def test_lemma_1_on_random_instances(full: bool) -> None:
-    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (erratum 9.19)."""
+    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε, so ε/2-LIP ⇒ ε-LDP, not the reverse (erratum 9.19)."""
 
     @tries(full)
     @given(st.data())
@@ -124,8 +124,8 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
 
 
 @paper("Funnel Lemma 1 reversed")
-def test_half_the_level_of_ldp_is_not_what_lip_gives() -> None:
-    """The text has it backwards once: "ε-LDP protocols and ε/2-LIP": a mechanism with ε-LDP need not keep ε/2-LIP."""
+def test_ldp_does_not_imply_lip_at_half_the_level() -> None:
+    """The text once says "ε-LDP protocols and ε/2-LIP", but ε-LDP does not imply ε/2-LIP."""
     by_secret, average = reports(
         [[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
     )
@@ -154,7 +154,7 @@ def test_srlip_is_at_least_lip(full: bool) -> None:
 
 @paper("Funnel Thm 1")
 def test_the_polytope_of_theorem_3_has_a_plus_2c_inequalities() -> None:
-    """erratum 9.17: Theorem 1 says 2ac; (10) and v ≥ 0 are a + 2c, as §V.C counts them itself."""
+    """Erratum 9.17: Theorem 1 says 2ac; (10) and v ≥ 0 are a + 2c inequalities, as in §V.C."""
     for counts in ([[1, 2, 3], [3, 1, 1]], [[1, 2, 3, 4], [4, 3, 1, 1], [5, 1, 1, 1]]):
         c, a = len(counts), len(counts[0])
         assert len(delta_rows(Prior.from_rows(counts), Fraction(2))) == a + 2 * c < 2 * a * c
@@ -166,7 +166,7 @@ def grr_rows(a: int, E: Fraction) -> Rows:
 
 @paper("Funnel (25), (26)")
 def test_the_level_of_grr(full: bool) -> None:
-    """Its closed form, that it grows with α, and that it stays below the identity's: there α = ∞ (erratum 9.19)."""
+    """Its closed form grows with α and stays below the identity's, at α = ∞ (erratum 9.19)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -195,7 +195,7 @@ def test_the_level_of_grr(full: bool) -> None:
 
 @paper("Funnel (27), (28), (29)")
 def test_the_level_of_oue(full: bool) -> None:
-    """By its table of 2^a reports, by the closed form, and by the runtime kind without either (erratum 9.16)."""
+    """By the table of 2^a reports, by the closed form, and by the mechanism's kind (erratum 9.16)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -282,8 +282,8 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
 
 
 @paper("Funnel (43) corrected", "Funnel Algorithm 1 corrected")
-def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
-    """erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
+def test_terms_missing_in_algorithm_1_and_in_43() -> None:
+    """Erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy at e^α."""
     counts, E = [[3, 1, 2], [1, 4, 1]], Fraction(3)
     conditional = given_secret(counts)
     for (s, x), row in conditional_reporting(counts, E).items():
@@ -296,7 +296,7 @@ def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); it reads S, so its information may exceed the optimum without S."""
+    """Erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x) may inform more than the optimum without S."""
     exceeded = 0
     rng = random.Random(18)
     for _ in range(12):
@@ -344,7 +344,7 @@ def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fr
 
 @paper("Funnel §VI.A OUE at a = 16")
 def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
-    """erratum 9.16: "infeasible" is said of a 2^a table; the level needs the two weights only, here at a = 200."""
+    """Erratum 9.16: only a 2^a table is infeasible; the level needs two weights, as at a = 200."""
     mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
     joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
     assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
@@ -352,7 +352,7 @@ def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
 
 @paper("Funnel (26), zero cells")
 def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
-    """erratum 9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
+    """Erratum 9.19: LIP(identity) is infinite, and GRR's level grows slowly without bound."""
     counts = [[5, 0, 3], [1, 4, 2]]
     identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
     by_secret, _ = reports(counts, identity)
@@ -364,7 +364,7 @@ def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
 
 @paper("Funnel (51) corrected")
 def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
-    """erratum 9.18: with P(y|x) of the published p_S estimates of X are biased where p_S has changed."""
+    """Erratum 9.18: inverting P(y|x) of the published p_S is biased if p_S has changed."""
     published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
     rows = conditional_reporting(published, E)
 

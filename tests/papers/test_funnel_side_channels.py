@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel §V: privacy of several attributes together. Theorem 4 is false; the product built instead is sound."""
+"""Funnel §V: joint privacy of several attributes. Theorem 4 is false; our product is sound."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ Table = Sequence[Sequence[Fraction]]
 
 
 def drawn(seed: int) -> Iterator[Prior]:
-    """Priors as §VII.A draws them: c = 2, attributes 3, 3, 4, each cell uniform in [0, 1], then normalised."""
+    """Draw priors as in §VII.A: c = 2, attributes 3, 3, 4, cells uniform in [0, 1], normalised."""
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((2, 36))
@@ -35,7 +35,7 @@ def log_ratio(Q: Table, joint: Sequence[Sequence[int]], answers: Sequence[int]) 
         column = [sum(row[x] * Q[x][y] for x in answers) for row in joint]
         for row, mass in zip(joint, column, strict=True):
             if not any(column):
-                continue  # does not occur beside x_J
+                continue  # s does not occur with x_J
             ratio = (
                 Fraction(mass) / sum(row[x] for x in answers) / (sum(column) / Fraction(everyone))
             )
@@ -44,7 +44,7 @@ def log_ratio(Q: Table, joint: Sequence[Sequence[int]], answers: Sequence[int]) 
 
 
 def side_channels(sizes: Sequence[int], skipped: int | None = None) -> Iterator[list[int]]:
-    """The answers that agree with x_J, for every J without attribute `skipped` and every x_J."""
+    """Yield the answers that agree with x_J, for every J without `skipped` and every x_J."""
     cells = list(product(*map(range, sizes)))
     partial_values = [
         [None] if j == skipped else [None, *range(size)] for j, size in enumerate(sizes)
@@ -60,7 +60,7 @@ def side_channels(sizes: Sequence[int], skipped: int | None = None) -> Iterator[
 def bits(
     joint_of: dict[bool, int], modulus: int, flip: Fraction
 ) -> tuple[Prior, list[Table], Table]:
-    """Two attributes that nearly always hold the same two bits, S their XOR; each publishes one bit, flipped at times.
+    """Two attributes that mostly have the same two bits, S their XOR; each sends one noisy bit.
 
     joint_of : the count of a cell with equal attributes, by whether S is the XOR. other : of every other cell.
     """
@@ -94,7 +94,7 @@ def promised(prior: Prior, factors: Sequence[Table]) -> float:
 
 @paper("Funnel Thm 4")
 def test_theorem_4_is_false() -> None:
-    """erratum 9.15: every condition holds with ε^j ≤ .2, every cell has mass, and yet the level is 2.4, not .4."""
+    """Erratum 9.15: every condition holds with ε^j ≤ .2, but the level is 2.4, not .4."""
     prior, factors, table = bits({True: 49500, False: 500}, 1, Fraction(18, 1000))
     assert min(map(min, prior.joint)) > 0
     assert promised(prior, factors) < 0.4

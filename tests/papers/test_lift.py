@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift: what the paper claims of its measures and of the watchdog's mechanisms, and where the printed form is wrong."""
+"""Lift: claims about its measures and the watchdog's mechanisms, and errors in print."""
 
 import math
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ORDERS = (0.5, 1, 1.5, 2, 10, math.inf)
 
 
 def drawn(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
-    """Priors as the paper draws them: rand, normalised."""
+    """Draw priors as in the paper: rand, normalised."""
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((secrets, answers))
@@ -70,7 +70,7 @@ def adult_prior() -> Prior:
 
 @paper("Lift Prop 1.2", "Lift Prop 3.1", "Lift Prop 3.2")
 def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
-    """Five equal secrets, five reports, lift 1/5 of its own secret and 6/5 of each other: 1 − m = .8 > M − 1 = .2."""
+    """Five equal secrets and reports, lift 1/5 of one secret, 6/5 of others: .8 > M − 1 = .2."""
     prior = Prior.from_rows([[1 if s == x else 6 for x in range(5)] for s in range(5)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(5)) for x in range(5))
     measured, M = measure_lift(identity, prior), Fraction(6, 5)
@@ -128,8 +128,8 @@ def test_propositions_4_2_and_6_2_lack_their_roots() -> None:
     "Lift Def 5",
     "Lift Def 6",
 )
-def test_what_alip_bounds(full: bool) -> None:
-    """Propositions 1, 3 and 5 in their true forms, at the levels each mechanism really has; orders below 1 included."""
+def test_bounds_by_alip(full: bool) -> None:
+    """Propositions 1, 3 and 5 in true form, at each mechanism's true levels, also below order 1."""
     rng = np.random.default_rng(3)
     for _ in range(1000 if full else 100):
         prior = next(drawn(int(rng.integers(2, 5)), 4, int(rng.integers(2**31))))
@@ -317,7 +317,7 @@ def optimum(prior: Prior, epsilon: Fraction) -> float:
 
 @paper("Lift §4.1")
 def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
-    """erratum 9.22: ω = Λ + Ψ gives .35 where the paper reports .73, and huge groups at 200 × 15."""
+    """Erratum 9.22: ω = Λ + Ψ gives .35 instead of the printed .73, and huge groups at 200 × 15."""
     changed: list[Any] = []
     printed: list[Any] = []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
@@ -343,12 +343,12 @@ BROKEN = {
     Fraction(1, 2): {2: 0.001, 4: 0.0925, 6: 0.4015, 8: 0.3525},
     Fraction(65, 100): {2: 0.0015, 4: 0.3105, 6: 0.370, 8: 0.1625},
 }
-"""λ, ε: in how many of 2,000 priors of 17 × 5 complete merging as printed broke its levels."""
+"""λ, ε → in how many of 2,000 priors of 17 × 5 complete merging as printed exceeds its levels."""
 
 
 @paper("Lift §4.2")
 def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
-    """erratum 9.21: the printed mechanisms break their levels; both or neither, as merging what holds holds."""
+    """Erratum 9.21: the printed mechanisms exceed their levels; later merging does not."""
     count = 2000 if full else 100
     priors = list(islice(drawn(5, 17, 11), count))
     for share, epsilon in product(SHARES, (2, 4, 6, 8)):
@@ -363,7 +363,7 @@ def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
 
 @paper("Lift §4.2")
 def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
-    """17 × 5, ε = .25 to 8, every λ: each prior takes its turn on the grid; the exact verifier decides."""
+    """17 × 5, ε = .25 to 8, every λ: priors alternate on the grid; the exact verifier decides."""
     grid = [(Fraction(k, 4), share) for k in range(1, 33) for share in SHARES]
     for i, prior in enumerate(islice(drawn(5, 17, 12), 2000 if full else 32)):
         epsilon, share = grid[5 * i % len(grid)]
@@ -387,7 +387,7 @@ def test_the_figures_on_adult() -> None:
 
 @paper("Lift §4.2")
 @pytest.mark.full_only
-def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
+def test_on_adult_the_printed_mechanisms_fail_and_ours_hold() -> None:
     prior, broken = adult_prior(), {}
     for k, share in product(range(1, 33), SHARES):
         epsilon = Fraction(k, 4)
@@ -408,8 +408,8 @@ def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
 
 
 @paper("Lift §5.1")
-def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full: bool) -> None:
-    """erratum 9.22: (25) can hold columns where no mixture of them is the group's prior (26), here for two answers.
+def test_a_group_is_feasible_by_its_merged_report_not_its_polytope(full: bool) -> None:
+    """Erratum 9.22: (25) can have columns of which no mixture is the group's prior (26).
 
     Then the columns are v = (t, 1 − t) with t in an interval, found here by two linear programmes.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounds of lift: never exceeded by lifts drawn at random, and attained where it is said that they are."""
+"""The bounds of lift: never exceeded by random lifts, and attained where this is claimed."""
 
 import math
 import random
@@ -15,7 +15,7 @@ from papers.lift_bounds import breach_levels, max_lift_from, min_lift_from, of_a
 def random_lifts(
     rng: np.random.Generator, m: float, M: float, secrets: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """P(s) and lifts in [m, M] with mean 1, many of them at the ends."""
+    """Draw P(s) and lifts in [m, M] with mean 1, many of them at the ends."""
     while True:
         p = rng.dirichlet(np.ones(secrets))
         lift = np.where(
@@ -90,7 +90,7 @@ def test_one_side_alone() -> None:
         == upper.secret_ldp
         == math.inf
     )
-    assert lower.l1 == Fraction(6, 5)  # lifts 2/5 and one that grows, ever rarer
+    assert lower.l1 == Fraction(6, 5)  # lifts 2/5 and one that grows as it gets rarer
     assert lower.chi2 == lower.alpha == lower.information == lower.secret_ldp == math.inf
     assert (lower.l1_inverse, lower.chi2_inverse) == (Fraction(3, 2), Fraction(9, 4))
 
@@ -102,7 +102,7 @@ def test_a_level_of_one_leaves_nothing() -> None:
 
 
 def test_no_breach_in_either_direction_within_the_levels(full: bool) -> None:
-    """Every event of the secret, exactly; lifts drawn so that they touch both levels."""
+    """Every event of the secret, exactly; the lifts attain both levels."""
     rng = random.Random(4)
     near = 0
     for _ in range(2000 if full else 300):

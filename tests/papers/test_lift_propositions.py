@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lift's Propositions 1, 3-6 and A1 in their true forms (erratum 9.20), on random lifts in fractions.
 
-The printed forms fail on the instances stored here and in test_lift. A report's lifts l_s > 0 with Σ P(s) l_s = 1 are
-drawn as they come from any mechanism: a second distribution of the secret over the first.
+The printed forms fail on instances here and in test_lift. A report's lifts l_s > 0 with
+Σ P(s) l_s = 1 are drawn as the ratio of a second distribution of the secret to the first.
 """
 
 import math
@@ -25,7 +25,7 @@ Lifts = tuple[list[Fraction], list[Fraction]]
 
 @st.composite
 def one_report(draw: st.DrawFn) -> Lifts:
-    """P(s) and P(s|y)/P(s)."""
+    """Draw P(s) and P(s|y)/P(s)."""
     size = draw(st.integers(2, 6))
     before, after = (
         draw(st.lists(st.integers(1, 200), min_size=size, max_size=size)) for _ in range(2)
@@ -61,7 +61,7 @@ def pair(value: Fraction) -> tuple[int, int]:
 
 @paper("Lift Prop 1", "Lift Prop 1.2", "Lift Prop 1.3", "Lift Prop 1.4")
 def test_proposition_1(full: bool) -> None:
-    """T, χ², I, Sibson, Arimoto (any order, below 1 too) and LDP of the secret, at the levels a channel really has."""
+    """T, χ², I, Sibson, Arimoto (any order) and LDP of the secret, at a channel's true levels."""
     orders = (0.2, 1, 1.5, 2, 20, math.inf)
 
     @tries(full)
@@ -191,7 +191,7 @@ def test_proposition_6(full: bool) -> None:
 
 @paper("Lift Prop A1")
 def test_proposition_a1(full: bool) -> None:
-    """Levels that keep (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁: no event goes up past ρ₂ from ρ₁, nor down past ρ₁ from ρ₂."""
+    """With (1−ρ₂)/(1−ρ₁) ≤ Ψ, Λ ≤ ρ₂/ρ₁, no event rises from ρ₁ above ρ₂ or falls below ρ₁."""
     met = 0
 
     @tries(full)
@@ -223,14 +223,14 @@ def test_proposition_a1(full: bool) -> None:
 
 @paper("Lift Prop A1, printed proof")
 def test_the_downward_breach_needs_both_levels() -> None:
-    """The printed proof uses Ψ alone for the way down: lifts that keep it, and not Λ, let an event fall past ρ₁."""
+    """The printed proof uses Ψ alone; lifts that keep Ψ and not Λ let an event fall below ρ₁."""
     low, high = Fraction(1, 2), Fraction(3, 5)
     smallest_lift, largest_lift = breach_levels(low, high)
     lift = [smallest_lift, (1 - high * smallest_lift) / (1 - high)]
     assert lift[1] > largest_lift
     assert min(lift) >= smallest_lift
     assert high * lift[0] < low
-    # The same as a mechanism: two equal answers beside a prior that gives exactly these lifts.
+    # The same as a mechanism: the identity under a prior with exactly these lifts.
     prior = Prior.from_rows([[48, 72], [52, 28]])
     breached = breach([[1, 0], [0, 1]], prior, high)
     assert breached.lowest == pytest.approx(Fraction(12, 25))

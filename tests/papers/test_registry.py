@@ -75,7 +75,7 @@ def test_the_page_of_claims_is_up_to_date(root: Path) -> None:
     assert (root / "docs" / "maths" / "coverage.md").read_text(encoding="utf-8") == page()
 
 
-def test_what_is_wrong_as_printed_is_among_the_errata(root: Path) -> None:
+def test_printed_errors_are_in_the_errata(root: Path) -> None:
     text = (root / "docs" / "maths" / "errata.md").read_text(encoding="utf-8")
     tests = collect()
     corrected = [

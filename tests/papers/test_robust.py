@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust: balls, their projections, secret randomised response and Independent Reporting, figure by figure.
+"""Robust: balls, their projections, secret randomised response and Independent Reporting.
 
-Robust writes Q_{y|x} with row = report; tables here have row = truth. P*, P̂ and Q of the running example stand below.
+Robust writes Q_{y|x} with row = report; tables here have row = truth. P*, P̂, Q: the example.
 """
 
 import csv
@@ -51,7 +51,7 @@ ORDERS = (0.3, 0.5, 0.9, 1.0, 1.7, 2.0, 5.0)
 
 
 def information(P: Matrix, Q: Matrix) -> float:
-    """I(X;Y) by its definition; Q has row = truth."""
+    """Return I(X;Y) by its definition; Q has row = truth."""
     p = P.ravel()
     y = p @ Q
     return float(np.sum(p[:, None] * Q * np.log(np.where(Q > 0, Q, 1) / np.where(y > 0, y, 1))))
@@ -62,7 +62,7 @@ def entropy(P: Matrix) -> float:
 
 
 def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) -> list[list[int]]:
-    """Definition 3 as whole rows r·v ≥ 0, from the corners of the D_s, in fractions."""
+    """Return Definition 3 as integer rows r·v ≥ 0, from the corners of the D_s, in fractions."""
     rows = []
     corners = [
         [[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(len(L))]
@@ -85,7 +85,7 @@ def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) 
 def polyopt(
     bounds: list[list[Fraction]], E: Fraction, P: Matrix, *, diagonal: bool
 ) -> tuple[float, Matrix, Matrix]:
-    """Theorem 3 by exact vertices and scipy: the optimum, the vertices (Σv = 1) and the mechanism, row = truth."""
+    """Solve Theorem 3 by vertices and scipy; return optimum, vertices (Σv = 1) and mechanism."""
     a = P.size
     V = np.array(
         [
@@ -108,7 +108,7 @@ def example_bounds() -> list[list[Fraction]]:
 
 @paper("Robust Example 1")
 def test_example_1() -> None:
-    # Printed with F⁻¹(0.05); the number is that of F⁻¹(0.95) with three degrees of freedom.
+    # F⁻¹(0.05) is printed; the number is that of F⁻¹(0.95) with three degrees of freedom.
     assert BALL.radius == pytest.approx(math.log1p(chi2.isf(0.05, 3) / 100), rel=1e-9)
     assert round(BALL.radius, 4) == 0.0752
     assert round(math.log1p(chi2.isf(0.95, 3) / 100), 4) != 0.0752
@@ -130,7 +130,7 @@ def test_example_2_with_theorem_1() -> None:
 
 
 @paper("Robust Example 2")
-def test_example_2_as_printed_is_not_its_theorem_and_leaves_the_ball() -> None:
+def test_example_2_as_printed_contradicts_theorem_1_and_excludes_part_of_the_ball() -> None:
     # The printed B_s, L and rad follow from ln(1 + χ²/P̂_s) instead of Theorem 1 (erratum 9.7).
     c = math.expm1(BALL.radius)
     wrong = [math.log1p(c / mass) for mass in (0.17, 0.83)]
@@ -140,7 +140,7 @@ def test_example_2_as_printed_is_not_its_theorem_and_leaves_the_ball() -> None:
         C, p = math.exp(radius), P_HAT[s] / P_HAT[s].sum()
         L = (C + 2 * p - 1 - np.sqrt((C - 1) * (C - (2 * p - 1) ** 2))) / (2 * C)
         assert list(L) == pytest.approx(printed[s], abs=6e-5)
-    # A distribution of the ball that the printed bounds exclude: building on them breaks the guarantee.
+    # The printed bounds exclude this distribution of the ball, which breaks the guarantee.
     low, P = minimum_over_ball(P_HAT, BALL.radius, 2, lambda P: float(P[0, 0] / P[0].sum()))
     assert renyi(P_HAT, P, 2) <= BALL.radius
     assert low < 0.1553 < 0.1620
@@ -171,7 +171,7 @@ def test_example_3_with_the_rows_of_definition_3() -> None:
 
 @paper("Robust Example 3")
 def test_example_3s_true_utility_is_its_realised_level() -> None:
-    # erratum 9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
+    # Erratum 9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
     _, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=True)
     assert round(information(P_TRUE, Q), 4) == 0.3702
     mechanism = published(
@@ -182,7 +182,7 @@ def test_example_3s_true_utility_is_its_realised_level() -> None:
 
 @paper("Robust Def 3", "Robust Def 1")
 def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
-    # erratum 9.11: 0.5630 nats, and still no more than ln 2 over the ball.
+    # Erratum 9.11: 0.5630 nats, and still no more than ln 2 over the ball.
     bounds = lower_bounds(ESTIMATE, 2, 100, "0.05")
     value, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=False)
     assert round(value, 4) == 0.5630
@@ -228,7 +228,7 @@ def test_example_4() -> None:
 
 @paper("Robust Example 5")
 def test_example_5() -> None:
-    # Its d uses the rad of Theorem 1, not those printed in Example 2.
+    # Its d uses the rad of Theorem 1, not the values printed in Example 2.
     d = distance_bound(BALL)
     assert round(d, 4) == 1.4591
     split = best_split(ESTIMATE, math.log(2), ValueLeak.of_distance(d))
@@ -250,7 +250,7 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
         low = rho * Fraction(rng.randint(1, 99), 100)
         # The radius for which `low` is the least probability, by definition of the two-valued ball …
         C = rho**2 / low + (1 - rho) ** 2 / (1 - low)
-        # … then Proposition 2.1 gives it back, and the other root is the greatest.
+        # … then Proposition 2.1 returns it, and the other root is the greatest probability.
         root = math.isqrt(int(((C - 1) * (C - (2 * rho - 1) ** 2)) * 10**40))
         L = (C + 2 * rho - 1 - Fraction(root, 10**20)) / (2 * C)
         G = (C + 2 * rho - 1 + Fraction(root, 10**20)) / (2 * C)
@@ -260,7 +260,7 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
 
 @paper("Robust Prop 2 (34) corrected")
 def test_the_spread_of_order_2_in_its_corrected_form() -> None:
-    # erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; the switch is at (1−2p)²; √(e^B − 1) always bounds.
+    # Erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; switch at (1−2p)²; √(e^B − 1) always bounds.
     rng = np.random.default_rng(2)
     printed_fails = exact = 0
     for _ in range(1000):
@@ -309,7 +309,7 @@ def test_proposition_1_by_xi() -> None:
 
 
 @paper("Robust Thm 2")
-def test_theorem_2_the_polytopes_hold_the_ball() -> None:
+def test_theorem_2_the_polytopes_contain_the_ball() -> None:
     rng, draw = random.Random(4), np.random.default_rng(4)
     for _ in range(100):
         counts = random_counts(draw, 2, 2)
@@ -401,7 +401,7 @@ def test_theorem_4_secret_rr_is_optimal_for_large_levels_only() -> None:
     ],
 )
 def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool) -> None:
-    # n = 32561, ε = 1.5, β = .1, P* from the Jeffreys prior. SRR as printed, but for 42 × 6: .0045 here, .005 there.
+    # n = 32561, ε = 1.5, β = .1, Jeffreys prior. SRR as printed, but .0045 for 42 × 6, not .005.
     # IR is erratum 9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
     rng = np.random.default_rng(10 * a1 + a2)
     draws = 100 if full else draws
@@ -416,7 +416,7 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
         measured["ir"].append(split.information / entropy(P))
     for name, printed in (("srr", srr), ("ir", ir)):
         mean, error = np.mean(measured[name]), np.std(measured[name]) / math.sqrt(draws)
-        # Both means are over draws of their own: two standard errors of the difference, and the printed rounding.
+        # Means of different draws: two standard errors of the difference, and rounding.
         assert abs(mean - printed) <= 2 * error * math.sqrt(1 + draws / 100) + 0.0005
         if name == "ir" and a1 < 42:
             wrong = {2: 0.512, 5: 0.169, 15: 0.055}[a1]

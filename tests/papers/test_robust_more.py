@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, where the text says more than is true, each with an instance."""
+"""Robust: claims that are too strong as printed, each with a counterexample."""
 
 import math
 from fractions import Fraction
@@ -19,8 +19,8 @@ from tests.papers.test_robust import information
 
 
 @paper("Robust (9) coverage")
-def test_the_ball_holds_the_truth_asymptotically_only(full: bool) -> None:
-    """erratum 9.6: 240 cells from Jeffreys' prior, n = 32,561, β = .05: well below 95%; with even cells, 95%."""
+def test_the_ball_covers_the_truth_only_asymptotically(full: bool) -> None:
+    """Erratum 9.6: 240 cells by Jeffreys' prior, n = 32,561, β = .05: well below 95%; even cells: 95%."""
     rng, count = np.random.default_rng(240), 10000 if full else 2500
     bound = float(confidence_ball([[1] * 16] * 15, 2, 32561, "0.05").threshold)
 
@@ -40,8 +40,8 @@ def test_the_ball_holds_the_truth_asymptotically_only(full: bool) -> None:
 
 
 @paper("Robust Prop 1, domain of ξ")
-def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
-    """erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 it may vanish (ξ₋ = 0)."""
+def test_the_roots_at_the_ends_of_their_domain() -> None:
+    """Erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 ξ₋ = 0 is possible."""
     B = 0.3
     for order in (0.5, 1.0, 2.0, 5.0):
         gain = [1 - float(least(np.array([1 - rho]), B, order)[0]) for rho in (1e-3, 1e-6, 1e-9)]
@@ -53,14 +53,14 @@ def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
     rho = 0.05
     roots = [float(least(np.array([rho]), B, order)[0]) for order in (0.5, 1.0, 2.0)]
     assert roots[0] == 0 < roots[1]
-    # By hand, α = ½: −2 ln Σ √(P R) is at most B already for R = (0, 1).
+    # For α = ½, −2 ln Σ √(P R) is at most B for R = (0, 1).
     assert -2 * math.log(math.sqrt(1 - rho)) < B
     assert Ball(((1, 19), (10, 10)), Fraction(1, 2), Fraction(1, 4)).least(0)[0] == 0
 
 
 @paper("Robust (82)")
 def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None:
-    """erratum 9.10: information against ε₂ has more than one local maximum, so a search from one start is no proof."""
+    """Erratum 9.10: information has several local maxima in ε₂; a local search is not enough."""
     rng, several, ends = np.random.default_rng(82), 0, 0
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)
@@ -92,7 +92,7 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
 
 @paper("Robust (69), d = 0")
 def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
-    """erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 the value is sent as it is."""
+    """Erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 it is ∞."""
     leak = ValueLeak.of_distance
     for e in (0.1, 1.0):
         assert leak(2.0).delta2(e) == pytest.approx(e)
@@ -107,7 +107,7 @@ def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
 def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(
     a1: int, a2: int, E: Fraction
 ) -> None:
-    """erratum 9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
+    """Erratum 9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
     a = a1 * a2
     norm = E + (a2 - 1) / E + a - a2
     c1 = (-(a2 - 2) * (a2 - 1) + (a - a2 + 1) * (a2 - 2) * E + (a - 2 * a2 + 1) * E**2 + E**3) / (

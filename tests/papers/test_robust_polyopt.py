@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust Table 2, the row of PolyOpt, by the engine; on random distributions with Jeffreys' prior, ε = 1.5."""
+"""Robust Table 2, row PolyOpt, by the engine, on distributions from Jeffreys' prior, ε = 1.5."""
 
 import math
 from fractions import Fraction
@@ -30,7 +30,7 @@ def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:
 
 
 def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3) -> float:
-    """The most informative mechanism with the paper's s₁ = s₂ rows; at most `gap` nats are left open."""
+    """Return I(X;Y)/H(X) of the optimum with the paper's s₁ = s₂ rows, up to `gap` nats."""
     prior = pairs(Prior.from_rows(counts))
     claim = Claim(
         "rldp",
@@ -53,7 +53,7 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
 
 
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
-    """Both means are over draws of their own: two standard errors of their difference, and the printed rounding."""
+    """Means of different draws: allow two standard errors of the difference, and rounding."""
     deviation = np.std(values) if len(values) >= 100 else DEVIATION[size]
     return bool(
         abs(np.mean(values) - printed)
@@ -62,7 +62,7 @@ def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
 
 
 def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
-    """Every printed value of one panel within two standard errors, from the same draws for all three risks."""
+    """Check all printed values of a panel, from the same draws for all three risks."""
     rng, first = np.random.default_rng(seed), 0.0
     drawn = [counts_of(rng, *size) for _ in range(draws)]
     for beta, printed in PRINTED[size].items():
@@ -71,7 +71,7 @@ def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
         if beta == "0.1":
             first = float(np.mean(values))
         else:
-            # The same draws again: what a smaller risk costs is known far better than either mean.
+            # By the same draws, the cost of a smaller risk is known much better than either mean.
             cost = PRINTED[size]["0.1"] - printed
             assert first - np.mean(values) == pytest.approx(cost, abs=0.003)
 

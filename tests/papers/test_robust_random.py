@@ -39,7 +39,7 @@ def shares(table: Counts) -> Matrix:
 
 
 def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
-    """The ball of this radius: its threshold c from e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
+    """Return the ball with threshold c: e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
     if order == 1:
         return Ball(tuple(map(tuple, estimate)), order, Fraction(2 * radius))
     c = 2 * math.expm1(float(order - 1) * radius) / float(order * (order - 1))
@@ -63,7 +63,7 @@ def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(full: bool) -> None:
 
 @paper("Robust Thm 1")
 def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> None:
-    """The least radius of a ball that holds some P with P(·|s) = R is the one whose B_s is R's own distance."""
+    """The least ball that contains a P with P(·|s) = R is the one whose B_s is R's distance."""
 
     @tries(full)
     @given(
@@ -78,7 +78,7 @@ def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> 
         def holding(share: float) -> float:
             Q = (
                 P * (1 - share) / (1 - P[s].sum())
-            )  # what is beside s keeps its proportions: nothing is nearer
+            )  # other rows keep their proportions: nothing is nearer
             Q[s] = share * R
             return renyi(P, Q, float(order))
 
@@ -116,7 +116,7 @@ def test_lemma_3(full: bool) -> None:
 
 @paper("Robust Lemma 3")
 def test_lemma_3_needs_its_one_half() -> None:
-    """With (E−1)/4 in place of (E−1)/2 a stored instance fails: the bound is attained there."""
+    """With (E−1)/4 instead of (E−1)/2 a stored instance fails, which attains the bound."""
     column, P, R = (2, 1), (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))
     under_P, under_R = (
         sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
@@ -144,7 +144,7 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """Table 2's printed IR row fits (erratum 9.13) with d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
+    """Table 2's printed IR row needs d = max |P(u|s) − P(u|t)|, not the ℓ1 norm (erratum 9.13)."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
     of_one_coordinate, of_all = (
@@ -179,7 +179,7 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
 
 
 @paper("Robust Thm 6", "Robust Def 5")
-def test_theorem_6_is_what_a_split_says_of_itself() -> None:
+def test_a_splits_information_is_that_of_theorem_6() -> None:
     for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
         split = best_split(table, 0.5, ValueLeak.of_distance(distance))
         factors = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)

@@ -21,7 +21,7 @@ def subsets(reports: int) -> list[tuple[int, ...]]:
 
 
 def needed(row: list[Fraction], reference: list[Fraction], E: Fraction) -> Fraction:
-    """The least δ over every set of reports."""
+    """Return the least δ over all sets of reports."""
     return max(sum((row[y] - E * reference[y] for y in T), Fraction(0)) for T in subsets(len(row)))
 
 
@@ -35,8 +35,8 @@ def test_the_delta_of_a_mechanism_is_that_of_its_worst_set() -> None:
         assert theory.delta_needed(mechanism, E) == max(needed(r, o, E) for r, o in pairs)
 
 
-def test_no_set_breaks_what_no_subset_of_the_sufficient_set_breaks() -> None:
-    """Theorem 4.1, and that its set is no larger than needed: a report outside never helps."""
+def test_the_sufficient_set_decides_and_is_minimal() -> None:
+    """Theorem 4.1, and the minimality of its set: reports outside never increase the difference."""
     rng = random.Random(6)
     for _ in range(60):
         row, second = random_mechanism(rng, 2, 6, bits=6).weights
@@ -46,7 +46,7 @@ def test_no_set_breaks_what_no_subset_of_the_sufficient_set_breaks() -> None:
         assert bool(broken) == any(set(T) <= S for T in broken)
 
 
-def test_classes_decide_their_subsets_and_for_pure_privacy_all_sets() -> None:
+def test_classes_decide_their_subsets_and_for_delta_0_all_sets() -> None:
     """Theorem 4.2 and Corollary 4.1."""
     rng = random.Random(7)
     for _ in range(60):
@@ -67,7 +67,7 @@ def test_classes_decide_their_subsets_and_for_pure_privacy_all_sets() -> None:
 
 
 def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
-    """Example 4.2's point: equal ratios, unequal quotients of floats."""
+    """As in Example 4.2: equal ratios with unequal quotients of floats."""
     row, second = (3, 9, 27, 61), (1, 3, 9, 87)
     assert theory.ratio_classes(row, second) == ((0, 1, 2),)
     assert theory.ratio_classes((5, 1, 4), (0, 2, 8)) == ((0,),)
@@ -75,7 +75,7 @@ def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
-    """Theorem 3.5, Corollary 4.3: every set of reports of the whole database, neighbours differing in one row."""
+    """Theorem 3.5, Corollary 4.3: all sets of reports of a database, for neighbours in one row."""
     rng = random.Random(8)
     for _ in range(4 // n):
         parent = random_mechanism(rng, 2, 2, bits=5)
@@ -96,8 +96,8 @@ def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
                 theory.require_private_for_neighbours(mechanism, replace(claim, delta=less))
 
 
-def test_no_mechanism_errs_less_than_the_bounds() -> None:
-    """(3.14) and (3.17) on random mechanisms at the δ that they really need."""
+def test_no_mechanism_has_less_error_than_the_bounds() -> None:
+    """(3.14) and (3.17) on random mechanisms at their least δ."""
     rng = random.Random(9)
     for _ in range(200):
         m = rng.randint(2, 5)

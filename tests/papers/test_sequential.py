@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products attribute by attribute, held against Definition 3 of Funnel in fractions, written out here once more."""
+"""Products by attribute, compared with Definition 3 of Funnel, computed here in fractions."""
 
 import math
 import random
@@ -51,7 +51,7 @@ def side_channel_ratio(
         for y in range(len(rows[0])):
             by_secret = [sum(row[i] * rows[i][y] for i in inside) for row in prior.joint]
             if not any(by_secret):
-                continue  # does not occur beside x_J
+                continue  # s does not occur with x_J
             average = Fraction(sum(by_secret), everyone * total)
             for s, row in enumerate(prior.joint):
                 if mass := sum(row[i] for i in inside):
@@ -86,7 +86,7 @@ def test_the_product_keeps_definition_3_and_its_information_adds_up(
             assert product.information == pytest.approx(mutual(rows, prior), abs=1e-9)
 
 
-def test_what_the_earlier_outcomes_left_is_used_not_lost() -> None:
+def test_level_left_by_earlier_outcomes_is_used() -> None:
     prior, epsilon = random_joint(5, (3, 3)), Fraction("0.5")
     stepwise, carried = (
         product_of(prior, (3, 3), epsilon, EQUAL, (0, 1), spending) for spending in SPENDING
@@ -94,7 +94,7 @@ def test_what_the_earlier_outcomes_left_is_used_not_lost() -> None:
     ahead = product_of(prior, (3, 3), epsilon, (Fraction(1), Fraction(0)), (0, 1))
     level = Fraction(*level_for(epsilon))
     assert side_channel_ratio(ahead.rows(), prior, (3, 3)) <= level
-    # the level is used up, to rounding: the equal steps leave much of it
+    # the level is used up to rounding; equal steps would leave much of it
     assert float(side_channel_ratio(carried.rows(), prior, (3, 3))) == pytest.approx(
         float(level), rel=1e-9
     )
@@ -117,7 +117,7 @@ def test_the_best_product_is_the_best_of_its_grid() -> None:
 
 
 def test_a_factor_is_the_optimum_of_its_step() -> None:
-    """Two values: the columns of a two-report mechanism that keep the rows are a polygon, searched here by scipy."""
+    """For two values and two reports, feasible columns form a polygon, searched by scipy."""
     prior, epsilon = random_joint(3, (2, 2)), Fraction("0.3")
     steps: list[tuple[Rows, np.ndarray]] = []
 
@@ -175,7 +175,7 @@ def test_the_whole_product_can_be_published() -> None:
 
 
 def test_exclusive_or_keeps_its_promised_level() -> None:
-    """erratum 9.15: two fair bits, S their XOR. Each bit alone is independent of S, both together are not."""
+    """Erratum 9.15: two fair bits, S their XOR. Each bit is independent of S, both are not."""
     prior = Prior.from_rows([[1, 0, 0, 1], [0, 1, 1, 0]])
     for spending in SPENDING:
         product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1), spending)
@@ -184,7 +184,7 @@ def test_exclusive_or_keeps_its_promised_level() -> None:
         )
 
 
-def test_a_secret_that_cannot_occur_beside_a_value_sets_no_condition() -> None:
+def test_a_secret_that_cannot_occur_with_a_value_sets_no_condition() -> None:
     joint = [[5, 0, 3, 0], [0, 4, 6, 2]]
     prior = Prior.from_rows(joint)
     product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1))
@@ -221,7 +221,7 @@ def test_a_level_of_one_sends_a_constant() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_invalid_arguments_are_refused(
     change: dict[str, object], problem: Problem, field: str
 ) -> None:
     arguments: dict[str, object] = {

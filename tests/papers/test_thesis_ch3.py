@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, chapter 3: sanitised responses, products of sanitisations, and how wrong a private answer must be.
+"""Thesis, chapter 3: sanitised responses, products of sanitisations, and least errors.
 
 All in fractions: E stands for e^ε, and every set of outputs is tried.
 """
@@ -20,7 +20,7 @@ from tests.papers.registry import paper
 def parents(
     seed: int, count: int, most: int = 3
 ) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
-    """Mechanisms for one person, a level, and the δ they need there."""
+    """Draw mechanisms for one person, a level, and their least δ there."""
     rng, drawn = random.Random(seed), []
     for _ in range(count):
         m = rng.randint(2, most)
@@ -52,7 +52,7 @@ def test_no_band_around_a_density_is_necessary() -> None:
 
 @paper("Thesis Appendix A")
 def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
-    """erratum 9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs alone ask for less."""
+    """Erratum 9.4: for three outputs or more, δ = Σ_j max(0, P_ij − E·P_kj), not that of single ones."""
     rng, apart = random.Random(31), 0
     for _ in range(100):
         mechanism = random_mechanism(rng, 3, 3, 8)
@@ -75,8 +75,8 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
 
 
 @paper("Thesis Thm 3.4", "Thesis Cor 3.1")
-def test_what_is_made_of_a_private_report_stays_private() -> None:
-    """For every query, and for all of them only if it holds of the identity, which is one."""
+def test_functions_of_a_private_report_are_private() -> None:
+    """For every query; and all are private only if the identity query is."""
     rng = random.Random(34)
     for table, E, delta in parents(34, 60):
         identity = [[Fraction(y == z) for z in range(len(table[0]))] for y in range(len(table[0]))]
@@ -98,7 +98,7 @@ def test_what_is_made_of_a_private_report_stays_private() -> None:
 
 @paper("Thesis Thm 3.5", "Thesis Cor 4.3", "Thesis Lemma 3.3")
 def test_a_product_needs_the_delta_of_its_parent() -> None:
-    """Both ways: for databases of two or three people that differ in one, all sets of outputs, the same δ."""
+    """Necessary and sufficient, for all sets of outputs of databases of two or three people."""
     for table, E, delta in parents(35, 12, most=2):
         assert needed_delta(*power(table, 2), E) == max(delta, Fraction(0))
     for table, E, delta in parents(36, 2):
@@ -121,7 +121,7 @@ def test_a_product_needs_the_delta_of_its_parent() -> None:
 
 
 def metric(rng: random.Random, m: int) -> list[list[Fraction]]:
-    """Points on a line and in a star, so that the triangle inequality holds."""
+    """Draw a metric of points on a line or in a star."""
     at, arm = [rng.randint(0, 9) for _ in range(m)], [rng.randint(1, 5) for _ in range(m)]
     return [
         [Fraction(0 if i == j else abs(at[i] - at[j]) + arm[i] + arm[j]) for j in range(m)]
@@ -130,7 +130,7 @@ def metric(rng: random.Random, m: int) -> list[list[Fraction]]:
 
 
 @paper("Thesis Thm 3.6", "Thesis Thm 3.7", "Thesis Lemma 3.5", "Thesis Def 3.6")
-def test_how_wrong_a_private_answer_must_be() -> None:
+def test_the_least_error_of_a_private_answer() -> None:
     rng = random.Random(38)
     for table, E, needed in parents(38, 100, most=5):
         m = len(table)
@@ -150,7 +150,7 @@ def test_how_wrong_a_private_answer_must_be() -> None:
 
 @paper("Thesis Example 3.7", "Thesis Example 3.8")
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
-def test_the_symmetric_mechanism_needs_exactly_its_delta_and_is_as_right_as_can_be(m: int) -> None:
+def test_the_symmetric_mechanism_needs_exactly_its_delta_and_has_the_least_error(m: int) -> None:
     for E, delta in (
         (Fraction(3, 2), Fraction(0)),
         (Fraction(2), Fraction(1, 10)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 4: the discrete exponential mechanism and the best product sanitisation of categorical data.
 
-In fractions, E = e^ε and t = e^k. For the L1 norm's powers of 1/e, probabilities are polynomials in 1/e: as e is
-transcendental, two are equal only if the polynomials are.
+In fractions, E = e^ε and t = e^k. With the L1 norm, probabilities are polynomials in 1/e; because
+e is transcendental, two are equal only if their polynomials are.
 """
 
 import random
@@ -65,7 +65,7 @@ def times(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def larger(left: Polynomial, right: Polynomial) -> bool:
-    """one > other at 1/e."""
+    """Return True if left > right at 1/e."""
     difference = Counter(left)
     difference.subtract(right)
     with localcontext() as context:
@@ -77,7 +77,7 @@ def larger(left: Polynomial, right: Polynomial) -> bool:
 
 @paper("Thesis Example 4.2")
 def test_example_42_counts_924_checks() -> None:
-    """erratum 9.4: 1,092 are printed; where C_d = C_d' with equal distances, floats see P(Y_d = d*) > P(Y_d' = d*)."""
+    """Erratum 9.4: 1,092 is printed: at ties, floats give P(Y_d = d*) > P(Y_d' = d*)."""
     databases, weights, C = exponential(2)
     near = [
         (i, j)
@@ -148,7 +148,7 @@ def test_example_44_lists_its_sets() -> None:
 
 @paper("Thesis Example 4.5")
 def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
-    """m = 5, p = 1/10 ≤ 1/4: the truth with .6, as a table; it is what Theorem 4.6 allows at ε = ln 6."""
+    """m = 5, p = 1/10 ≤ 1/4: the truth with .6, as Theorem 4.6 allows at ε = ln 6."""
     wrong = Fraction(1, 10)
     rows = [[1 - 4 * wrong if x == y else wrong for y in range(5)] for x in range(5)]
     assert (rows[0][0], sum(rows[0])) == (Fraction(6, 10), 1)
@@ -162,7 +162,7 @@ def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
 
 @paper("Thesis Thm 4.2", "Thesis Cor 4.1", "Thesis (4.6)")
 def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
-    """With δ = 0 a class per ratio is enough; with δ > 0 each class speaks for its own subsets only."""
+    """With δ = 0 the classes of equal ratios decide; with δ > 0 each decides only its subsets."""
     rng, unions = random.Random(42), 0
     for _ in range(150):
         weights = [rng.choice([1, 2, 4]) for _ in range(6)]
@@ -182,7 +182,7 @@ def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
             assert all(held) == all_private
         else:
             unions += all(held) and not all_private
-    assert unions > 0  # so the corollary is for δ = 0 alone
+    assert unions > 0  # so the corollary holds only for δ = 0
 
 
 @paper("Thesis Prop 4.1", "Thesis Thm 4.5", "Thesis (4.16)")
@@ -203,7 +203,7 @@ def test_the_exponential_mechanism_is_the_product_sanitisation(m: int, n: int) -
 @paper("Thesis Thm 4.3", "Thesis Thm 4.6", "Thesis Cor 4.2", "Thesis (4.10)")
 @pytest.mark.parametrize(("m", "n"), [(2, 1), (2, 2), (3, 1), (4, 1), (3, 2)])
 def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
-    """(4.10) and (4.17), both ends met, against all sets (n = 1) or their worst, the positive part (n = 2)."""
+    """(4.10) and (4.17), at both ends, by all sets (n = 1) or the positive part (n = 2)."""
     for E, delta in LEVELS:
         low, high = (
             max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)),
@@ -222,7 +222,7 @@ def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
             Fraction(1, 7),
         }:
             if t <= 0:
-                continue  # e^k > 0: a lower end at or below 0 asks for nothing
+                continue  # e^k > 0: a lower end at or below 0 is no condition
             p = 1 / (t + m - 1)
             table = [[1 - (m - 1) * p if i == j else p for j in range(m)] for i in range(m)]
             if n == 1:
@@ -273,7 +273,7 @@ def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
 @paper("Thesis Thm 4.8")
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_no_product_sanitisation_is_more_often_right(m: int) -> None:
-    """Against the linear programme over all m × m tables: the largest least diagonal entry, every set of outputs."""
+    """Compared with the LP over all m × m tables, for the largest least diagonal entry."""
     for E, delta in LEVELS:
         rows, ends = [], []
         for (i, j), A in product(different(m), subsets(m)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, chapter 5: extreme points of the polytope of m × m stochastic matrices that are ε-LDP, in fractions; E = e^ε.
+"""Thesis, chapter 5: extreme points of the polytope of m × m ε-LDP matrices, in fractions; E = e^ε.
 
 For m ≤ 3 they are enumerated exactly, as rays of the cone over the polytope. The points without loose entries are
 counted from their patterns: k independent columns with entries w and E·w that sum to 1 in every row.
@@ -54,7 +54,7 @@ def used(A: Matrix) -> list[int]:
 
 
 def loose(A: Matrix, level: Fraction = E) -> list[tuple[int, int]]:
-    """λ(A): entries that are neither E times the least of their column nor 1/E times the largest."""
+    """Return λ(A): entries that are not E times the least or 1/E times the largest of a column."""
     return [
         (i, j)
         for j, column in enumerate(columns(A))
@@ -70,7 +70,7 @@ def inside(A: Matrix, level: Fraction = E) -> bool:
 
 
 def is_extreme(A: Matrix, level: Fraction = E) -> bool:
-    """Theorem 5.1: as many independent tight constraints as there are entries."""
+    """Theorem 5.1: the number of independent tight constraints equals the number of entries."""
     m = len(A)
     tight = [[Fraction(k // m == i) for k in range(m * m)] for i in range(m)]
     for j, column in enumerate(columns(A)):
@@ -86,7 +86,7 @@ def is_extreme(A: Matrix, level: Fraction = E) -> bool:
 
 
 def listed(m: int) -> set[Matrix]:
-    """The package's list, each row scaled to 1."""
+    """Return the library's list, each row scaled to 1."""
     return {
         tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A)
         for A in extreme_points(m, E.as_integer_ratio())
@@ -94,7 +94,7 @@ def listed(m: int) -> set[Matrix]:
 
 
 def without_loose_entries(m: int) -> int:
-    """Number of matrices of D̃' ∪ D̃: the m constant ones, and k patterns in any k of the m columns."""
+    """Count the matrices of D̃' ∪ D̃: m constant ones, and k patterns in any k of m columns."""
     patterns = [p for p in product((1, E), repeat=m) if len(set(p)) == 2]
     count = m
     for k in range(2, m + 1):
@@ -142,7 +142,7 @@ def test_four_answers_have_904_without_loose_entries() -> None:
 @paper("Thesis §5.5 counts")
 @pytest.mark.full_only
 def test_four_answers_have_no_others() -> None:
-    """Exact enumeration in sixteen variables: what the thesis saw in simulations holds at this level."""
+    """Exact enumeration in sixteen variables confirms the thesis's simulations at this level."""
     points = polytope(4)
     assert len(points) == 904
     assert set(points) == listed(4)
@@ -211,7 +211,7 @@ def test_two_columns_swap_w_and_ew() -> None:
 
 @paper("Thesis Thm 5.9", "Thesis Cor 5.4", "Thesis Thm 5.1")
 def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
-    """Against Theorem 5.1's rank on every such pattern of three answers, and on points between extreme ones."""
+    """Compared with Theorem 5.1's rank on all patterns of three answers, and between vertices."""
     patterns = [p for p in product((Fraction(1), E), repeat=3) if len(set(p)) == 2]
     checked = 0
     for chosen in permutations(patterns, 3):
@@ -245,7 +245,7 @@ def test_example_52() -> None:
 @paper("Thesis §5.5 m = 5")
 @pytest.mark.parametrize("level", [Fraction(3, 2), Fraction(5, 2), Fraction(20)])
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
-    """An enumeration of columns {0, w, E·w} misses it; the rays of a column's cone, ours, have none."""
+    """Enumerating columns {0, w, E·w} misses it; rays of a column's cone have no loose entry."""
     e, unit = level, Fraction(1)
     rows: list[tuple[Fraction | int, ...]] = [
         (1, 1, 2 * e, 1, 0),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: randomised response for one sensitive attribute.
 
-The thesis writes the design matrix with row = truth, as we do: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
+The thesis's design matrix has row = truth, as ours: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
 """
 
 import math
@@ -25,7 +25,7 @@ BITS = 48
 
 
 def variance_66(p00: Fraction, p11: Fraction, pi: Fraction, n: int = 1) -> Fraction:
-    """(6.6) as the thesis prints it."""
+    """(6.6) as printed in the thesis."""
     k = p00 + p11 - 1
     return (Fraction(1, 4) - (p00 - Fraction(1, 2) - pi * k) ** 2) / (k**2 * n)
 
@@ -37,7 +37,7 @@ def binary(p00: Fraction, p11: Fraction, bits: int = BITS) -> DenseMechanism:
 
 
 def library_variance(mechanism: DenseMechanism, pi: Fraction) -> float:
-    """The library's total variance is that of both shares, which are each other's complement."""
+    """Return the library's variance of one share; its total is over both, which are complements."""
     weights = (pi.denominator - pi.numerator, pi.numerator)
     return objectives.variance(mechanism.weights, weights) / 2
 
@@ -49,8 +49,8 @@ def binary_decoder(mechanism: DenseMechanism) -> Decoder:
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "3"])
 def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str) -> None:
-    # Independent of the solver: (6.6) in fractions, at every ε-private point of a grid of p00, p11 > ½ that contains
-    # the corner E/(E+1), for several π; no point is better, and only the corner is as good.
+    # (6.6) in fractions, for several π, at every ε-private point of a grid of p00, p11 > ½ with the
+    # corner E/(E+1): no point is better, and only the corner is as good.
     E = Fraction(*level_for(parse_epsilon(epsilon)))
     corner = E / (E + 1)
     grid = [Fraction(1, 2) + (corner - Fraction(1, 2)) * Fraction(i, 12) for i in range(1, 25)]
@@ -84,7 +84,7 @@ def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsi
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "warner"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "10"])
-def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str) -> None:
+def test_our_optimum_for_two_answers_is_that_of_the_theorem(mechanism: str, epsilon: str) -> None:
     # For every prior: the optimum of the theorem does not depend on π.
     for counts in ([1, 1], [97, 3], [1, 4000]):
         designed = design(
@@ -121,7 +121,7 @@ def test_estimator_and_its_variance_against_every_outcome(p00: int, p11: int) ->
 
 
 @paper("Thesis Cor 6.1, (6.6)")
-def test_the_library_gives_66() -> None:
+def test_the_library_variance_is_66() -> None:
     for p00, p11 in ((12, 13), (9, 16), (15, 2)):
         mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
         for pi in (Fraction(1, 10), Fraction(3, 7), Fraction(9, 10)):
@@ -131,7 +131,7 @@ def test_the_library_gives_66() -> None:
 
 @paper("Thesis Cor 6.2, (6.8)")
 def test_the_worst_case_is_at_the_clamped_share() -> None:
-    # erratum 9.1: the printed 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 lie on one side of ½.
+    # Erratum 9.1: 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 are on one side of ½.
     for p00, p11 in ((12, 13), (9, 16), (15, 2), (3, 4), (16, 12), (14, 6)):
         a, b = Fraction(p00, 16), Fraction(p11, 16)
         k = a + b - 1
@@ -150,10 +150,10 @@ def test_the_worst_case_is_at_the_clamped_share() -> None:
 def test_chebyshev_at_95_percent_is_the_root_of_twenty() -> None:
     assert chebyshev_factor(0.95) == pytest.approx(
         math.sqrt(20), rel=1e-12
-    )  # the thesis rounds to 4.5 (erratum 9.5)
+    )  # rounded to 4.5 in the thesis (erratum 9.5)
 
 
-# Example 6.1. The formulas of section 6.3.2 are written out here: they are the independent computation.
+# Example 6.1, compared with the formulas of section 6.3.2, which are written out here.
 
 
 def g(epsilon: float, delta: float) -> float:
@@ -175,7 +175,7 @@ def s(epsilon: float, delta: float, t: float) -> float:
 
 
 def var(p00: float, p11: float, pi: str) -> float:
-    """(6.6) by the library, on the published whole numbers."""
+    """(6.6) by the library, on the published integer weights."""
     return library_variance(binary(Fraction(p00), Fraction(p11)), Fraction(pi))
 
 
@@ -224,7 +224,7 @@ def test_example_61_third_case() -> None:
 
 @paper("Thesis (6.21)")
 def test_r_at_zero_is_on_the_boundary_only_with_the_corrected_sign() -> None:
-    # erratum 9.4: the text below (6.21) prints 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
+    # Erratum 9.4: printed is 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
     for epsilon, delta in ((0.5, 0.3), (1.0, 0.4), (2.0, 0.1)):
         p00, p11 = r(epsilon, delta, 0), s(epsilon, delta, 0)
         assert p11 == pytest.approx(math.exp(epsilon) * (1 - p00) + delta, abs=1e-12)

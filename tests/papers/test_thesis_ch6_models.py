@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: Warner's and Mangat's models, (ε, δ)-DP, the degree of privacy violation, several attributes.
 
-In fractions; E = e^ε. (6.6) is written out here and held against the library elsewhere (test_thesis_ch6).
+In fractions; E = e^ε. (6.6) is written out here; test_thesis_ch6 compares it with the library.
 """
 
 import math
@@ -38,7 +38,7 @@ def private(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
 
 
 def grid(E: Fraction, delta: Fraction, least: Fraction) -> Iterator[Point]:
-    """A grid of R (or of p00, p11 ≥ least), its boundary included."""
+    """Yield a grid of R (or of p00, p11 ≥ least), including its boundary."""
     steps = [least + (1 - least) * Fraction(i, 20) for i in range(21)]
     points = {(u, v) for u, v in product(steps, steps)}
     for u in steps:
@@ -90,7 +90,7 @@ def prior_of(pi: Fraction) -> Prior:
 @paper("Thesis Thm 6.3 on all of R")
 @pytest.mark.parametrize(("E", "delta"), [level for level in LEVELS if level[1]])
 def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction) -> None:
-    """erratum 9.3: (1, δ) where min(π, 1−π) < h; there the theorem's point is beaten, so it needs its restriction."""
+    """Erratum 9.3: (1, δ) is better where min(π, 1−π) < h, so the theorem needs its restriction."""
     points = list(grid(E, delta, Fraction(0)))
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     claim, beaten = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio()), 0
@@ -111,7 +111,7 @@ def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction
 
 @paper("Thesis Lemma 6.2")
 def test_along_the_boundary_the_least_variance_is_at_an_end() -> None:
-    """And (erratum 9.4) the second derivative at the maximum, whose printed form has a wrong exponent."""
+    """Also the second derivative at the maximum, whose printed exponent is wrong (erratum 9.4)."""
     for (E, delta), pi in product(LEVELS, SHARES[1::3]):
         values = [variance_66(*boundary(E, delta, Fraction(i, 24)), pi) for i in range(25)]
         for i, j in ((0, 24), (3, 17), (10, 12)):
@@ -143,7 +143,7 @@ def test_which_side_of_the_boundary_is_better() -> None:
         t = Fraction(i, 12)
         u, v = boundary(E, delta, t)
         if u + v == 1:
-            continue  # no estimate at all
+            continue  # no estimate exists
         difference = variance_66(u, v, pi) - variance_66(v, u, pi)
         assert (difference <= 0) if pi <= HALF else (difference >= 0)
         if delta == 0 and u + v != 1:
@@ -172,7 +172,7 @@ def test_warners_error_and_its_largest() -> None:
 
 @paper("Thesis (6.11), (6.12)")
 def test_mangats_error_and_its_largest() -> None:
-    """erratum 9.1: for p_m ≤ ½ the maximum over shares is (1−p_m)/(p_m n), less than the printed 1/(4 p_m² n)."""
+    """Erratum 9.1: for p_m ≤ ½ the maximum is (1−p_m)/(p_m n), below the printed 1/(4 p_m² n)."""
     for k in (1, 3, 8, 11, 15):
         p = Fraction(k, 16)
         values = [
@@ -191,7 +191,7 @@ def test_mangats_error_and_its_largest() -> None:
 
 
 @paper("Thesis Thm 6.6", "Thesis (6.31)", "Thesis §6.5.1")
-def test_without_sampling_only_the_randomisation_is_left() -> None:
+def test_without_sampling_only_the_randomisation_varies() -> None:
     """Every outcome of four people with k ones; and Figure 6.3's gap at small p_m is an artefact of (6.12)."""
     n = 4
     for p00, p11, ones in product(
@@ -265,7 +265,7 @@ def test_the_parameters_for_a_violation() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
-    """erratum 9.4: its Var Π̂_w lacks a bracket, both lack 1/n; with Mangat's true maximum it holds all the more."""
+    """Erratum 9.4: a bracket and 1/n are missing; with Mangat's true maximum it still holds."""
     apart = 0
     for k, j in product(range(1, 19), range(2, 20)):
         pi, alpha = Fraction(k, 20), Fraction(j, 20)
@@ -333,7 +333,7 @@ def test_the_super_binary_mangat_model(m: int) -> None:
 
 @paper("Thesis Thm 6.7", "Thesis Cor 6.5")
 def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
-    """erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; then the maximum is elsewhere."""
+    """Erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; the maximum is elsewhere."""
     m = 4
     mechanism = DenseMechanism(4, ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)))
 
@@ -369,7 +369,7 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
 
 @paper("Thesis Mangat is no DP")
 def test_mangats_models_have_no_level() -> None:
-    """erratum 9.2: one report comes from one answer only."""
+    """Erratum 9.2: one report comes from one answer only."""
     for weights in (
         ((12, 4), (0, 16)),
         ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey and its devices beside a reference model: what was acknowledged to whom, and what must be stored.
+"""A survey and its devices with a reference model of acknowledged reports and required rows.
 
-Every report carries a symbol that no other report of the run carries, so that a report counted twice is a symbol
-counted twice, wherever it is counted.
+Every report has a symbol that no other report of the run has, so that a report counted twice is a
+symbol counted twice in every count.
 """
 
 import json
@@ -44,7 +44,7 @@ STEP = 2
 
 @contextmanager
 def never_committing(database: Database) -> Iterator[None]:
-    """Refuse SQLite every commit, inside a transaction or not: what was written is lost with the process."""
+    """Make SQLite refuse every commit, so that all writes are lost with the process."""
     touched: list[Any] = []
 
     def watch(connection: Any, *_more: Any) -> None:
@@ -63,12 +63,12 @@ def never_committing(database: Database) -> Iterator[None]:
     finally:
         event.remove(database.engine, "checkout", watch)
         for connection in touched:
-            with suppress(sqlite3.ProgrammingError):  # closed by now
+            with suppress(sqlite3.ProgrammingError):  # it is closed
                 connection.set_authorizer(None)
 
 
 def block() -> Block:
-    """One question of many choices, each report of which may come from any answer: at ratio 2 to 1."""
+    """Return a block with one question of many choices, whose reports have ratio 2 to 1."""
     bits, off = 48, -(-(2**48) // (SYMBOLS + 1))
     diagonal = 2**48 - (SYMBOLS - 1) * off
     rows = tuple(tuple(diagonal if x == y else off for y in range(SYMBOLS)) for x in range(SYMBOLS))
@@ -86,7 +86,7 @@ BLOCK = block()
 
 @dataclass
 class Sealed:
-    """One device's report: its final bytes, and whether the device ever received an acknowledgement."""
+    """One device's report: its final bytes, and if the device has received an acknowledgement."""
 
     id: str
     symbol: int
@@ -98,7 +98,7 @@ class Sealed:
 
 @dataclass
 class World:
-    """The server, its clock and the model: `stored_reports` has, by id, each report that must be stored once."""
+    """The server, its clock and the model; `stored_reports` : reports required in rows, by id."""
 
     settings: Settings
     services: Services
@@ -112,7 +112,7 @@ class World:
 
     @classmethod
     def make(cls, folder: Path, template: Path) -> "World":
-        """A world of its own from the files of a server that was made once."""
+        """Return a separate world with copies of the files of a prepared server."""
         shutil.copytree(template, folder)
         settings = Settings(
             home=folder / "home", database_url=SecretStr(f"sqlite:///{folder / 'frankly.db'}")
@@ -135,7 +135,7 @@ class World:
         self.restart()
 
     def publish(self, days: int) -> None:
-        """Publish the next version, which takes reports for so many days from now; the older ones stay as they are."""
+        """Publish the next version, open for `days` from now; older versions do not change."""
         if (
             len(self.versions) == MAX_VERSIONS or self.now < NOW
         ):  # no document is signed before the keys are valid
@@ -149,13 +149,13 @@ class World:
         self.versions.append(document)
 
     def rotate(self) -> None:
-        """A publisher key more: documents from before stay what they are."""
+        """Add a publisher key; earlier documents stay valid."""
         if self.rotations < MAX_ROTATIONS and self.now >= NOW:
             self.rotations += 1
             Rotation(self.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
 
     def seal(self, draw: Random) -> Sealed:
-        """Answer one of the versions from a new device, with a symbol of its own."""
+        """Answer one of the versions from a new device, with a new symbol."""
         document, number, report_id = (
             draw.choice(self.versions),
             len(self.sealed),
@@ -192,14 +192,14 @@ class World:
             report.acknowledged = True
 
     def receipt_of(self, body: bytes) -> str:
-        """Hand bytes to the server; return the status of its receipt or the code of its refusal."""
+        """Send bytes to the server; return the status of its receipt or the code of its refusal."""
         try:
             return self.services.intake.accept(SURVEY, body).status
         except InvalidInput as refused:
             return refused.code
 
     def conflict(self, report: Sealed) -> None:
-        """Send another body under a stored id: the first stays."""
+        """Send another body with a stored id, which must be refused."""
         expected_status = self.expected(report)
         if expected_status != "accepted":
             altered = json.loads(report.body) | {"y": [(report.symbol + 1) % SYMBOLS]}
@@ -208,7 +208,7 @@ class World:
             )
 
     def crash(self, report: Sealed, *, after_commit: bool) -> None:
-        """Kill the process inside the transaction or between commit and answer, then start a new one."""
+        """Kill the process in the transaction or between commit and response; start a new one."""
         if after_commit:
             self.send(report, lost=True)
         elif self.expected(report) in ("accepted", "duplicate"):
@@ -217,7 +217,7 @@ class World:
         self.restart()
 
     def release(self, *, crashing: bool = False) -> None:
-        """Release what is pending, or die before that is committed."""
+        """Release pending reports, or crash before the commit."""
         if crashing:
             with never_committing(self.services.database), pytest.raises(StoreUnavailable):
                 self.services.releasing.release()
@@ -241,7 +241,7 @@ class World:
         assert n == 0
 
     def check(self) -> None:
-        """Every place that holds or counts reports agrees with the model."""
+        """Check that all stored reports and counts agree with the model."""
         with self.services.database.reading("check") as tx:
             kept_rows = [(row.id, row.symbols, row.document) for row in stored(tx, SURVEY)]
             counted: Counter[tuple[str, int]] = Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random histories of a survey: answers, replays, lost responses, versions, clocks, releases, crashes, restarts."""
+"""Random histories of a survey: answers, replays, losses, versions, clocks, releases, crashes."""
 
 import shutil
 from collections import Counter
@@ -67,7 +67,7 @@ MOVES: dict[str, tuple[int, Move]] = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a server with keys and tables, made once."""
+    """Files of a server with keys and tables, created once."""
     folder = tmp_path_factory.mktemp("template")
     Place.make(folder).services.close()
     return folder
@@ -94,10 +94,10 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
     return Counter(moves) + Counter({"kept": len(world.stored_reports)})
 
 
-def test_no_history_loses_or_doubles_a_report(template: Path, full: bool) -> None:
+def test_no_history_loses_or_repeats_a_report(template: Path, full: bool) -> None:
     runs = 2000 if full else 50
     happened: Counter[str] = Counter()
-    # In memory if there is such a place: crashes here are of the process, and disks are for tests/faults/server.
+    # In memory if possible: only the process crashes here; tests/faults/server covers disks.
     memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         for seed in range(runs):
@@ -106,8 +106,8 @@ def test_no_history_loses_or_doubles_a_report(template: Path, full: bool) -> Non
     assert happened["kept"] > 5 * runs
 
 
-def test_a_double_count_and_a_lost_report_would_show(tmp_path: Path, template: Path) -> None:
-    """The model is not blind: one symbol counted twice, or one row gone, fails its check."""
+def test_a_double_count_and_a_lost_report_are_detected(tmp_path: Path, template: Path) -> None:
+    """If counts are wrong or reports are missing, the model's check fails."""
     for number, harm in enumerate(("doubled", "lost")):
         world, draw = World.make(tmp_path / str(number), template), Random(1)
         for _ in range(5):

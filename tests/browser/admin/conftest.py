@@ -39,7 +39,7 @@ class _Silent(WSGIRequestHandler):
 
 @dataclass
 class Desk:
-    """A running server and a page on it; messages : the browser's complaints, checked : routes of the pages seen."""
+    """A server and a page on it; messages : the browser's complaints, checked : routes checked."""
 
     url: str
     home: Path
@@ -58,7 +58,7 @@ class Desk:
         self.follow(self.page.get_by_role("button", name=name, exact=True).first)
 
     def follow(self, what: Locator) -> None:
-        """Click and wait until the next page is whole: a click alone returns while the old page still stands."""
+        """Click and wait until the next page has loaded; a click alone returns before that."""
         with self.page.expect_navigation():
             what.click()
 
@@ -66,12 +66,12 @@ class Desk:
         self.page.get_by_label("E-mail address").fill(email)
         self.page.get_by_label("Password").fill(password)
         with self.page.expect_navigation():
-            self.page.get_by_label("Password").press("Enter")  # no mouse is needed anywhere
+            self.page.get_by_label("Password").press("Enter")  # signing in needs no mouse
 
     def check(self, name: str, *, again: bool = False) -> None:
-        """The page is complete on every screen, in both colours, without a serious finding of axe.
+        """Check that the page fits wide and narrow screens and has no serious finding of axe.
 
-        again : nearly the same page was looked at before; axe then runs in the dark only.
+        again : a nearly identical page was checked before, so axe runs in dark mode only.
         """
         screens: tuple[tuple[int, Literal["light", "dark"]], ...] = (
             (1100, "light"),
@@ -98,7 +98,7 @@ class Desk:
         self.page.set_viewport_size({"width": 1100, "height": 800})
         self.page.emulate_media(color_scheme="light")
         assert self.messages == []
-        with suppress(MethodNotAllowed):  # the answer to a form whose address is no page
+        with suppress(MethodNotAllowed):  # the page is a form's response, at an address without GET
             rule, _ = self.routes.bind("").match(urlsplit(self.page.url).path, return_rule=True)
             self.checked.add(rule.rule)
 
@@ -145,8 +145,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
         page = chromium.new_page(
             reduced_motion="reduce"
-        )  # or axe may see a button halfway between two colours
-        # axe is put into the page by the tester, past the policy; the pages' own policy is still theirs to keep.
+        )  # axe could measure a button's colour in mid-transition
+        # Playwright injects axe in spite of the page's policy, which stays in force for the page.
         owner_desk = Desk(
             settings.public_url,
             home,

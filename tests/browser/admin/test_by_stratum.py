@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard beside public questions: counts for each stratum, their errors, and the whole form's factors."""
+"""The wizard with public questions: counts per stratum, their errors, and factors of the form."""
 
 import re
 
@@ -9,7 +9,7 @@ from frankly_server.surveys.definition import parse_value
 from tests.browser.admin.conftest import PASSWORD, Desk
 
 COUNTS = "region,vote,never,often\nNorth,left,40,10\nNorth,right,10,40\nSouth,left,10,40\nSouth,right,40,10\n"
-"""The vote nearly follows the answer in the north, its opposite in the south; over everybody they are independent."""
+"""In the north the vote mostly follows the answer, in the south its opposite; overall neither."""
 EVERYBODY = ",never,often\nleft,50,50\nright,50,50\n"
 
 

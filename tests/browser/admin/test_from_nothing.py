@@ -15,7 +15,7 @@ from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.frankly_server.accounts.people import code
 
 ANSWERS = 12
-# Addresses that are no pages: files, data, and the way to the first page.
+# Addresses that are not pages: files, data, and the redirect to the first page.
 NO_PAGES = {
     "/admin/",
     "/admin/assets/<digest>/<name>",
@@ -65,7 +65,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
-    # From the application's own map: a new page that no test opens fails here.
+    # From the application's URL map: a new page that no test opens fails here.
     assert desk.checked | NO_PAGES == {
         rule.rule
         for rule in desk.routes.iter_rules()
@@ -158,7 +158,7 @@ def _estimates_wait(desk: Desk) -> None:
 
 
 def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
-    """One person answers on the hosted page, two on pages made of what the Embed page says, the others in an app."""
+    """One person answers on the hosted page, two by the Embed page's snippets, others in an app."""
     with _visitor(desk) as visitor:
         visitor.goto(link)
         _fill_in(visitor)
@@ -187,14 +187,14 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
 
 @contextmanager
 def _visitor(desk: Desk) -> Iterator[Page]:
-    """A visitor's page, in a browser context of its own."""
-    context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
+    """A visitor's page, in a separate browser context."""
+    context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # not None here
     yield context.new_page()
     context.close()
 
 
 def _open_own(page: Page, desk: Desk, snippet: str) -> None:
-    """Open a page of one's own with this in it, and the server's copy of the SDK where the app's would be."""
+    """Open an app's page with this snippet, the SDK's files taken from the server."""
     assert "/frankly/" in snippet
     body = f"<!doctype html><title>Mine</title>{snippet.replace('/frankly/', '/sdk/v1/')}"
     page.route(
@@ -243,7 +243,7 @@ def _make_analyst(desk: Desk) -> str:
 
 
 def _read(desk: Desk, link: str) -> None:
-    """The analyst sees the numbers that the reports give, and none of the admin's doors."""
+    """The analyst sees the estimates of the service, and no link to the API keys."""
     page = desk.page
     desk.follow(page.get_by_role("link", name="Study habits"))
     assert page.get_by_role("link", name="API keys").count() == 0
@@ -256,7 +256,7 @@ def _read(desk: Desk, link: str) -> None:
         assert share in cells
         assert all(f"{row[end] * 100:.1f}%".replace("-", "−") in cells for end in ("low", "high"))
     assert page.locator("svg.intervals .whisker").count() == 6
-    # Twelve random reports may say anything, even that an estimate lies beyond what is possible.
+    # Twelve random reports may lead to any finding, even an estimate beyond the possible range.
     findings, page_text = (
         sentences_of(answer["questions"][0], answer["level"], "en").findings,
         page.locator("main").inner_text(),

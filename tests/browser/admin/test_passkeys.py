@@ -10,7 +10,7 @@ from tests.browser.admin.conftest import PASSWORD, Desk
 
 
 class Device:
-    """An authenticator inside the browser, whose owner is recognised or not."""
+    """Virtual authenticator; `recognise` sets if it recognises its owner."""
 
     def __init__(self, session: CDPSession) -> None:
         self._session = session

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python ask.py SOCKET init|refresh|answer: hand one command to `conformance.py serve SOCKET`, quickly."""
+"""python ask.py SOCKET init|refresh|answer: pass a command to `conformance.py serve SOCKET`."""
 
 import socket
 import sys

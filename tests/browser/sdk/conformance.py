@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tests.browser.sdk.conformance init|refresh|answer: the browser SDK as the suite drives it.
+"""python -m tests.browser.sdk.conformance init|refresh|answer: the suite's commands in Chromium.
 
 A command starts Chromium on the store's own profile, opens a page of the survey's origin whose modules are the files
-of client_sdk/browser/src, and lets the SDK in that page do the work; commands on one store wait for each other, as
-Chromium wants a profile to itself. What a command takes is read by the Python command's own reader: links, limits,
-documents, answers and random bits are the browser's to judge.
+of client_sdk/browser/src, and runs the SDK in that page. Commands on one store wait for each other,
+because two Chromiums cannot share a profile. The Python command's reader parses the input; the
+browser checks links, limits, documents, answers and random bits.
 
-`serve SOCKET [FOLDER]` does the same in one browser, a context for each store, for the commands of ask.py: Chromium
-need not start a hundred times. FOLDER is `src`, or `bundle` for the modules that bundle.mjs makes of them.
+`serve SOCKET [FOLDER]` does the same for the commands of ask.py in one browser, with a context per
+store: it starts Chromium once. FOLDER is `src`, or `bundle` for the modules built by bundle.mjs.
 """
 
 import fcntl
@@ -75,7 +75,7 @@ def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, st
 
 @contextmanager
 def own_profile(folder: Path) -> Iterator[BrowserContext]:
-    """Chromium on the profile of this store, alone with it."""
+    """Run Chromium on the profile of this store, once no other command uses it."""
     with (folder / "lock").open("w") as lock, sync_playwright() as playwright:
         fcntl.flock(lock, fcntl.LOCK_EX)
         profile = str(folder / "profile")
@@ -87,7 +87,7 @@ def own_profile(folder: Path) -> Iterator[BrowserContext]:
 
 
 def contexts_of(browser: Browser) -> Device:
-    """A context of one browser for each store, which lasts as long as the browser."""
+    """Return a device with one context per store; contexts last as long as the browser."""
     contexts: dict[Path, BrowserContext] = {}
 
     @contextmanager
@@ -100,7 +100,7 @@ def contexts_of(browser: Browser) -> Device:
 
 
 def serve(address: str, sdk: str = "src") -> None:
-    """Take commands on a socket, one after the other: a line with the name, then the input; until killed."""
+    """Serve commands on a socket one by one until killed: a line with the name, then the input."""
     with sync_playwright() as playwright:
         device = contexts_of(playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET))
 
@@ -167,7 +167,7 @@ def at_page(
     request: Mapping[str, Any],
     sdk: str,
 ) -> dict[str, Any]:
-    """Run the program in a page of this origin, by the modules of this folder."""
+    """Run the program in a page of this origin, with the modules of this folder."""
     with device as context:
         page = context.new_page()
         page.route(f"**{PLACE}*", lambda route: fulfil(route, sdk))
@@ -178,7 +178,7 @@ def at_page(
 
 
 def fulfil(route: Route, sdk: str) -> None:
-    """Answer with a file of the SDK, or the empty page."""
+    """Fulfil a request with a file of the SDK, or with the empty page."""
     name = route.request.url.rpartition("/")[2]
     body = (
         (FOLDERS[sdk] / name).read_bytes()

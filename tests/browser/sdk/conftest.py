@@ -56,7 +56,7 @@ def shared_page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(context: BrowserContext, wire: Wire) -> Page:
-    """A page of the server's own origin, under a strict policy, with nothing on it."""
+    """An empty page of the server's origin, under a strict policy."""
     opened = context.new_page()
     opened.goto(f"{wire.origin}/blank.html")
     return opened

@@ -22,7 +22,7 @@ SOURCE = "a made-up table"
 
 
 def documents(seed: int, count: int) -> list[SurveyDocument]:
-    """So many documents with up to four blocks and two public questions; ratios are small, so that ties happen."""
+    """Draw documents with up to four blocks and two public questions; small ratios produce ties."""
     random = Random(seed)
     return [document(random) for _ in range(count)]
 
@@ -84,7 +84,7 @@ def ratio_of(random: Random) -> tuple[int, int]:
 
 
 def prior(random: Random, secret: str, cells: int) -> Prior:
-    """One table or one per stratum, sometimes a diagonal, as one row or as two; sometimes a secret is missing."""
+    """Draw one table or one per stratum: two rows, diagonal, or one row; some rows are empty."""
     tables = []
     shape = random.choice(["rows", "rows", "diagonal", "one row"])
     for _ in range(random.choice([1, cells])):
@@ -95,7 +95,7 @@ def prior(random: Random, secret: str, cells: int) -> Prior:
         tables.append(cell[shape])
     names = random.choice(
         [("no", "yes")] * 6 + [("yes", "no"), ("low", "high")]
-    )  # now and then another secret's
+    )  # now and then of different secrets
     return Prior(secret, names, tuple(tables), SOURCE)
 
 
@@ -105,7 +105,7 @@ def as_texts(ratio: Fraction | None) -> list[str] | None:
 
 
 def stratified() -> dict[str, SurveyDocument]:
-    """Documents with a prior for each stratum, at the very level that the worst stratum needs, by kind and notion."""
+    """Documents with a prior for each stratum, exactly at the level of the worst stratum."""
     regions = question("region", "north", "south", "east")
     by_name = {}
     for kind in KINDS:
@@ -121,12 +121,12 @@ def stratified() -> dict[str, SurveyDocument]:
 TABLES = (
     JOINT,
     ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # a stratum without the second secret
-    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # and here everybody has the third
+    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # a stratum where everybody has the third
 )
 
 
 def within(mechanism: Mechanism, notion: str) -> Promise:
-    """A promise that a mechanism keeps within every stratum, and at no smaller level."""
+    """Return the promise with the smallest level that a mechanism keeps in every stratum."""
     original = every_kind_promise(mechanism, notion)
     assert original.prior is not None
     stratified_prior = replace(original.prior, tables=TABLES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with keys and logs of their own, behind a relay on the page's origin, and a page that visits them."""
+"""Servers with their own keys and logs, behind a relay on the page's origin; visits to them."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,12 +29,12 @@ SURVEY = "ab" * 16
 OPEN, TRY = program("open"), program("try")
 JSON, TEXT, BYTES = "application/json", "text/plain", "application/octet-stream"
 FORMER = [f"sha256:{i:064x}" for i in range(20)]
-"""Other documents of a log."""
+"""Digests of other documents in a log."""
 
 
 @dataclass
 class Server:
-    """A server with keys of its own, behind a relay on the page's origin."""
+    """A server with its own keys, behind a relay on the page's origin."""
 
     wire: Wire
     name: str
@@ -49,7 +49,7 @@ class Server:
 
     @property
     def relay(self) -> str:
-        """The relay's address of this server."""
+        """Address of this server at the relay."""
         return f"{self.wire.origin}/{self.name}"
 
     def put(self, path: str, kind: str, body: bytes) -> None:
@@ -123,7 +123,7 @@ def opened(
 
 
 def answered(page: Page, **options: Any) -> Any:
-    """Answer the survey that is open: what becomes of it within ten seconds."""
+    """Answer the open survey; return its status, the error's code, or "hangs" after ten seconds."""
     return page.evaluate(
         """(options) => Promise.race([
           client.answer({affair: 'yes'}, options).then((receipt) => receipt.status, (error) => error.code),

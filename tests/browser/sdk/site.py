@@ -61,7 +61,7 @@ strata:
 
 @dataclass(frozen=True)
 class Site:
-    """origin : where it answers. link : the pinned link. services : to look at what was stored."""
+    """origin : its address. link : the pinned link. services : access to the stored data."""
 
     origin: str
     link: str

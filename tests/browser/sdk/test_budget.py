@@ -134,7 +134,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
 def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(
     page: Page, wire: Wire, tmp_path: Path
 ) -> None:
-    """S = X xor Z: every published table is true, and the report reveals everything."""
+    """S = X xor Z: every published table is correct, and yet the report reveals everything."""
     for final in (False, True):
         (refused,) = visit_with_both(page, wire, tmp_path / "s.db", xor_survey(), final=final)
         assert refused[:2] == ["policy_composition", "blocks"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundle: made of these very sources, no larger than it was, and the same SDK under its own names."""
+"""Bundle: built from these sources, within its size limits, and the same SDK by public names."""
 
 import gzip
 import hashlib
@@ -20,7 +20,7 @@ from tests.frankly_protocol.samples import NOW, ldp_block, survey
 AT = NOW.timestamp() * 1000
 SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
-# What a page loads, gzip -9 of each file, in bytes: as stated in docs/browser.md. A larger bundle has to be argued for.
+# Bytes that a page loads, each file by gzip -9, as stated in docs/browser.md.
 LIMITS = {
     "core": 20_800,
     "core and all that a survey may ask for": 32_500,
@@ -59,7 +59,7 @@ def test_the_bundle_was_made_of_these_sources() -> None:
 
 
 def loads(entry: str) -> set[str]:
-    """The files that a page loads at once with an entry."""
+    """Return the files that a page loads immediately with an entry."""
     files = {entry}
     for name in re.findall(
         r'(?:from|^import|[;}]import)"\./([\w.]+)"',
@@ -79,8 +79,8 @@ def sizes() -> dict[str, int]:
     return by_entry | {"core and all that a survey may ask for": weigh(loads("core.js") | LATER)}
 
 
-def test_files_take_from_each_other_by_the_names_of_the_sources() -> None:
-    """A short name of the minifier could mean another function in another version; these cannot."""
+def test_files_import_each_other_by_the_names_of_the_sources() -> None:
+    """A minified name could mean another function in another version; source names cannot."""
     declared = r"^export (?:async )?(?:const|class|function\*?|let) (\w+)"
     declared_names = {
         name
@@ -110,7 +110,7 @@ def test_a_part_of_another_version_fails_by_name(page: Page, wire: Wire) -> None
     ]
 
 
-def test_package_json_keeps_what_works_by_being_imported_and_types_every_entry() -> None:
+def test_package_json_lists_side_effects_and_types_every_entry() -> None:
     package = json.loads((BUNDLE.parent / "package.json").read_text("utf-8"))
     acts = re.compile(r"^(?:speak\(|if \(!customElements|document\.)", re.MULTILINE)
     acting = {path.name for path in SOURCES.glob("*.js") if acts.search(path.read_text("utf-8"))}

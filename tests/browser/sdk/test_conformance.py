@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance suite (tests/conformance) against the browser SDK, by commands as any SDK is driven."""
+"""The conformance suite (tests/conformance) against the browser SDK, as for any SDK."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def suite(root: Path, command: str, *options: str) -> str:
 
 
 def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
-    """The browser SDK's command without a process, by the modules of a folder of client_sdk/browser."""
+    """Return the browser SDK's command, run in this process, with the modules of a folder."""
 
     def run(name: str, command_input: Any) -> driver.Outcome:
         status, output = command_of(
@@ -96,8 +96,8 @@ def test_some_cases_of_the_suite_without_processes(
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,
         test_answers.test_a_lost_receipt_leaves_one_report,
         test_trust.test_8_a_log_only_grows,
-        test_trust.test_10_what_was_answered_before_counts,
-        lambda install: test_ways.test_the_draw_is_that_of_the_choices_the_answers_stand_for(
+        test_trust.test_10_earlier_answers_count,
+        lambda install: test_ways.test_the_draw_is_that_of_the_choices_derived_from_answers(
             install, *SETTLED[0]
         ),
         lambda _: test_answers.test_bad_input_is_refused_by_name(run, "init", "[]", "json_invalid"),
@@ -116,6 +116,6 @@ def test_the_browser_sdk_conforms(root: Path, command: str, full: bool) -> None:
 
 @pytest.mark.full_only
 def test_the_command_also_stands_alone(root: Path) -> None:
-    """A Chromium for every command, on a profile that outlives it."""
+    """Each command starts its own Chromium on the profile of the command before it."""
     alone = shlex.join([sys.executable, "-m", "tests.browser.sdk.conformance"])
     assert "2 passed" in suite(root, alone, "-k", "a_log_only_grows or lost_receipt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value on the wire, none lost: pages that die, tabs that race, networks that fail, browsers that keep nothing."""
+"""One value sent and none lost, although pages die, tabs race, networks fail or storage fails."""
 
 import json
 import os
@@ -133,7 +133,7 @@ def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(
     else:
         page.goto("about:blank")
     assert wire.arrived.wait(10)
-    assert len(set(wire.posted)) == 1  # leaving hides it, too: both push the same bytes
+    assert len(set(wire.posted)) == 1  # leaving hides the page too: the same bytes again
 
 
 def test_a_browser_that_is_killed_keeps_what_it_sealed(
@@ -153,7 +153,7 @@ def test_a_browser_that_is_killed_keeps_what_it_sealed(
         page.evaluate(SEAL, ANSWERS)
         page.wait_for_timeout(delay)
         kill(profile)
-        with pytest.raises(PageError):  # it is dead indeed
+        with pytest.raises(PageError):  # the browser has been killed
             page.evaluate("1")
         sealed = set(wire.posted)
         second = playwright.chromium.launch_persistent_context(
@@ -250,7 +250,7 @@ def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in
     assert len(wire.posted) == 1
 
 
-# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any of them.
+# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any case.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
     "no link": ("insecure_transport", "link"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on δ in the browser: limits are read as Python reads them, and one ledger over surveys."""
+"""The cap on δ in the browser: limits are parsed as in Python, and surveys share one ledger."""
 
 from collections.abc import Callable
 from pathlib import Path

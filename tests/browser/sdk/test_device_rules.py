@@ -17,7 +17,7 @@ def ours(wire: Wire) -> Server:
     return Server(wire, "ours")
 
 
-# Keys of one respondent.
+# Spellings of one respondent's key.
 SPELLINGS = ["Zoé", " Zoé", "Zoé\t", "Zoe\u0301", "\u00a0Zoe\u0301 "]
 
 
@@ -27,8 +27,8 @@ def test_keys_of_respondents_that_look_the_same_are_one(page: Page, ours: Server
     assert statuses == ["sent", *["already_answered"] * 4, *["sent"] * 3]
 
 
-def test_a_key_kept_as_it_was_written_is_still_known(page: Page, ours: Server) -> None:
-    """Before keys were normalised, each spelling had a ledger of its own."""
+def test_a_key_stored_before_normalisation_is_still_known(page: Page, ours: Server) -> None:
+    """Before keys were normalised, each spelling had its own ledger."""
     assert opened(page, ours, ours.show(FIRST)) is None
     assert answered(page, respondent="Zoé") == "sent"
     respell = """async () => {
@@ -73,7 +73,7 @@ PERSIST = {
 
 
 @pytest.mark.parametrize("name", PERSIST)
-def test_the_first_seal_asks_for_lasting_storage_and_waits_for_no_answer(
+def test_the_first_seal_requests_persistent_storage_without_waiting(
     page: Page, ours: Server, name: str
 ) -> None:
     page.evaluate(
@@ -92,7 +92,7 @@ def test_the_first_seal_asks_for_lasting_storage_and_waits_for_no_answer(
     assert page.evaluate("asked") == 1
 
 
-def test_a_browser_without_lasting_storage_seals_all_the_same(page: Page, ours: Server) -> None:
+def test_a_browser_without_persistent_storage_seals_too(page: Page, ours: Server) -> None:
     page.evaluate("Object.defineProperty(navigator, 'storage', {value: undefined})")
     assert opened(page, ours, ours.show(FIRST)) is None
     assert answered(page) == "sent"

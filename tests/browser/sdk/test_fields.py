@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element asks in every way of spec 3.5: boxes, numbers, scales, roles and questions that are skipped."""
+"""The element has all fields of spec 3.5: boxes, numbers, scales, roles and skipped questions."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.asked import AGE, DRUGS, QUESTIONS, SETTLED, asked
 from tests.frankly_protocol.samples import ldp_block, question, survey
 
-# What the element passes to the client: the reports are random.
+# Records the answers that the element passes to the client, because the reports are random.
 SPY = """async () => {
   const {Client} = await import("/sdk/client.js"), {answer} = Client.prototype;
   window.given = [];
@@ -37,7 +37,7 @@ Show = Callable[..., Page]
 
 @pytest.fixture
 def show(browser: Browser, wire: Wire) -> Any:
-    """Open a page of a width that shows a survey in the element."""
+    """Return a function that opens a page of a given width with a survey in the element."""
     wire.pages["/form.html"] = PAGE
     opened = []
 
@@ -80,7 +80,7 @@ def given(page: Page) -> Any:
 
 
 def fill_in(page: Page, answers: dict[str, Any]) -> None:
-    """Answer as the tables of asked.py write it, in the order of the survey."""
+    """Fill in answers written as in the tables of asked.py, in the survey's order."""
     first = {"signs": "signs-sleep", "drugs": "drugs-beer"}
     for name, answer in answers.items():
         field = group(page, first.get(name, name))
@@ -95,7 +95,7 @@ def fill_in(page: Page, answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize("i", range(len(SETTLED)))
 def test_every_way_of_answering_passes_through_the_page(show: Show, wire: Wire, i: int) -> None:
     page, (answers, _) = show(asked()), SETTLED[i]
-    # The page shows ranges as a number, and all boxes of a question as one.
+    # The page has one number field instead of ranges, and one group for all boxes of a question.
     if answers["age"] in ("young", "middle", "old"):
         answers = answers | {"age": 75}
     if "drugs-beer" in answers:
@@ -113,7 +113,7 @@ def test_every_way_of_answering_passes_through_the_page(show: Show, wire: Wire, 
 
 
 def visible(page: Page) -> list[str]:
-    """Ids of the questions that are shown."""
+    """Return the ids of the questions that are shown."""
     return page.locator("fieldset:visible").evaluate_all(
         "all => all.map(({id}) => id.replace('question-', ''))"
     )
@@ -122,13 +122,13 @@ def visible(page: Page) -> list[str]:
 def test_questions_are_skipped_and_come_back(show: Show) -> None:
     page = show(asked())
     always, stress, signs = ["age", "work", "drugs-beer"], "stress", "signs-sleep"
-    assert visible(page) == always  # what rests on an unanswered question waits
+    assert visible(page) == always  # questions that depend on an unanswered one stay hidden
     tick(page, "work", "yes")
     assert visible(page) == ["age", "work", stress, "drugs-beer"]
     tick(page, "stress", "hard")
     assert visible(page) == ["age", "work", stress, signs, "drugs-beer"]
     tick(page, "signs-sleep", "pain")
-    tick(page, "work", "no")  # one rule after the other
+    tick(page, "work", "no")  # hides stress, and with it signs
     assert visible(page) == always
     tick(page, "work", "yes")
     assert visible(page) == ["age", "work", stress, signs, "drugs-beer"]
@@ -296,7 +296,7 @@ ARABIC = {
 
 
 def scaled() -> SurveyDocument:
-    """The survey that asks in every way, with a scale of five long labels, in English and Arabic."""
+    """The survey with every way of answering, five long labels on a scale, in two languages."""
     labels = ("not at all", "a little", "moderately", "very much", "extremely stressful")
     points = tuple(
         Choice(f"p{i}", {"en": label}, score=QUESTIONS[2].choices[i % 2].score)

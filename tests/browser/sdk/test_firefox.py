@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firefox ESR, started as by a user: it opens a page, which answers and reports its result to the server.
+"""Firefox ESR, started as by a user, on a page that answers and reports its result to the server.
 
-No driver: the page reports by asking for /done.html?…, so that what is tried is the browser as it is installed.
+No driver: the page reports by requesting /done.html?…, so the installed browser is unchanged.
 """
 
 import json
@@ -19,7 +19,7 @@ import pytest
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
-# All but loopback goes through a proxy that does not exist: nothing may leave the machine during tests.
+# All but loopback goes to a proxy that does not exist, so that nothing leaves the machine.
 PREFERENCES: dict[str, Any] = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form of twelve questions in the browser: opened, answered and sent as one report; large forms, read in time."""
+"""A form of twelve questions in the browser, answered and sent as one report. Large forms."""
 
 import json
 import re
@@ -118,7 +118,7 @@ def test_a_form_is_opened_answered_and_sent_as_one_report(
     page.locator("summary").click()
     for i in range(11):
         page.locator(f"input[name=habits-{i}]").nth(i % 2).check()
-    page.get_by_role("button").click()  # the last question says that it is missing
+    page.get_by_role("button").click()  # the last question is reported as missing
     assert page.locator(".error:not(:empty)").count() == 1
     assert wire.posted == []
     page.screenshot(path=str(tmp_path / f"missing-{width}.png"), full_page=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosted page and the element: usable by everybody, in every direction, without one violation of the policy."""
+"""Hosted page and element: accessible, in both text directions, without violating the policy."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     assert page.locator("button[type=submit]").get_attribute("aria-describedby") == "final"
     assert page.locator("#final").is_visible()
     assert page.locator("#final").inner_text() == FINAL[language]
-    page.locator("button[type=submit]").click()  # nothing is chosen: every question says so
+    page.locator("button[type=submit]").click()  # nothing is chosen: every question has an error
     assert page.locator(".error:not(:empty)").count() == 3
     assert serious(page) == []
     assert page.evaluate("violations") == []
@@ -132,7 +132,7 @@ def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
     page.context.close()
 
 
-def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, site: Site) -> None:
+def test_arabic_texts_keep_their_position_in_an_english_page(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link, language="ar")
     page.locator("summary").click()
     places = page.locator(".words bdi").evaluate_all(
@@ -158,7 +158,7 @@ WRONG: dict[str, str] = {
 }
 
 
-def test_links_that_do_not_fit_say_so_and_send_nothing(browser: Browser, site: Site) -> None:
+def test_invalid_links_show_an_error_and_send_nothing(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link)
     page.locator("form").wait_for()
     for fragment, code in WRONG.items():  # a link with another pin, in the same page
@@ -172,7 +172,7 @@ def test_links_that_do_not_fit_say_so_and_send_nothing(browser: Browser, site: S
 def test_a_page_of_another_origin_can_use_the_server(
     browser: Browser, site: Site, wire: Wire
 ) -> None:
-    """CORS, the preflight of the report included."""
+    """CORS, including the report's preflight."""
     wire.pages["/embed.html"] = b"<!doctype html><html lang=en><title>A host</title><main></main>"
     context = browser.new_context()
     page = context.new_page()
@@ -243,7 +243,7 @@ def test_what_the_server_serves(site: Site) -> None:
 
 
 def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) -> None:
-    """The page takes no script by its address but the SDK's worker, and the worker loads the SDK's modules only."""
+    """The page may load by address only the SDK's worker, and the worker only the SDK's modules."""
     page = visit(browser, site.link, 900, "light", "en")
     workers: list[str] = []
     page.on("worker", lambda worker: workers.append(worker.url))

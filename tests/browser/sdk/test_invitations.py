@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys that ask for a token: the element and the hosted page take it from the page, or ask the person for it."""
+"""Surveys with a token rule: the token is set by the page, or entered by the person."""
 
 import json
 import secrets
@@ -58,7 +58,7 @@ def test_a_token_that_the_page_gives_is_not_asked_for(
     assert page.evaluate("violations") == []
 
 
-def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(
+def test_setting_or_removing_the_token_hides_or_shows_the_field(
     page: Page, wire: Wire, link: str
 ) -> None:
     show(page, link)
@@ -69,7 +69,7 @@ def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(
     page.evaluate("element.token = null")
     assert (field.is_visible(), page.evaluate("element.hasAttribute('token')")) == (True, False)
     page.evaluate("token => element.setAttribute('token', token)", GOOD)
-    assert page.get_by_label("yes").is_checked()  # nothing was asked anew
+    assert page.get_by_label("yes").is_checked()  # the form was not reset
     page.get_by_role("button").click()
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert sent_tokens(wire) == [GOOD]
@@ -96,16 +96,14 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
     assert page.evaluate("events") == ["error token_invalid"] * len(WRONG)
     assert (wire.posted, page.get_by_label("yes").is_checked()) == ([], True)
     assert serious(page) == []
-    field.fill(f"  {GOOD} ")  # as it is copied out of a letter
+    field.fill(f"  {GOOD} ")  # with the spaces that copying adds
     field.press("Enter")
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert sent_tokens(wire) == [GOOD]
     assert page.evaluate("violations") == []
 
 
-def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(
-    page: Page, wire: Wire, link: str
-) -> None:
+def test_a_wrong_token_of_the_page_shows_the_field(page: Page, wire: Wire, link: str) -> None:
     show(page, link, token="stale")
     page.get_by_role("button").click()
     page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()
@@ -129,7 +127,7 @@ def test_missing_fields_are_all_reported_and_the_first_has_the_focus(
     assert wire.posted == []
 
 
-def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wire) -> None:
+def test_a_survey_without_a_token_rule_ignores_a_token(page: Page, wire: Wire) -> None:
     show(page, wire.publish(survey(ldp_block())), token=GOOD)
     assert page.locator("#invitation").count() == 0
     page.get_by_role("button").click()

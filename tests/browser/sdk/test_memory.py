@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a browser: it belongs to a chain of keys, and another server changes nothing of it."""
+"""Memory of a browser: stored per chain of keys; other servers cannot change it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,7 +44,7 @@ def ours(wire: Wire) -> Server:
 
 @pytest.fixture
 def strangers(wire: Wire) -> Iterator[Server]:
-    """Servers without end, each with keys of its own; their logs bear the name of ours."""
+    """Any number of servers, each with its own keys; their logs have the name of ours."""
     return (stranger(wire, i) for i in count())
 
 
@@ -168,7 +168,7 @@ def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server
 
 
 def forged(ours: Server, other: Server) -> list[bytes]:
-    """Our version 1, and a version 2 of a stranger's root."""
+    """Return our version 1, and a version 2 signed by a stranger's root key."""
     return [ours.chain[0], sealed_keys(other.keys(2), other.root)]
 
 
@@ -216,7 +216,7 @@ def rooted(
 
 
 def branched(wire: Wire, ours: Server) -> Server:
-    """A thief who has our first root key, which is rotated away, and branches off after version 1."""
+    """A thief with our first root key, no longer in force, who branches off after version 1."""
     ours.chain += [
         rooted(ours, n, NEW_ROOT, *([ROOT] if n == 2 else []), publisher=PUBLISHER) for n in (2, 3)
     ]
@@ -303,7 +303,7 @@ COST = {"level": [2, 1], "ceiling": [3, 1], "free": [5, 2], "freeDelta": [1, 100
 
 
 def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any) -> None:
-    """Keep version 2 of the survey, answered, as the SDK did before it knew chains."""
+    """Store version 2 of the survey, answered, as the SDK did before data was stored per chain."""
     server.show(SECOND)
     _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
     head = server.log.proof(server.digest).signed
@@ -343,7 +343,7 @@ def test_another_server_can_neither_erase_nor_use_records_of_store_version_1(
     rival.log.digests[:] = FORMER
     assert opened(page, rival, rival.show(FIRST), {"requireLog": True}) is None
     assert len(pieces(page)) == 1
-    # The record does not say whose answer it was, so that no chain gets another one.
+    # The record does not state its chain, so the survey cannot be answered on any chain.
     assert answered(page) == "already_answered"
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None

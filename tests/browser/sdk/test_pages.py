@@ -78,9 +78,7 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(
     assert f"{home}/reports" in to_the_server
 
 
-def test_a_flask_apps_page_takes_no_other_keys_than_its_own(
-    context: BrowserContext, site: Site
-) -> None:
+def test_a_flask_apps_page_accepts_only_its_own_keys(context: BrowserContext, site: Site) -> None:
     app = create_app(site.link, sealed_keys(keys_document()))
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page = context.new_page()
@@ -90,7 +88,7 @@ def test_a_flask_apps_page_takes_no_other_keys_than_its_own(
 
 
 def snippets(root: Path, language: str) -> list[str]:
-    """The blocks of docs/browser.md in a language."""
+    """Return the code blocks of docs/browser.md in a language."""
     page = (root / "docs" / "browser.md").read_text("utf-8")
     return re.findall(rf"^```{language}\n(.*?)```", page, re.DOTALL | re.MULTILINE)
 
@@ -114,7 +112,7 @@ MAP = {
 
 
 def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
-    """A page of the wire's origin in which the docs' imports mean something."""
+    """Open a page of the wire's origin with an import map for the imports of the docs."""
     imports = json.dumps({"imports": MAP | {"react": "/react.js"}})
     wire.pages["/docs.html"] = (
         f"<!doctype html><html lang=en><title>A</title><script type=importmap>{imports}</script><main></main>".encode()
@@ -178,7 +176,7 @@ OPTIONS_FIRST = """async ([link, keys, snippet]) => {
 }"""
 
 
-def test_an_element_without_a_link_waits_for_options_and_then_takes_no_other_keys(
+def test_an_element_without_a_link_waits_for_options_and_uses_only_its_keys(
     root: Path, context: BrowserContext, wire: Wire, site: Site
 ) -> None:
     head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)
@@ -207,12 +205,12 @@ UPGRADE = """async ([link, at]) => {
 }"""
 
 
-def test_what_a_page_set_before_the_module_came_stays(page: Page, wire: Wire) -> None:
+def test_properties_set_before_the_module_loads_are_used(page: Page, wire: Wire) -> None:
     values = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
     assert values == [False, "given early", "given early"]
     page.get_by_role(
         "button", name="Throw the dice"
-    ).wait_for()  # at the tests' time, so the options were read
+    ).wait_for()  # open only at the time in `options`
     assert [database["name"] for database in page.evaluate("indexedDB.databases()")] == ["upgraded"]
 
 
@@ -276,7 +274,7 @@ def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site,
         lambda route: route.fulfill(body=files()[name] + b"\n", content_type=kind),
     )
     page.goto(site.link)
-    if name in ("hosted.css", "words.ar.js"):  # without looks or Arabic words of its own, but right
+    if name in ("hosted.css", "words.ar.js"):  # it works without styles or Arabic texts
         page.locator("button[type=submit]").wait_for()
         assert page.locator("button[type=submit]").inner_text() == "Randomise and send"
         assert page.evaluate("getComputedStyle(document.body).marginTop") == (
@@ -292,4 +290,4 @@ def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site,
 def test_the_docs_name_the_hashes(root: Path) -> None:
     page = (root / "docs" / "browser.md").read_text("utf-8")
     written = import_map(files(), "https://collect.example")
-    assert written in page, f"docs/browser.md should hold:\n{written}"
+    assert written in page, f"docs/browser.md should contain:\n{written}"

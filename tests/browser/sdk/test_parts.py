@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the bundle: the core alone for most surveys; nothing passes while a part is missing."""
+"""Parts of the SDK: most surveys need the core alone; no check passes while a part is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -111,7 +111,7 @@ def without_pin(_page: Page, wire: Wire) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """Conditions that make a page load a part: a survey's link, options, and a named respondent or None."""
+    """Conditions under which a part is loaded: link, options, and a named respondent or None."""
 
     link: Callable[[Page, Wire], str]
     options: dict[str, Any] = field(default_factory=dict)
@@ -180,10 +180,10 @@ def test_a_part_that_never_comes_is_waited_for_half_a_minute(
     assert (len(held), wire.posted) == (1, [])
 
 
-def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
+def test_sending_needs_no_file_and_releases_the_lock(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
-    """A server that is overloaded, and gives away no file of the SDK either."""
+    """The server is overloaded and does not serve the SDK's files either."""
     options = {"policy": {"cap": "64"}}
     page.evaluate(RUN, [plain(page, wire), AT, options, None])
     assert page.evaluate(WAIT) is None
@@ -206,10 +206,10 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     second_tab.evaluate(
         RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None]
     )
-    assert second_tab.evaluate(WAIT) is None  # the first survey's report is tried on the way
+    assert second_tab.evaluate(WAIT) is None  # opening also retries the first survey's report
 
 
-def test_an_element_without_a_network_says_so_in_words(
+def test_an_element_without_a_network_shows_an_error(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
     page.evaluate(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The level of a whole report and the limits of an app in the browser: Python's figures, refusals and charges."""
+"""The level of a report and an app's limits in the browser: Python's figures, refusals, charges."""
 
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -25,7 +25,7 @@ def page(shared_page: Page) -> Page:
 
 
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
-    """The level of the whole report, every ratio as its two numbers."""
+    """Return the level of the whole report, every ratio as its two numbers."""
     level = report_level(document, cap)
     return {
         "secrets": [
@@ -58,7 +58,7 @@ def test_levels_are_pythons(page: Page, full: bool) -> None:
         different = [pair for pair in zip(expected, by_browser, strict=True) if pair[0] != pair[1]]
         assert different == [], (len(different), different[0])
         secrets = [secret for level in expected for secret in level["secrets"]]
-        assert sum(secret[5] is not None for secret in secrets) > 20  # a block counts its promise
+        assert sum(secret[5] is not None for secret in secrets) > 20  # a promise bounds the odds
         assert sum(secret[2] is None for secret in secrets) > 20
         assert (
             sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same verdicts, the same draws and the same words as the Python SDK."""
+"""Verdicts, draws and texts of the browser SDK equal those of the Python SDK."""
 
 import base64
 import binascii
@@ -87,7 +87,7 @@ VERDICTS = program("verdicts")
 
 
 def verdict(envelope: bytes) -> list[str | None] | None:
-    """Judge with the Python SDK: None if it accepts, otherwise the code and the field at fault."""
+    """Return the Python SDK's verdict: None if it accepts, otherwise the code and the field."""
     try:
         accept_survey(envelope, LINK, Role((PUBLISHER.public,), 1), None, NOW)
     except FranklyError as error:
@@ -96,7 +96,7 @@ def verdict(envelope: bytes) -> list[str | None] | None:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
+    """Return the path of every value within a JSON value."""
     children = (
         value.items()
         if isinstance(value, dict)
@@ -108,7 +108,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutated(payload: bytes, random: Random) -> bytes:
-    """A document bent in one or two places, or in its bytes; most bends keep it canonical, so that they reach far."""
+    """Change one or two places or bytes of a document; most stay canonical, for later checks."""
     value = json.loads(payload)
     for _ in range(random.choice([1, 1, 1, 2])):
         path = random.choice(places(value)[1:])
@@ -130,7 +130,7 @@ def mutated(payload: bytes, random: Random) -> bytes:
 
 
 def altered_bytes(envelope: bytes, random: Random) -> bytes:
-    """An envelope with one or two of its own bytes changed."""
+    """Return the envelope with one or two bytes changed."""
     text = bytearray(envelope)
     for _ in range(2):
         at = random.randrange(len(text) if random.random() < 0.5 else 200)
@@ -244,7 +244,7 @@ BAD_PARAMETERS = [case for case in test_agreement.BAD if case[0]]
 
 
 @pytest.mark.parametrize(("value", "field"), BAD_PARAMETERS)
-def test_parameters_of_no_form_are_refused_alike(page: Page, value: Any, field: str) -> None:
+def test_invalid_form_parameters_are_refused_alike(page: Page, value: Any, field: str) -> None:
     body = json.loads(survey(form_block(test_agreement.FORM)).payload())
     body["blocks"][0] |= value
     envelope = sealed(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
@@ -254,10 +254,10 @@ def test_parameters_of_no_form_are_refused_alike(page: Page, value: Any, field: 
     assert judged_by_browser(page, [envelope]) == [expected]
 
 
-def test_every_fault_and_every_limit_that_python_s_tests_know_gets_the_same_verdict(
+def test_every_fault_and_limit_of_the_python_tests_gets_the_same_verdict(
     page: Page,
 ) -> None:
-    """One fault at a time, each by name: random ones rarely hit the only value at which two readers differ."""
+    """Named faults: random changes rarely hit the one value at which two parsers differ."""
     envelopes = [
         sealed(test_documents.edited(edit))
         for edit, reason, _ in test_documents.CASES
@@ -345,7 +345,7 @@ def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: 
 
 
 def test_a_level_below_the_worst_stratum_is_refused_by_both_sdks(page: Page) -> None:
-    """A little less than the worst stratum needs is refused by both."""
+    """A level slightly below the one that the worst stratum needs."""
     lower = []
     for document in STRATIFIED.values():
         (block,) = document.blocks
@@ -373,7 +373,7 @@ def keys_verdict(envelope: bytes) -> list[str | None] | None:
 
 
 def mutated_keys(payload: bytes, random: Random) -> bytes:
-    """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
+    """Change a keys document as `mutated` does, or only the bytes of a key or one time."""
     if random.random() < 0.6:
         return mutated(payload, random)
     original = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
@@ -473,7 +473,7 @@ class Short(Exception):
 
 
 def drawn(mechanism: AnyMechanism, tape: int) -> str:
-    """SHA-256 of every symbol for every answer and every tape of so many bits; null where the tape is too short."""
+    """Return the SHA-256 of the symbols of all answers and all tapes of `tape` bits."""
     symbols: list[Any] = []
     truths: Iterable[Any] = range(mechanism.answers)
     if isinstance(mechanism, AgreementMechanism):
@@ -570,7 +570,7 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
 
 
 def _permuted(answers: int, shift: int) -> SurveyDocument:
-    """The answer itself, under the name of another one."""
+    """Return a survey whose symbol is always the answer's index, shifted."""
     rows = tuple(
         tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers)
     )
@@ -586,7 +586,7 @@ PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
 
 
 def test_a_permuted_identity_is_explained_as_sent_unchanged(page: Page) -> None:
-    """Whichever symbol stands for which answer, and however large the table is."""
+    """For any permutation of the symbols, and any size of the table."""
     request = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
     for explanation in page.evaluate(EXPLAIN, request):
         assert "Your answer to this is sent unchanged" in explanation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors are thrown by key: every key has words, every word is used, none repeats an answer."""
+"""Texts of errors by key: every key has a text, every text is used, none repeats an answer."""
 
 import re
 
@@ -26,7 +26,7 @@ ASKS = "reject fault refuse bad matching receiptOf queued"
 ONE_LINE = re.compile(
     rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace(' ', '|')}))\(([^;]*)"
 )
-# Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
+# Literals that look like keys but are names of the protocol, of parts or of browser features.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
     "eps_format field_type field_missing final_surveys token_invalid insecure_transport unknown_choice too_early "
@@ -41,7 +41,7 @@ def test_every_text_is_used() -> None:
 
 
 def test_every_key_has_a_text(page: Page) -> None:
-    """Of every literal in an error's arguments that is written like a key, or is the last plain one."""
+    """Keys are the literals with an underscore in an error's arguments."""
     thrown = [match for content in CODE.values() for match in ONE_LINE.findall(content)]
     keys_used = {
         word

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links without a pin and a log that vouches, tokens of an outside issuer, and a relay that everything goes through."""
+"""Links without a pin but with a log, tokens of an outside issuer, and requests by a relay."""
 
 import base64
 import secrets
@@ -38,7 +38,7 @@ def tried(page: Page, link: str, **options: Any) -> Any:
 
 @dataclass
 class Logged:
-    """A survey under a link without a pin, and the log that vouches for it: change it between two visits."""
+    """A survey with an unpinned link, and its log; tests change both between two visits."""
 
     wire: Wire
     log: FakeLog = field(
@@ -75,10 +75,10 @@ def logged(wire: Wire) -> Logged:
     return Logged(wire)
 
 
-def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logged) -> None:
+def test_a_witnessed_log_replaces_a_pin(page: Page, logged: Logged) -> None:
     assert (
         tried(page, logged.link, policy={"maxCeiling": "1"}) == "policy_ceiling"
-    )  # the table rests on a prior
+    )  # the table was designed for a prior
     logged.wire.publish(survey(ldp_block()))
     logged.digest = logged.wire.documents[SURVEY].digest
     logged.log.digests.append(logged.digest)
@@ -88,7 +88,7 @@ def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logg
     logged.wire.requests.clear()
     logged.log.digests.append("sha256:" + "33" * 32)
     logged.serve()
-    assert tried(page, logged.link, store="fresh") is None  # grown since: all leaves are asked for
+    assert tried(page, logged.link, store="fresh") is None  # needs all leaves, as the log has grown
     log_paths = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
     assert log_paths == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
@@ -189,7 +189,7 @@ def issued(
     digest: Any = None,
     context: bytes = b"",
 ) -> str:
-    """A token as its holder has it: an ordinary PSS signature (docs/protocol.md §10, spelt out here)."""
+    """Return a token: an ordinary PSS signature, computed here from docs/protocol.md §10."""
     digest, prefix, nonce = (
         digest or hashes.SHA384(),
         secrets.token_bytes(32),
@@ -202,7 +202,7 @@ def issued(
 
 
 def respelt(token: str) -> str:
-    """The same bytes with other idle bits in the last character: the server takes one spelling only."""
+    """Encode the same bytes with other unused bits in the last character, which servers refuse."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     return token[:-1] + alphabet[alphabet.index(token[-1]) + 1]
 
@@ -244,7 +244,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
     assert by_browser == expected
 
 
-def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(
+def test_a_token_of_an_outside_issuer_opens_the_survey_and_is_sent_with_the_report(
     page: Page, wire: Wire
 ) -> None:
     link = wire.publish(replace(survey(ldp_block()), token=BLIND))
@@ -263,7 +263,7 @@ def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_repor
 
 @pytest.fixture
 def behind(wire: Wire) -> Iterator[Wire]:
-    """A survey's server of another origin, which the page's policy forbids to talk to."""
+    """A survey's server on another origin, which the page's policy blocks."""
     with running(Wire()) as server_wire:
         yield server_wire
 
@@ -278,7 +278,7 @@ def test_through_a_relay_nothing_goes_to_the_server_itself(
     )
     payload = behind.documents[SURVEY].payload()
     wire.answers[f"/relay/v1/surveys/{SURVEY}/document"] = ("application/json", sealed(payload))
-    assert tried(page, link) == "network"  # the policy holds: without a relay nothing is reached
+    assert tried(page, link) == "network"  # the policy blocks the server without a relay
     wire.requests.clear()
     assert tried(page, link, relay=f"{wire.origin}/relay/") is None
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector files that every implementation shares, in Chromium."""
+"""The vector files shared by all implementations, run in Chromium."""
 
 import json
 from pathlib import Path
@@ -129,7 +129,7 @@ def test_log(page: Page) -> None:
         assert outcome_in_browser[1] == case["code"], case["name"]
 
 
-def test_every_file_is_looked_at_but_that_of_the_server() -> None:
+def test_every_file_except_the_servers_is_run() -> None:
     files = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
     assert files == {
         "acceptance",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): the browser SDK reads, settles and refuses what the Python SDK does."""
+"""Ways of answering (spec 3.5): the browser SDK settles and refuses as the Python SDK does."""
 
 import copy
 import json
@@ -50,7 +50,7 @@ SETTLE = """async ({payload, given}) => {
 
 
 def settle(page: Page, given: list[Any]) -> list[dict[str, Any]]:
-    """Settle each of these answers to the survey that asks in every way, in the browser."""
+    """Settle each of these answers in the browser, for the survey with every way of answering."""
     answers: list[dict[str, Any]] = page.evaluate(
         SETTLE, {"payload": ASKED.payload().decode(), "given": given}
     )
@@ -96,14 +96,14 @@ def test_limits_are_those_of_python(page: Page, path: str, last: Any, beyond: An
 
 
 def with_questions(*questions: Question) -> dict[str, Any]:
-    """The body of a survey of these questions, of two choices each, whether they fit together or not."""
+    """Return the body of a survey with these questions, although its table may not fit them."""
     plain = (question(f"q{i}", "no", "yes") for i in range(len(questions)))
     body: dict[str, Any] = json.loads(survey(form(*plain)).payload())
     body["blocks"][0]["questions"] = [one.to_json() for one in questions]
     return body
 
 
-def test_boxes_stand_together_and_public_questions_are_plain(page: Page) -> None:
+def test_boxes_must_be_adjacent_and_public_questions_plain(page: Page) -> None:
     bodies = [with_questions(*questions) for questions, _ in OTHERS]
     expected: list[Verdict] = [["document_schema", field] for _, field in OTHERS]
     for public in (AGE, DRUGS[0], QUESTIONS[2], SIGNS[0]):
@@ -130,11 +130,11 @@ PARTS: tuple[list[Any], ...] = (
     [one["box"] for one in _PARTS if "box" in one],
     [choice for one in _PARTS for choice in one["choices"]],
 )
-"""Parts of questions that another question could have."""
+"""Parts of questions that can be copied into another question."""
 
 
 def bent(random: Random) -> bytes:
-    """The survey that asks in every way, with one or two of its questions changed."""
+    """Return the survey with every way of answering, one or two of its questions changed."""
     body = json.loads(ASKED.payload())
     questions = body["blocks"][0]["questions"]
     for _ in range(random.choice([1, 1, 2])):

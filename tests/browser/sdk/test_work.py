@@ -56,7 +56,7 @@ def test_the_figures_are_those_of_python(page: Page) -> None:
 
 
 def slow(level: Fraction | None = None) -> SurveyDocument:
-    """Eight yes-or-no questions with 16 reports and SRLIP about a secret, at the level it needs or another."""
+    """Eight yes-or-no questions with 16 reports and SRLIP, at the level needed or the given one."""
     random = Random(8)
     rows = []
     for _ in range(256):
@@ -85,7 +85,7 @@ def slow(level: Fraction | None = None) -> SurveyDocument:
 
 @pytest.fixture(scope="module")
 def payloads() -> list[str]:
-    """A survey that keeps its promise, and one that promises more."""
+    """A survey that keeps its promise, and one that breaks it."""
     return [document.payload().decode() for document in (slow(), slow(Fraction(1001, 1000)))]
 
 
@@ -107,7 +107,7 @@ def test_a_survey_that_takes_long_is_verified_in_a_worker(
     assert refused["said"][:3] == ["document_privacy", "blocks[0].claims[0].level", "not_kept"]
     assert (
         accepted["longest"] < 0.5 * accepted["took"]
-    )  # how long a page is busy is for the bench to say
+    )  # the bench measures how long a page is busy
 
 
 def test_without_a_worker_the_verdicts_are_the_same(
@@ -120,7 +120,7 @@ def test_without_a_worker_the_verdicts_are_the_same(
     for address in (
         "/blank.html",
         "/none.html",
-    ):  # a policy without scripts from addresses; one without workers
+    ):  # policies without scripts by address, and without workers
         second_page = browser.new_page()
         second_page.goto(wire.origin + address)
         results, _ = verdicts(second_page, payloads)
@@ -128,7 +128,7 @@ def test_without_a_worker_the_verdicts_are_the_same(
         second_page.close()
 
 
-def test_short_surveys_begin_no_worker(page: Page, wire: Wire) -> None:
+def test_short_surveys_start_no_worker(page: Page, wire: Wire) -> None:
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
     (result,), workers = verdicts(page, [survey(block("dense", "srlip")).payload().decode()])
@@ -136,7 +136,7 @@ def test_short_surveys_begin_no_worker(page: Page, wire: Wire) -> None:
 
 
 def test_documents_over_the_budget_are_refused_in_both_languages(page: Page, wire: Wire) -> None:
-    """A report with 1600 secrets is not begun, beside the page or in it."""
+    """No level of a report with 1600 secrets is computed, neither in a worker nor in the page."""
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
     (result,), workers = verdicts(page, [many_secrets(100).payload().decode()])

@@ -33,9 +33,9 @@ def program(name: str) -> str:
 
 @dataclass
 class Wire:
-    """steps : the fate of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
-    status, or ``pass``, which is also what happens when they are used up. posted : every body that arrived. pages :
-    further files by path, without a policy. answers : type and content of further addresses, None for 404."""
+    """steps : what happens to the next reports: ``drop`` (not received), ``lose`` (stored, no
+    response), a status, or ``pass``, also after the last step. posted : bodies received. pages :
+    files by path, without a policy. answers : type and content of other paths, None for 404."""
 
     origin: str = ""
     documents: dict[str, SurveyDocument] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Wire:
         return f"{self.origin}/s/{survey_id}#{served.digest.replace(':', '=')}"
 
     def take(self, body: bytes) -> tuple[int | None, bytes]:
-        """Return status and answer to a report; None closes the connection without one."""
+        """Return status and body of the response to a report; status None closes the connection."""
         with self._lock:
             self.posted.append(body)
             self.arrived.set()

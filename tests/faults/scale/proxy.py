@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy that spreads connections over several places, and cuts one of them off in the middle of anything."""
+"""TCP proxy that spreads connections over several servers, and can cut one off at any moment."""
 
 import contextlib
 import itertools
@@ -13,7 +13,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flig
 
 
 class Proxy:
-    """Listens on a port of its own and passes bytes to places on this machine, taking turns among those not cut off."""
+    """Listens on a free port; forwards to local ports (`places`) in turn, except those cut off."""
 
     def __init__(self, places: Sequence[int]) -> None:
         self._places = list(places)
@@ -36,7 +36,7 @@ class Proxy:
             self.cut(place)
 
     def cut(self, place: int) -> None:
-        """Break every connection to a place at once, and make none until `restore`."""
+        """Reset every connection to a place, and open none until `restore`."""
         with self._guard:
             self._away.add(place)
             broken = [pair for pair in self._pairs if pair[0] == place]
@@ -84,7 +84,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # Such as a server that was killed: its client must not wait for an answer.
+        # One side is gone, such as a killed server: its client must not wait for a response.
         _break(source)
         _break(target)
 

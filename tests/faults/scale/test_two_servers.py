@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two server processes on one PostgreSQL behind a proxy; one is cut off mid-load, from devices and from the database.
+"""Two server processes on one PostgreSQL; under load one is cut off from devices or the database.
 
-What was acknowledged is stored, once; what is stored was sent; the counts are a recount.
+Acknowledged reports are stored once, stored reports were sent, and the counts equal a recount.
 """
 
 import copy
@@ -45,7 +45,7 @@ def test_a_server_is_cut_off(
                         devices.wait_for(
                             (2 * i + 1) * reports_wanted // (2 * cuts + 1), within_s=3600
                         )
-                        # In turn: devices lose the server with requests in flight; the server loses the database.
+                        # In turn, devices lose the server, and the server loses the database.
                         proxy, place = (
                             (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
                         )

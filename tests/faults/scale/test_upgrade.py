@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An upgrade as docs/operations.md describes it: the release before serves while the schema is migrated.
+"""An upgrade as in docs/operations.md: the previous release serves while the schema is migrated.
 
-The release before is the repository as it was when the newest migration was about to be added.
+The previous release is the commit before the one that added the newest migration.
 """
 
 import copy
@@ -35,7 +35,7 @@ PACKAGES = ("analyst", "server", "shared", "client_sdk", "migrations")
 
 @pytest.fixture(scope="module")
 def release_before(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with the packages of the release before."""
+    """Folder with the packages of the previous release."""
 
     def git(*arguments: str) -> bytes:
         return subprocess.run(
@@ -50,7 +50,7 @@ def release_before(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         added = git(*log).decode().split()[-1]
         archive = git("archive", f"{added}^", *PACKAGES)
     except (OSError, IndexError, subprocess.CalledProcessError):
-        pytest.skip("the release before is taken from git's history, which is not here")
+        pytest.skip("the previous release is taken from git's history, which is missing")
     folder = tmp_path_factory.mktemp("before")
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
@@ -64,7 +64,7 @@ def program_of(folder: Path) -> tuple[str, ...]:
 
 
 class Before(Running):
-    """A server of the release before, which has also made tables, keys and survey."""
+    """A server of the previous release, which also creates the tables, keys and survey."""
 
     def run(self, *commands: str, program: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run `frankly` commands on this server's home and database, all in one process."""
@@ -94,7 +94,7 @@ class Before(Running):
         return survey_id, f"sha256:{digest}"
 
 
-def test_the_release_before_serves_while_the_next_one_migrates_and_starts(
+def test_the_previous_release_serves_while_the_next_one_migrates_and_starts(
     tmp_path: Path,
     release_before: Path,
     postgres: PostgresServer,
@@ -117,7 +117,7 @@ def test_the_release_before_serves_while_the_next_one_migrates_and_starts(
                 assert f'"schema": "{SCHEMA_VERSION}"' in migrated.stdout, migrated.stderr
                 devices.wait_for(len(devices.acknowledged) + reports)
                 assert first.get("/health/ready")[0] == 200
-                # Both releases serve side by side, then the last server of the one before stops.
+                # Both releases serve side by side, then the last server of the previous one stops.
                 second.start()
                 devices.wait_for(len(devices.acknowledged) + reports)
                 assert first.get("/health/ready")[0] == second.get("/health/ready")[0] == 200

@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 LOOK_S = 0.1
-# The clock is the machine's plus what a file says. The thread that releases looks often, so that a
-# test need not wait ten seconds for it.
+# The clock is the machine's plus the seconds in a file. The releasing thread looks more often than
+# every ten seconds, so that tests are short.
 _PROGRAM = """
 import sys
 from datetime import timedelta
@@ -35,7 +35,7 @@ class ServerClock:
         return (sys.executable, "-c", _PROGRAM, str(self._file), str(LOOK_S))
 
     def set(self, ahead: timedelta) -> None:
-        """Let the clock be ahead of the machine's, or behind it, from now on."""
+        """Set the clock's difference to the machine's."""
         new = self._file.with_suffix(".new")
         new.write_text(str(ahead.total_seconds()))
         new.rename(self._file)  # no process reads half a number

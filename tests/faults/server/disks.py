@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-REFUSED = "this test mounts a disk of its own, which needs root (CAP_SYS_ADMIN)"
+REFUSED = "this test mounts a disk, which needs root (CAP_SYS_ADMIN)"
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes: int = 0) -> None:
-        """Fill the disk with a file that is not the server's, up to `leave_bytes`."""
+        """Fill the disk with a file that is not the server's, except for `leave_bytes`."""
         with (self.folder / "filler").open("ab") as filler:
             while (size := self.free_bytes - leave_bytes) > 0:
-                # Others write at the same time, so that the room may be gone by now.
+                # Other processes write too, so the space may be used by now.
                 with suppress(OSError):
                     os.posix_fallocate(filler.fileno(), filler.seek(0, os.SEEK_END), size)
 
@@ -44,7 +44,7 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
-    """Mount a disk of so many megabytes at an existing folder; skip the test if that is refused."""
+    """Mount a disk of this size at an existing folder; skip the test if that is refused."""
     options = f"size={megabytes}m,mode=700"
     try:
         _run("mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder))
@@ -58,13 +58,13 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
 
 @dataclass(frozen=True)
 class FailingDisk:
-    """A mounted ext4 over a file, which becomes read-only at its first error, as Debian's do."""
+    """A mounted ext4 image, which becomes read-only at its first error, as Debian's disks do."""
 
     folder: Path
     image: Path
 
     def fail(self) -> None:
-        """Let the kernel find an error: every write is refused from now on, open files included."""
+        """Make the kernel find an error: it then refuses every write, to open files too."""
         device = subprocess.run(
             ["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)],
             check=True,
@@ -76,7 +76,7 @@ class FailingDisk:
     def repair(self) -> None:
         """Unmount, repair and mount again; nothing may be open on it."""
         _run("umount", str(self.folder))
-        # 1: errors were corrected, as they must be here.
+        # Exit code 1: errors were corrected.
         repaired = subprocess.run(["fsck.ext4", "-p", str(self.image)], capture_output=True)
         assert repaired.returncode == 1, repaired
         self.mount()

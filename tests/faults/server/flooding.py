@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flood: requests that are malformed or allowed nothing, offered at a rate whether or not they are answered.
+"""A flood of malformed or unauthorised requests, offered at a rate even if they are not answered.
 
-Run as a process of its own, so that it shares no lock with the honest devices: port, survey, digest, requests a second
-and seconds as arguments; prints how many were offered, written and answered.
+Run as a separate process, so that it shares no lock with honest devices. Arguments: port, survey,
+digest, requests per second, seconds. Prints how many were offered, written and answered.
 """
 
 import json
@@ -15,7 +15,7 @@ CONNECTIONS = 64
 
 
 def requests(survey: str, digest: str) -> list[bytes]:
-    """One of each kind."""
+    """Return one request of each kind."""
     sound = {
         "v": 1,
         "doc": digest,
@@ -61,7 +61,7 @@ def flood(
         due = int(now * per_s)
         while offered < due:
             i = offered % CONNECTIONS
-            if len(pending[i]) < 16_384:  # a flooder has bounded memory as well
+            if len(pending[i]) < 16_384:  # bounds this process's memory
                 pending[i] += kinds[offered % len(kinds)]
                 written += 1
             offered += 1

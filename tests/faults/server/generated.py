@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests as bytes, generated from a seed: half of them by the OpenAPI description, half of them malformed."""
+"""Requests as bytes, generated from a seed: half from the OpenAPI description, half malformed."""
 
 import gzip
 import json
@@ -62,8 +62,8 @@ ADMIN = [
 class Generator:
     """Generates requests to a server.
 
-    description : its OpenAPI document. survey, key : of a survey that exists. report : the bytes of
-    a report to it.
+    description : its OpenAPI document. survey : id of an existing survey. key : an API key for it.
+    report : the bytes of a report to it.
     """
 
     def __init__(self, description: dict[str, Any], survey: str, key: str, report: bytes) -> None:
@@ -82,7 +82,7 @@ class Generator:
         return self._described(draw) if seed % 2 else self._malformed(draw)
 
     def _described(self, draw: random.Random) -> bytes:
-        """Return a request that is well-formed HTTP, with values of the described types at their edges."""
+        """Return a request that is well-formed HTTP, with edge values of the described types."""
         method, path, operation = draw.choice(self._operations)
         for parameter in operation.get("parameters", []):
             if parameter["in"] == "path":
@@ -135,7 +135,7 @@ class Generator:
         return draw.choice(bends)()
 
     def _new_report(self, draw: random.Random) -> bytes:
-        """Return the report under an id that may be new: one of a thousand."""
+        """Return the report with one of a thousand ids, which may be new."""
         report = json.loads(self._report)
         return json.dumps(report | {"id": f"{draw.randrange(1000):032x}"}).encode()
 
@@ -180,7 +180,7 @@ class Generator:
         return value if isinstance(value, str) else json.dumps(value)
 
     def _value(self, draw: random.Random, schema: dict[str, Any], depth: int) -> Any:
-        """Return a value of the schema, or of no schema; one in eight has another type."""
+        """Return a value of the schema, or of any type with a chance of one in eight."""
         if "$ref" in schema:
             return self._value(draw, self._schemas[schema["$ref"].rpartition("/")[2]], depth)
         if draw.random() < 0.125 or depth > 6:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real server process that can be killed and started again, and devices that load it and remember every answer."""
+"""A server process that can be killed and restarted, and devices that record its responses."""
 
 import contextlib
 import http.client
@@ -39,7 +39,7 @@ PROGRAM = (sys.executable, "-m", "frankly_server.cli")
 
 
 def open_today(survey: bytes = SURVEY) -> bytes:
-    """The survey, open since yesterday on this machine's clock."""
+    """Return the survey, open since yesterday by this machine's clock."""
     now = datetime.now(UTC)
     for name, days in TIMES.items():
         when = format_time(now + timedelta(days=days)).encode()
@@ -53,7 +53,7 @@ def open_today(survey: bytes = SURVEY) -> bytes:
 
 
 class Running:
-    """One survey on a server process of its own, at one port for good.
+    """One survey on a separate server process, which always has the same port.
 
     survey : its file. program : command of the process up to the verb, such as one whose clock a
     test sets.
@@ -79,7 +79,7 @@ class Running:
         self.process: subprocess.Popen[bytes] | None = None
 
     def _publish(self, survey: bytes) -> tuple[str, str]:
-        """Make tables and keys, and publish the survey; return its id and the document's digest."""
+        """Create tables and keys, and publish the survey; return its id and digest."""
         database = Database(self.database_url)
         upgrade(database)
         database.close()
@@ -96,7 +96,7 @@ class Running:
         return Services.open(self._settings, SystemClock())
 
     def start(self) -> None:
-        """Start, and wait until it answers."""
+        """Start the process, and wait until it responds."""
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
         }
@@ -118,25 +118,25 @@ class Running:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """SIGKILL, every process of it at once."""
+        """Send SIGKILL to all of its processes."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def terminate(self) -> tuple[int, float]:
-        """SIGTERM; return the exit code and how many seconds it took."""
+        """Send SIGTERM; return the exit code and the seconds until the end."""
         assert self.process is not None
         began = time.monotonic()
         self.process.terminate()
         return self.process.wait(timeout=60), time.monotonic() - began
 
     def end(self) -> None:
-        """Make sure that nothing of it goes on."""
+        """End all of its processes."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        """GET; status 0 if no server answers."""
+        """Send a GET request; the status is 0 if no server responds."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=headers)
@@ -148,7 +148,7 @@ class Running:
             connection.close()
 
     def memory_bytes(self) -> int:
-        """Resident memory of the process, as it says itself."""
+        """Return the resident memory of the process, from its metrics."""
         status, text = self.get("/metrics", Authorization=f"Bearer {METRICS_TOKEN}")
         assert status == 200
         return int(re.findall(rb"^process_resident_memory_bytes (\d+)$", text, re.MULTILINE)[0])
@@ -156,7 +156,7 @@ class Running:
 
 @dataclass
 class Sent:
-    """One attempt: when it began, was handed over whole, and ended; its status, 0 without an answer."""
+    """One attempt: when it began, was sent completely, and ended; status 0 without a response."""
 
     began: float
     at: float
@@ -166,11 +166,11 @@ class Sent:
 
 @dataclass
 class Devices:
-    """Threads that send reports of their own, the same bytes again and again until each is acknowledged.
+    """Threads that each send new reports, repeating the same bytes until they are acknowledged.
 
-    batch : reports in each request of every other thread, which stands for an enumerator's tablet; 0 for no batches.
-    trust : whom to trust, for a server behind TLS; None for plain HTTP.
-    acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
+    batch : reports per request in every second thread, like an enumerator's tablet, or 0.
+    trust : TLS context; None for plain HTTP.
+    acknowledged : symbols by report id, recorded after the 2xx. sent : symbols of every id sent.
     """
 
     server: Running
@@ -200,7 +200,7 @@ class Devices:
             thread.join()
 
     def wait_for(self, acknowledged: int, within_s: float = 120) -> None:
-        """Wait until so many reports were acknowledged."""
+        """Wait until this many reports were acknowledged."""
         deadline = time.monotonic() + within_s
         while len(self.acknowledged) < acknowledged:
             assert time.monotonic() < deadline, len(self.acknowledged)
@@ -233,7 +233,7 @@ class Devices:
 
     @property
     def _away(self) -> tuple[int, ...]:
-        """Statuses that mean no server answered; 502 is a proxy's only."""
+        """Statuses if no server could store the report; 502 comes from a proxy only."""
         return (503,) if self.trust is None else (502, 503)
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -248,7 +248,7 @@ class Devices:
             time.monotonic(),
             float("inf"),
             0,
-        )  # what was not sent whole counts as sent after everything
+        )  # infinite until the request has been sent completely
         try:
             connection.request(
                 "POST", f"/v1/surveys/{self.server.survey}/reports", body, {"Content-Type": kind}
@@ -270,7 +270,7 @@ class Devices:
 
 
 def _is_receipt(response: bytes, body: bytes) -> bool:
-    """Return True if a 2xx names every report sent and refuses none: a device accepts no other receipt."""
+    """Return True if a 2xx accepts every report sent: devices accept no other receipt."""
     receipt, sent = json.loads(response), json.loads(body)
     results = receipt["results"] if "reports" in sent else [receipt]
     stored_ids = [
@@ -280,14 +280,14 @@ def _is_receipt(response: bytes, body: bytes) -> bool:
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
-    """Make the bytes of a report as a device sends it."""
+    """Return the bytes of a report as a device sends it."""
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
-    """Wait until something holds; AssertionError if it does not in time."""
+    """Wait until `holds` returns True; AssertionError if it does not in time."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
@@ -295,9 +295,9 @@ def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
 
 
 def check_refusal(server: Running, devices: Devices) -> None:
-    """A new report gets 503 with a problem document that says what to do, and when.
+    """Check that new reports get 503 with a problem document that says what to do, and when.
 
-    One report may still fit where many do not; each that is accepted counts as one of the devices'.
+    There may be room for a few reports; those accepted are added to the devices' reports.
     """
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     path = f"/v1/surveys/{server.survey}/reports"
@@ -319,7 +319,7 @@ def check_refusal(server: Running, devices: Devices) -> None:
 
 
 def check_kept(server: Running, devices: Devices) -> None:
-    """Every acknowledged report is there as it was sent, nothing is there twice, and the counts are a recount."""
+    """Check that acknowledged reports are stored unchanged once, and counts equal a recount."""
     services = server.services()
     services.releasing.release()
     with services.database.reading("check") as tx:
@@ -337,10 +337,10 @@ def check_kept(server: Running, devices: Devices) -> None:
 
 
 class KillablePostgres(PostgresServer):
-    """PostgreSQL that can be killed, every process of it, and started again over the same files."""
+    """PostgreSQL, all of whose processes can be killed, and restarted on the same files."""
 
     def kill(self) -> None:
-        """SIGKILL to the postmaster and its children."""
+        """Send SIGKILL to the postmaster and its children."""
         lock = self._home / "data" / "postmaster.pid"
         postmaster = int(lock.read_text().split()[0])
         os.kill(postmaster, signal.SIGSTOP)  # so that it starts no more children
@@ -350,12 +350,12 @@ class KillablePostgres(PostgresServer):
                 os.kill(process, signal.SIGKILL)
         while any(_lives(process) for process in (postmaster, *map(int, children))):
             time.sleep(0.01)
-        # In a container without an init process zombies are not reaped: their process ids look taken for ever.
+        # Without an init process (in containers) zombies keep their ids, so locks would look valid.
         lock.unlink()
         (self._home / f".s.PGSQL.{self.port}.lock").unlink()
 
     def start_again(self) -> None:
-        """Start over what was left; PostgreSQL repairs itself from its log."""
+        """Start on the same files; PostgreSQL recovers from its log."""
         listen = (
             f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports with marks in every place where a sender shows, and none of them in anything that is kept (T15)."""
+"""Marks in every field that names a sender: none of them is in any stored data (T15)."""
 
 import subprocess
 import zipfile
@@ -50,9 +50,7 @@ def test_no_mark_of_a_sender_is_stored_anywhere(
                 document.report_length
             )
             assert send(place, sent, number).status_code == 201
-        for number, token in enumerate(
-            tokens[:50]
-        ):  # refusals are kept as counts: nothing of them either
+        for number, token in enumerate(tokens[:50]):  # refusals are stored as counts only
             again = replace(report(document, number % 2, 0), token=token).to_bytes(
                 document.report_length
             )
@@ -73,7 +71,7 @@ def test_no_mark_of_a_sender_is_stored_anywhere(
     ]  # PostgreSQL's: data files, WAL and log
     assert any("wal" in str(path) for top in places for path in top.rglob("*"))
     assert files_with_marks([*MARKS, *tokens], places) == []
-    assert files_with_marks([SURVEY], [copies])  # the search does find what is there
+    assert files_with_marks([SURVEY], [copies])  # the search finds existing data
     place.services.close()
 
 
@@ -99,7 +97,7 @@ def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
 
 
 def files_with_marks(marks: list[str], places: list[Path]) -> list[str]:
-    """The files below these folders that hold one of the marks."""
+    """Return the files below these folders that contain one of the marks."""
     command = [
         "grep",
         "--recursive",

@@ -18,14 +18,14 @@ HOURLY = SURVEY.replace(b"min_reports:", b"release_every: hour\nmin_reports:")
 
 
 class Earlier(SystemClock):
-    """The machine's clock of three days ago, when the survey was published."""
+    """The machine's clock minus three days, with which the survey is published."""
 
     def now(self) -> datetime:
         return super().now() - 3 * DAY
 
 
 def releases(server: Running) -> list[str]:
-    """Times of the releases so far, in their order."""
+    """Return the times of all releases, in order."""
     services = server.services()
     try:
         with services.database.reading("look") as tx:

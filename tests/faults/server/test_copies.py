@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 copies of a report at the same time: one row, every copy acknowledged; another body is refused (T11)."""
+"""64 concurrent copies of a report: one row, every copy acknowledged; other bodies refused (T11)."""
 
 import threading
 from collections import Counter
@@ -18,12 +18,12 @@ PATH = f"/v1/surveys/{SURVEY}/reports"
 
 @pytest.fixture
 def place(tmp_path: Path, database_url: str) -> Place:
-    """A server on each kind of database; the clock stands inside the samples' opening times."""
+    """A server on each kind of database, with a clock within the samples' opening times."""
     return Place.make(tmp_path, None if database_url.startswith("sqlite") else database_url)
 
 
 def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]]]:
-    """Send bodies[i][j] from thread j in round i, all threads of a round at once; return (status, body sent)."""
+    """Send bodies[i][j] from thread j in round i, concurrently; return (status, body) by round."""
     app = create_app(place.settings, services=place.services)
     answers_by_round: list[list[tuple[int, bytes]]] = [[] for _ in bodies]
     together = threading.Barrier(COPIES)
@@ -38,7 +38,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
                     PATH, data=bodies_of_round[number], content_type="application/json"
                 )
                 answers_by_round[i].append((answer.status_code, bodies_of_round[number]))
-        except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
+        except BaseException as error:  # noqa: BLE001 - the main thread fails the test
             failed.append(error)
             together.abort()
 
@@ -91,5 +91,5 @@ def test_the_first_of_two_bodies_is_stored_and_the_other_refused(place: Place, f
 
 
 def bodies_symbol(sent: bytes) -> int:
-    """The first symbol, read from the bytes themselves."""
+    """Return the first symbol in a report's bytes."""
     return int(sent[sent.index(b'"y":[') + 5 : sent.index(b'"y":[') + 6])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of erased reports in everything that a server writes: database files, free pages, write-ahead log, logs.
+"""Bytes of erased reports in all files of a server: database, free pages, write-ahead log, logs.
 
-The reports of another survey lie between the erased ones, so that no file or page is freed as a whole. Some of the
+The reports of another survey lie between the erased ones, so that no complete file or page is freed. Some of the
 erased reports were released, which writes their rows a second time, and some were pending.
 """
 
@@ -22,7 +22,7 @@ REPORTS = 400
 
 
 class Reports:
-    """Two surveys in one database; ids of a survey's reports begin with eight bytes of its own."""
+    """Two surveys in one database; the report ids of a survey begin with the same eight bytes."""
 
     def __init__(self, database: Database) -> None:
         rng = Random(31)
@@ -37,7 +37,7 @@ class Reports:
                 assert database.add_reports([new]) == {report_id}
 
     def found(self, survey: str, folder: Path) -> dict[str, int]:
-        """Count the survey's ids, as bytes and as digits, in each file that holds one."""
+        """Count the survey's ids, as bytes and as digits, in each file that contains one."""
         mark, hits = self._marks[survey], {}
         for path in folder.rglob("*"):
             if path.is_file():
@@ -55,7 +55,7 @@ def erase(
 
 
 class Erase:
-    """`frankly survey erase`, its output in a file of the folder."""
+    """Runs `frankly survey erase`; writes its output to a file in the folder."""
 
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -76,7 +76,7 @@ class Erase:
 
 
 def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None:
-    """While a server has the file open: the last one to close it would remove its write-ahead log."""
+    """While a server has the file open, as the last to close it removes its write-ahead log."""
     database = Database(sqlite_url)
     upgrade(database)
     folder = Path(sqlite_url.removeprefix("sqlite:///")).parent
@@ -88,22 +88,22 @@ def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None
     with database.reading("look") as tx:
         free = tx._connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
     assert free > 0, "the scan reads free pages too"
-    assert sum(reports.found(OTHER, folder).values()) >= REPORTS, "the search finds what is there"
+    assert sum(reports.found(OTHER, folder).values()) >= REPORTS, "the search finds existing ids"
     database.close()
 
 
-def test_postgresql_keeps_none_once_its_files_are_rewritten_and_its_log_recycled(
+def test_postgresql_keeps_no_byte_after_rewriting_files_and_recycling_its_log(
     root: Path, postgres: PostgresServer, postgres_url: str, erase: Erase
 ) -> None:
     database = Database(postgres_url)
     upgrade(database)
     reports = Reports(database)
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
-        # Autovacuum does this at its own time: statistics of a column hold some of its values.
+        # As autovacuum does at some time: statistics of a column contain some of its values.
         connection.execute("ANALYZE")
     erase(database)
     postgres.execute("CHECKPOINT")
-    # VACUUM alone leaves bytes in gaps of tables and indexes: therefore the page names a command.
+    # VACUUM alone leaves bytes in gaps of tables and indexes, so the page gives a command.
     assert any(name.startswith("data/base/") for name in reports.found(SURVEY, postgres.folder))
     page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
     [command] = re.findall(r"^docker compose exec database psql (.*)$", page, re.MULTILINE)

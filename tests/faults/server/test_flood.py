@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten times as many bad requests as the server can store reports: honest ones are still answered (spec 9.2)."""
+"""Ten bad requests for each report a server can store: honest ones are still stored (spec 9.2)."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def test_honest_devices_are_served_in_a_flood(
     waits = sorted(sent.until - sent.began for sent in devices.attempts if sent.status == 201)
     assert offered >= 10 * per_s * seconds * 0.9
     assert 0 < answered <= written
-    assert len(waits) >= HONEST * seconds / 3.1  # else fewer than one in 3 s was served
+    assert len(waits) >= HONEST * seconds / 3.1  # otherwise fewer than one in 3 s was served
     p99 = waits[int(0.99 * (len(waits) - 1))]
     summary = f"{per_s:.0f}/s kept; offered {offered}, answered {answered}; honest {len(waits)}, p99 {p99:.2f} s"
     summary += f"; memory {memory / 2**20:.0f} MiB, +{growth / 2**20:.0f}"
@@ -57,7 +57,7 @@ def test_honest_devices_are_served_in_a_flood(
 
 
 def sustainable(server: Running, seconds: float) -> float:
-    """Reports a second that this server stores for devices that wait for each answer."""
+    """Return the reports per second stored for devices that wait for each response."""
     with Devices(server, threads=8) as devices:
         devices.wait_for(20)
         first, began = len(devices.acknowledged), time.monotonic()
@@ -68,7 +68,7 @@ def sustainable(server: Running, seconds: float) -> float:
 
 
 def check_kept_beside_others(server: Running, devices: Devices) -> None:
-    """Every acknowledged report is there as it was sent; reports of the warm-up are there too."""
+    """Check that acknowledged reports are stored as sent; the warm-up's are stored too."""
     services = server.services()
     with services.database.reading("check") as tx:
         symbols_by_id = {row.id: row.symbols for row in stored(tx, server.survey)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that fills: reports get 503, the server says that it is not ready, and nothing acknowledged is lost."""
+"""A disk that fills: reports get 503, the server is not ready, and no acknowledged report is lost."""
 
 import json
 import os
@@ -33,7 +33,7 @@ FULL = "its disk is full: make room"
 
 @pytest.fixture
 def disk_and_database() -> Iterator[tuple[Disk, KillablePostgres]]:
-    """PostgreSQL with all of its files on a disk of its own."""
+    """PostgreSQL with all of its files on a separate disk."""
     database = KillablePostgres(find_binaries(os.environ.get("PG_BIN")))
     try:
         # PostgreSQL keeps up to 80 MB of its log's files for later use (min_wal_size).
@@ -48,7 +48,7 @@ def disk_and_database() -> Iterator[tuple[Disk, KillablePostgres]]:
 
 @pytest.fixture
 def doctor(monkeypatch: pytest.MonkeyPatch) -> Callable[[Running], dict[str, str]]:
-    """Return a function that reads the doctor's findings of one server: check -> what it says."""
+    """Return a function that reads the doctor's findings of one server: check -> finding."""
 
     def findings(server: Running) -> dict[str, str]:
         monkeypatch.setenv("FRANKLY_HOME", str(server.home))
@@ -59,7 +59,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch) -> Callable[[Running], dict[str, str
 
 
 def fill_log(database: KillablePostgres, url: str) -> None:
-    """Write to the write-ahead log until the disk has no room for it: PostgreSQL panics."""
+    """Write to the write-ahead log until the disk is full and PostgreSQL panics."""
     plain = url.replace("+psycopg", "")
     with pytest.raises(psycopg.OperationalError), psycopg.connect(plain) as session:
         for _ in range(256):
@@ -67,7 +67,7 @@ def fill_log(database: KillablePostgres, url: str) -> None:
 
 
 def revive(database: KillablePostgres) -> None:
-    """Start PostgreSQL, as its supervisor does; it ends itself if even its repair finds no room."""
+    """Start PostgreSQL, as a supervisor does; it exits if even recovery has no space."""
     lock = database.folder / "data" / "postmaster.pid"
     with suppress(AssertionError):
         wait_until(lambda: not lock.exists(), within_s=2)
@@ -93,7 +93,7 @@ def test_the_disk_of_postgresql_fills(
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
                 check_refusal(server, devices)
                 assert server.get("/health/live")[0] == 200
-                # A write of its own may have ended PostgreSQL by now.
+                # One of its own writes may have ended PostgreSQL by now.
                 assert re.search(
                     f"{FULL}|is PostgreSQL running|recovering", doctor(server)["database"]
                 )
@@ -130,8 +130,8 @@ def test_the_disk_of_sqlite_and_keys_fills(
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
                 check_refusal(server, devices)
                 assert server.get("/health/live")[0] == 200
-                # SQLite may fail at its shared memory already, with another error; what it gives back
-                # to the disk is filled again.
+                # SQLite may first fail at its shared memory, with another error; the space it then
+                # frees is filled again.
                 wait_until(lambda: disk.fill() or "its disk" in doctor(server)["database"])
                 assert front.run(["keys", "rotate", "--publisher", "--yes", "--json"]) == 3
                 problem = json.loads(capsys.readouterr().err)
@@ -151,7 +151,7 @@ def test_the_disk_of_sqlite_and_keys_fills(
         check_kept(server, devices)
 
 
-def test_a_server_without_reports_notices_that_there_is_room_again(
+def test_a_server_without_reports_notices_free_space(
     tmp_path: Path, disk_and_database: tuple[Disk, KillablePostgres]
 ) -> None:
     disk, database = disk_and_database

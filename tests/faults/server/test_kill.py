@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the server, and of PostgreSQL, under load: what was acknowledged is stored, once (spec 9.2)."""
+"""SIGKILL of the server, and of PostgreSQL, under load: reports are stored once (spec 9.2)."""
 
 import os
 import time
@@ -24,8 +24,8 @@ def database() -> Iterator[KillablePostgres]:
     server.stop()
 
 
-def a_command_beside(server: Running) -> None:
-    """Open and close the database as a command does: what the server writes next must stay as safe."""
+def run_a_command(server: Running) -> None:
+    """Open and close the database as a command does; the server's next writes must stay durable."""
     database = Database(server.database_url)
     with database.reading("look") as tx:
         assert tx.surveys.all()
@@ -40,7 +40,7 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
         with Devices(server, batch=BATCH) as devices:
             for i in range(kills):
                 devices.wait_for((2 * i + 1) * reports_wanted // (2 * kills + 1), within_s=3600)
-                a_command_beside(server)
+                run_a_command(server)
                 devices.wait_for((2 * i + 2) * reports_wanted // (2 * kills + 1), within_s=3600)
                 server.kill()
                 server.start()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of system calls when keys, keys documents and backups are written, seen from outside.
+"""The order of system calls that write keys, keys documents and backups, traced by strace.
 
-After a power cut a file may lack what was written to it since its last fsync, and a folder the names it was given since
-its own. So a name may appear only over bytes that are on disk, and every name is on disk before the next one appears:
-the keys document, which names keys, is the last.
+A power cut may remove bytes written to a file after its last fsync, and names added to a folder
+after the folder's. So a file may get its name only when its bytes are on disk, and every name must
+be on disk before the next one appears; the keys document, which names keys, comes last.
 """
 
 import re
@@ -40,7 +40,7 @@ QUOTED = re.compile(r'"([^"]*)"')
 
 @dataclass
 class Disk:
-    """What a power cut could take at this moment, as the traced calls left it; faults: what it could take too early."""
+    """Bytes and names that a power cut could remove after the calls; faults : wrong orders."""
 
     folder: Path
     unsynced: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Disk:
     faults: list[str] = field(default_factory=list)
 
     def follow(self, log: Path) -> None:
-        """Apply the calls of one process, those on databases left out."""
+        """Apply the calls of one process, except those on databases."""
         for line in log.read_text().splitlines():
             call = CALL.match(line)
             if call is None or int(call[3]) < 0 or str(self.folder) not in line or ".db" in line:
@@ -93,7 +93,7 @@ class Disk:
 
 
 def _path_of(arguments: str) -> str:
-    """The path of the call's file, which strace writes behind its number."""
+    """Return the path of the call's file, which strace writes after the descriptor."""
     path = re.search(r"<([^>]*)>", arguments)
     assert path is not None, arguments
     return path[1]
@@ -122,11 +122,9 @@ def traced(folder: Path, before: str, *commands: str) -> Disk:
     return disk
 
 
-def test_no_name_appears_before_its_bytes_and_none_is_left_behind(
-    tmp_path: Path, home: Path
-) -> None:
+def test_no_name_appears_before_its_bytes_and_all_are_synced(tmp_path: Path, home: Path) -> None:
     first = traced(tmp_path, "", "keys init --yes")
-    # The folder appears whole. SQLite, which is not followed, would write down its name later.
+    # The folder appears complete. SQLite, whose calls are ignored, would sync its name later.
     assert (first.end(), first.appeared) == ([], ["keys"])
     later = traced(
         tmp_path,
@@ -146,7 +144,7 @@ def test_no_name_appears_before_its_bytes_and_none_is_left_behind(
 @pytest.mark.parametrize(
     ("kind", "fault"), [("S_ISREG", "over bytes that are not"), ("S_ISDIR", "names that are not")]
 )
-def test_a_missing_fsync_would_be_seen(tmp_path: Path, home: Path, kind: str, fault: str) -> None:
+def test_a_missing_fsync_is_detected(tmp_path: Path, home: Path, kind: str, fault: str) -> None:
     disk = traced(tmp_path, SKIPPED.format(kind=kind), "keys init --yes")
     assert disk.appeared == ["keys"]
     assert any(fault in text for text in disk.end()), disk.end()

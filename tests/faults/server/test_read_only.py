@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File systems and databases that become read-only: nothing is half done, nothing acknowledged is lost."""
+"""File systems and databases that become read-only: no partial files, no lost reports."""
 
 import json
 import re
@@ -108,7 +108,7 @@ def test_commands_on_a_read_only_home(tmp_path: Path, operator: Operator) -> Non
 
 
 def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) -> None:
-    """Linux makes ext4 read-only at an error, below files that are open for writing."""
+    """Linux makes ext4 read-only at an error, even for files that are open for writing."""
     folder = tmp_path / "disk"
     folder.mkdir()
     with failing_disk(folder, tmp_path / "image") as disk:
@@ -121,8 +121,8 @@ def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) 
         try:
             with Devices(server, batch=20) as devices:
                 devices.wait_for(100)
-            # Between two reports: at the moment of the error Linux itself (6.18) tells some callers
-            # of fsync that their bytes are on the disk, and they are not.
+            # Before reports are sent: at the error, Linux 6.18 reports success to some callers of
+            # fsync whose bytes are not on disk.
             disk.fail()
             with devices:
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
@@ -147,7 +147,7 @@ def read_only(postgres: PostgresServer, postgres_url: str) -> "ReadOnly":
 
 
 class ReadOnly:
-    """A database that a failover has made a standby: sessions end, and new ones may only read."""
+    """A database that becomes a standby by failover: sessions end, and new ones may only read."""
 
     def __init__(self, postgres: PostgresServer, url: str) -> None:
         self._postgres, self.url = postgres, url
@@ -163,7 +163,7 @@ class ReadOnly:
         )
 
     def end(self) -> None:
-        """Allow writing in new sessions; those of before go on without."""
+        """Allow writing in new sessions; existing ones stay read-only."""
         self._postgres.execute(f"ALTER DATABASE {self._name} RESET default_transaction_read_only")
 
 
@@ -197,7 +197,7 @@ def test_postgresql_becomes_read_only(
     check_kept(server, devices)
 
 
-def test_a_server_starts_on_a_read_only_postgresql_and_goes_on_by_itself(
+def test_a_server_starts_on_a_read_only_postgresql_and_recovers_by_itself(
     tmp_path: Path, read_only: ReadOnly
 ) -> None:
     server = Running(tmp_path, read_only.url, production=True)

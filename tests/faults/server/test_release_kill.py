@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases killed at any moment, two of them at once, while reports come in: none is lost, none counted twice."""
+"""Two concurrent releases killed at any moment: no report is lost or counted twice."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
 
-# Releases in a loop and prints a line after each, so that a kill hits a release. The pause leaves reports room on
-# SQLite, which has one writer at a time.
+# Releases in a loop and prints a line after each, so that a kill hits a release. The pause lets
+# reports be stored on SQLite, which has one writer at a time.
 RELEASER = """
 import sys
 import time
@@ -35,7 +35,7 @@ while True:
 
 @contextmanager
 def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Two processes that release, each at work; killed at the end."""
+    """Start two processes that release in a loop; kill them at the end."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
     }
@@ -46,7 +46,7 @@ def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
     try:
         for process in processes:
             assert process.stdout is not None
-            assert process.stdout.readline(), "it releases nothing"
+            assert process.stdout.readline(), "the process made no release"
         yield processes
     finally:
         for process in processes:

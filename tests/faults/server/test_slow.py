@@ -19,7 +19,7 @@ from tests.faults.server.running import Running, report_bytes
 CANARY = b"canary7f3a9"
 TIMEOUT_S = 1.0
 THREADS = 12
-"""One for each of the slow senders: more would be refused with 503."""
+"""One for each of the slow senders, so that none is refused with 503."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
             408,
             "timed_out",
         ),
-        "a header that goes on": (
+        "a header without an end": (
             Talk(b"GET /health/live HTTP/1.1\r\nX: ", b"a"),
             408,
             "timed_out",
         ),
         "half a body": (Talk(post + b"Content-Length: 500\r\n\r\n{" + CANARY), 408, "timed_out"),
-        "a byte of a body now and then": (
+        "a body byte by byte": (
             Talk(post + b"Content-Length: 500\r\n\r\n", b" "),
             408,
             "timed_out",
@@ -56,7 +56,7 @@ def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
             408,
             "timed_out",
         ),
-        "a chunk of no size": (
+        "a chunk without a size": (
             Talk(post + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n" + CANARY),
             400,
             "bad_request",
@@ -119,14 +119,14 @@ def exchange(server: Running, talk: Talk) -> tuple[bytes, float]:
             except TimeoutError:
                 if not received and talk.piece:
                     sock.sendall(talk.piece)
-            except ConnectionError:  # more was sent than was read
+            except ConnectionError:  # the server closed without reading everything
                 ended = True
     assert ended
     return received, answered_s
 
 
 def problem_of(response: bytes) -> tuple[int, dict[str, Any]]:
-    """The status and the problem object of one answer."""
+    """Return the status and the problem object of a response."""
     head, _, body = response.partition(b"\r\n\r\n")
     lines = head.decode("ascii").lower().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines[1:])
@@ -166,7 +166,7 @@ def test_silent_connections_hold_no_thread(server: Running) -> None:
         sock.close()
 
 
-def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) -> None:
+def test_a_report_that_timed_out_is_accepted_later(server: Running) -> None:
     body = report_bytes(server, secrets.token_hex(16), (0, 0))
     path = f"/v1/surveys/{server.survey}/reports"
     kind = {"Content-Type": "application/json"}
@@ -176,7 +176,7 @@ def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) ->
     for status in (
         201,
         200,
-    ):  # one connection, longer than a request may take: the time begins anew with each
+    ):  # on one connection: each request has its own timeout
         connection.request("POST", path, body, kind)
         answer = connection.getresponse()
         assert (answer.status, bool(answer.read())) == (status, True)

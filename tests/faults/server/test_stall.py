@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that stops answering: the process says that it lives, refuses what it cannot do, and loses nothing."""
+"""A database that stops responding: the server stays live, refuses reports, and loses none."""
 
 import http.client
 import secrets
@@ -84,7 +84,7 @@ def test_a_stalled_database_stops_neither_liveness_nor_refusals(server: Running)
     assert {status for status, _ in lives} == {200}
     assert ready[0] in (200, 503)
     assert [(status, after) for status, after, _ in refused] == [(503, "5")] * 5
-    # All of it while the database stood still; PostgreSQL ends waiting for a lock after 5 s.
+    # All of this while the lock was held; PostgreSQL ends waiting for a lock after 5 s.
     assert held_s < 5
     assert statuses.count(503) >= DEVICES - THREADS
     assert set(statuses) <= {201, 503}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authenticator in software, after the text of WebAuthn level 2, without the library under test."""
+"""An authenticator in software, by the text of WebAuthn level 2, without the library under test."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ def data(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Authenticator:
-    """A passkey on a device; its fields are what a test may bend."""
+    """A passkey on a device; tests may change its fields."""
 
     host: str = "surveys.example.org"
     origin: str = "https://surveys.example.org"
@@ -38,11 +38,11 @@ class Authenticator:
     user: bytes | None = None
 
     def with_user(self, options: str) -> "Authenticator":
-        """Return it with the account that made a passkey with these options."""
+        """Return this passkey with the account in the options of its registration."""
         return replace(self, user=data(json.loads(options)["user"]["id"]))
 
     def create(self, options: str) -> str:
-        """Return what navigator.credentials.create gives, as the page sends it."""
+        """Return the result of navigator.credentials.create, as the page sends it."""
         numbers = self.key.public_key().public_numbers()
         cose = cbor2.dumps(
             {
@@ -65,7 +65,7 @@ class Authenticator:
         )
 
     def get(self, options: str) -> str:
-        """Return what navigator.credentials.get gives, as the page sends it."""
+        """Return the result of navigator.credentials.get, as the page sends it."""
         client, head = self._client_data("webauthn.get", options), self._data(0)
         signed = self.key.sign(head + hashlib.sha256(client).digest(), ec.ECDSA(SHA256()))
         answer = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of accounts share: a password, a clock moved by hand, refusals, codes of an app."""
+"""Shared by tests of accounts: a password, a clock set by tests, refusals, codes of an app."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
 
 class Hands:
-    """A clock that is moved by hand."""
+    """A clock that tests move."""
 
     def __init__(self) -> None:
         self.at: datetime = NOW
@@ -36,7 +36,7 @@ def refused(act: object, *arguments: object) -> InvalidInput:
 
 
 def code(secret: str, at_s: int) -> str:
-    """Return RFC 6238's code of a base32 secret, computed here from HMAC-SHA-1 alone."""
+    """Return the code of a base32 secret by RFC 6238, computed here from HMAC-SHA-1."""
     digest = hmac.new(
         base64.b32decode(secret), (at_s // 30).to_bytes(8, "big"), hashlib.sha1
     ).digest()

@@ -30,7 +30,7 @@ def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> N
     assert accounts.person(second) is None
 
 
-def test_neither_password_nor_token_is_kept(accounts: Accounts, database: Database) -> None:
+def test_neither_password_nor_token_is_stored(accounts: Accounts, database: Database) -> None:
     token = accounts.sign_in("ada@example.org", PASSWORD).token
     with database.engine.connect() as connection:
         rows = [
@@ -54,7 +54,7 @@ def test_five_wrong_passwords_lock_for_a_minute_then_longer(
         assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
         hands.wait(minutes * 60)
     assert accounts.sign_in("ada@example.org", PASSWORD)
-    for _ in range(4):  # the right password began the count again
+    for _ in range(4):  # the right password reset the count
         refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong")
     assert accounts.sign_in("ada@example.org", PASSWORD)
 
@@ -71,7 +71,7 @@ def test_ten_thousand_wrong_passwords_lock_after_every_fifth() -> None:
     assert set(locks[4:]) == {900}
 
 
-def test_a_row_at_the_most_failures_still_locks(
+def test_a_row_with_the_largest_count_still_locks(
     accounts: Accounts, hands: Hands, database: Database
 ) -> None:
     with database.transaction("many failures") as tx:
@@ -97,7 +97,7 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
 
 
 def test_wrong_passwords_at_the_same_time_all_count(accounts: Accounts, database: Database) -> None:
-    """Every count reads the row and then writes it: without a lock, two would be one on PostgreSQL."""
+    """Counting reads and then writes the row: without a lock, PostgreSQL would count two as one."""
     account = accounts.create("main", "many@example.org", "viewer", PASSWORD)
     ready = threading.Barrier(4)
 
@@ -147,7 +147,7 @@ BAD_ACCOUNTS = {
 
 
 @pytest.mark.parametrize("name", BAD_ACCOUNTS)
-def test_bad_accounts_are_not_made(accounts: Accounts, name: str) -> None:
+def test_invalid_accounts_are_not_created(accounts: Accounts, name: str) -> None:
     error = refused(accounts.create, *BAD_ACCOUNTS[name])
     assert error.field == name.partition(",")[0].partition(" ")[0]
     assert len(accounts.list("main")) == 1
@@ -238,7 +238,7 @@ def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
     assert most_inside == 2
 
 
-def test_who_waits_too_long_is_told_so() -> None:
+def test_waiting_too_long_raises_busy() -> None:
     begun, go = threading.Event(), threading.Event()
 
     class Stuck(PasswordHasher):
@@ -257,7 +257,7 @@ def test_who_waits_too_long_is_told_so() -> None:
     thread.join()
 
 
-def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
+def test_the_queue_is_bounded_and_the_next_one_fails_at_once() -> None:
     begun, go = threading.Semaphore(0), threading.Event()
 
     class Stuck(PasswordHasher):
@@ -273,7 +273,7 @@ def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
     assert begun.acquire(timeout=10)
     waiting = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     waiting.start()
-    while passwords._known._places._value:  # until the second has its place
+    while passwords._known._places._value:  # until the second is in the queue
         time.sleep(0.001)
     began = time.monotonic()
     with pytest.raises(Busy):
@@ -283,14 +283,14 @@ def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
     for thread in (inside, waiting):
         thread.join()
     assert hashes == ["x", "x"]
-    assert passwords.hash(PASSWORD) == "x"  # the places are free again
+    assert passwords.hash(PASSWORD) == "x"  # the queue is empty again
 
 
 def test_the_default_is_argon2id_with_64_mebibytes() -> None:
     assert Passwords().hash(PASSWORD).startswith("$argon2id$v=19$m=65536,t=3,p=4$")
 
 
-def test_roles_are_a_ladder() -> None:
+def test_each_role_includes_the_lower_ones() -> None:
     ladder = ["viewer", "analyst", "admin", "owner"]
     for i, role in enumerate(ladder):
         assert [may(role, needed) for needed in ladder] == [j <= i for j in range(4)]

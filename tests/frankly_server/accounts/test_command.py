@@ -26,7 +26,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_owner_is_made_and_can_sign_in(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_owner_is_created_and_can_sign_in(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert run(["admin", "create-owner", "--email", "ada@example.org", "--json"]) == 0
     created = json.loads(capsys.readouterr().out)
@@ -128,14 +130,14 @@ def test_a_second_factor_that_is_lost_is_removed(
 
 
 @pytest.mark.parametrize("command", ["unlock", "reset-password", "reset-second-factor", "disable"])
-def test_an_unknown_address_is_named_as_the_fault(
+def test_an_unknown_address_is_named(
     home: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert run(["admin", command, "--email", "nobody@example.org"]) == 3
     assert "frankly admin list" in capsys.readouterr().err
 
 
-def test_what_is_exported_is_what_was_applied(
+def test_the_applied_file_is_exported(
     home: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     file = home / "habits.yaml"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known browsers: strangers can neither lock them out nor take their place in the queue."""
+"""Known browsers: strangers can neither lock them out nor take their slot for password checks."""
 
 import threading
 from typing import Literal
@@ -19,7 +19,7 @@ WRONG = "wrong wrong wrong"
 
 @pytest.fixture
 def known(accounts: Accounts) -> SignedIn:
-    """A sign-in of the owner, whose browser the account knows from then on."""
+    """A sign-in of the owner, which makes the browser known to the account."""
     return accounts.sign_in(ADA, PASSWORD)
 
 
@@ -40,9 +40,9 @@ def test_strangers_lock_out_strangers_only(accounts: Accounts, known: SignedIn) 
     lock(accounts)
     signed = accounts.sign_in(ADA, PASSWORD, known.browser)
     assert accounts.person(signed.token) == known.person
-    # The lock outlasts the owner's sign-in: strangers get no new tries by it.
+    # The lock continues after the owner's sign-in, so strangers get no new tries.
     refused(accounts.sign_in, ADA, PASSWORD)
-    # Another browser is issued at every sign-in; the old one ends.
+    # Every sign-in issues a new browser token; the old one ends.
     refused(accounts.sign_in, ADA, PASSWORD, known.browser)
     assert accounts.sign_in(ADA, PASSWORD, signed.browser)
 
@@ -52,15 +52,13 @@ def test_five_wrong_passwords_make_a_known_browser_a_stranger(
 ) -> None:
     for _ in range(5):
         refused(accounts.sign_in, ADA, WRONG, known.browser)
-    # These five are not on the account's own count: a stranger with the right password gets in.
+    # The account does not count these five: a stranger with the right password gets in.
     assert accounts.sign_in(ADA, PASSWORD)
     lock(accounts)
     refused(accounts.sign_in, ADA, PASSWORD, known.browser)
 
 
-def test_the_right_password_begins_a_browsers_count_again(
-    accounts: Accounts, known: SignedIn
-) -> None:
+def test_the_right_password_resets_a_browsers_count(accounts: Accounts, known: SignedIn) -> None:
     for _ in range(4):
         refused(accounts.sign_in, ADA, WRONG, known.browser)
     signed = accounts.sign_in(ADA, PASSWORD, known.browser)
@@ -157,7 +155,7 @@ def test_any_other_text_is_no_browser(accounts: Accounts, known: SignedIn, text:
 
 
 class Stuck(PasswordHasher):
-    """argon2id whose checks of one password last until they are let go."""
+    """argon2id whose checks of one password wait until the test ends them."""
 
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=64, parallelism=1)
@@ -187,7 +185,7 @@ def test_strangers_who_fill_the_queue_leave_the_slot_of_known_browsers(
         stranger.start()
     for _ in range(2):
         assert hasher.begun.acquire(timeout=60)
-    while sum(stranger.is_alive() for stranger in strangers) > 4:  # two work and two wait
+    while sum(stranger.is_alive() for stranger in strangers) > 4:  # two check and two wait
         threading.Event().wait(0.001)
     with pytest.raises(Busy):
         accounts.sign_in(ADA, PASSWORD)

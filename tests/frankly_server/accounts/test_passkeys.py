@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys: sign in alone, with user verification, each answer once, whatever happens to passwords."""
+"""Passkeys: sign in without password, with user verification, each response once."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def ada(accounts: Accounts) -> Person:
 def add(
     passkeys: Passkeys, person: Person, device: Authenticator, name: str = "laptop"
 ) -> tuple[Authenticator, list[str]]:
-    """Register the device's passkey; return the device, which knows its account, and new codes."""
+    """Register the device's passkey; return the device, now with its account, and new codes."""
     begun = passkeys.begin(person, TOKEN)
     made = device.create(begun.options)
     codes = passkeys.register(person, PASSWORD, TOKEN, begun.challenge, made, name)
@@ -57,7 +57,7 @@ def add(
 @pytest.fixture
 def device(passkeys: Passkeys, ada: Person, hands: Hands) -> Authenticator:
     device = add(passkeys, ada, Authenticator())[0]
-    hands.wait(1)  # a challenge counts only if it is younger than the last one used
+    hands.wait(1)  # a challenge is valid only if it is newer than the last one used
     return device
 
 
@@ -78,7 +78,7 @@ def test_a_passkey_signs_in_alone(
     assert enter(passkeys, replace(device, user=None)).person == ada
 
 
-def test_what_the_browser_is_asked_for(passkeys: Passkeys, ada: Person) -> None:
+def test_options_for_the_browser(passkeys: Passkeys, ada: Person) -> None:
     options = json.loads(passkeys.begin(ada, TOKEN).options)
     assert options["rp"]["id"] == "surveys.example.org"
     chosen = options["authenticatorSelection"]
@@ -89,7 +89,7 @@ def test_what_the_browser_is_asked_for(passkeys: Passkeys, ada: Person) -> None:
     assert [one["id"] for one in known] == ["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"]
     asked = json.loads(passkeys.ask(TOKEN).options)
     assert (asked["rpId"], asked["userVerification"]) == ("surveys.example.org", "required")
-    assert asked["allowCredentials"] == []  # it does not tell who has passkeys
+    assert asked["allowCredentials"] == []  # it does not reveal who has passkeys
 
 
 BENT = {
@@ -104,7 +104,7 @@ BENT = {
 
 
 @pytest.mark.parametrize("name", BENT)
-def test_a_bent_sign_in_is_refused(passkeys: Passkeys, device: Authenticator, name: str) -> None:
+def test_a_changed_sign_in_is_refused(passkeys: Passkeys, device: Authenticator, name: str) -> None:
     asked = passkeys.ask(TOKEN)
     answer = replace(device, **BENT[name]).get(asked.options)  # type: ignore[arg-type]
     error = refused(passkeys.sign_in, TOKEN, asked.challenge, answer)
@@ -112,7 +112,7 @@ def test_a_bent_sign_in_is_refused(passkeys: Passkeys, device: Authenticator, na
 
 
 @pytest.mark.parametrize("name", [name for name in BENT if not name.startswith("another ac")][:5])
-def test_a_bent_registration_is_refused(passkeys: Passkeys, ada: Person, name: str) -> None:
+def test_a_changed_registration_is_refused(passkeys: Passkeys, ada: Person, name: str) -> None:
     begun = passkeys.begin(ada, TOKEN)
     answer = replace(Authenticator(), **BENT[name]).create(begun.options)  # type: ignore[arg-type]
     error = refused(passkeys.register, ada, PASSWORD, TOKEN, begun.challenge, answer, "x")
@@ -133,7 +133,7 @@ def test_an_answer_works_once_in_its_browser_for_ten_minutes(
     answer = device.get(asked.options)
     refused(passkeys.sign_in, OTHER, asked.challenge, answer)
     other = passkeys.ask(TOKEN)
-    refused(passkeys.sign_in, TOKEN, other.challenge, answer)  # a challenge of ours, another one
+    refused(passkeys.sign_in, TOKEN, other.challenge, answer)  # another valid challenge
     hands.wait(599)
     assert passkeys.sign_in(TOKEN, asked.challenge, answer)
     refused(passkeys.sign_in, TOKEN, asked.challenge, answer)
@@ -143,7 +143,7 @@ def test_an_answer_works_once_in_its_browser_for_ten_minutes(
     refused(passkeys.sign_in, TOKEN, late.challenge, answer)
 
 
-def test_a_challenge_counts_for_what_it_was_asked(
+def test_a_challenge_is_valid_for_one_purpose(
     passkeys: Passkeys, accounts: Accounts, ada: Person, device: Authenticator
 ) -> None:
     begun = passkeys.begin(ada, TOKEN)
@@ -171,7 +171,7 @@ def test_a_password_is_not_enough_for_an_account_with_a_passkey(
     with pytest.raises(SecondFactorNeeded) as waits:
         accounts.sign_in(ADA, PASSWORD)
     assert factors.finish(waits.value.token, codes[0]).person == ada
-    # A second factor more keeps the recovery codes that there are.
+    # Another second factor keeps the existing recovery codes.
     factors.begin_totp(ada, PASSWORD)
     secret = factors.state(ada).new_secret or ""
     assert factors.confirm_totp(ada, code(secret, 1780315200)) == []

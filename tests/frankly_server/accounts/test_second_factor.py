@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOTP and recovery codes: asked for after the password, each used once, tries limited."""
+"""TOTP and recovery codes: required after the password, each used once, attempts limited."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ ADA = "ada@example.org"
 
 def test_the_tests_own_codes_are_those_of_the_rfc() -> None:
     secret = base64.b32encode(b"12345678901234567890").decode()
-    # RFC 6238, appendix B: the last six of its eight digits.
+    # RFC 6238, appendix B: the last six of the eight digits.
     assert [code(secret, at) for at in (59, 1111111109, 20000000000)] == [
         "287082",
         "081804",
@@ -33,7 +33,7 @@ def factors(accounts: Accounts, database: Database, hands: Hands) -> SecondFacto
 
 
 class App:
-    """A person with an app: the owner, after TOTP was set up."""
+    """The owner's authenticator app, after TOTP was set up."""
 
     def __init__(self, accounts: Accounts, factors: SecondFactors, hands: Hands) -> None:
         self._accounts, self._factors, self._hands = accounts, factors, hands
@@ -50,7 +50,7 @@ class App:
         return code(self.secret, int(self._hands.now().timestamp()) + later_s)
 
     def password(self, browser: str = "") -> str:
-        """Give the password; return the token of the second step."""
+        """Enter the password; return the token of the second step."""
         with pytest.raises(SecondFactorNeeded) as waits:
             self._accounts.sign_in(ADA, PASSWORD, browser)
         return waits.value.token
@@ -64,7 +64,7 @@ class App:
             assert (error.code, error.field) == ("unauthenticated", "code")
             return False
         assert self._accounts.person(signed.token) == self.person
-        # The token of the second step ends with it, and was never that of a session.
+        # The token of the second step is not that of a session, and has ended.
         assert self._accounts.person(token) is None
         assert not self._factors.waits(token)
         return True
@@ -92,7 +92,7 @@ def test_the_secret_is_for_an_app_to_scan(accounts: Accounts, factors: SecondFac
     assert unquote(link.path) == f"/Frankly surveys.example.org:{ADA}"
     assert query["secret"] == [state.new_secret]
     assert len(base64.b32decode(state.new_secret or "")) == 20
-    # Without a first right code nothing is asked for.
+    # Until a first right code, no code is required.
     assert accounts.sign_in(ADA, PASSWORD)
     wrong = refused(factors.confirm_totp, ada, "000000")
     assert (wrong.code, wrong.field) == ("unauthenticated", "code")
@@ -164,12 +164,12 @@ def test_five_wrong_codes_lock_the_second_step_of_known_browsers_too(
         hands.wait(1)
     assert app.enter(app.code(), browser)
     hands.wait(30)
-    for _ in range(4):  # the right code began the count again
+    for _ in range(4):  # the right code reset the count
         assert not app.enter("000000")
     assert app.enter(app.code())
 
 
-def test_guesses_in_one_waiting_sign_in_count_as_well(app: App, factors: SecondFactors) -> None:
+def test_guesses_in_one_pending_sign_in_are_counted(app: App, factors: SecondFactors) -> None:
     token = app.password()
     for _ in range(5):
         refused(factors.finish, token, "000000")
@@ -189,7 +189,7 @@ def test_ten_guesses_at_once_are_no_more_than_five(
         thread.join()
     with database.reading("failures") as tx:
         row = tx.second_factors.get(app.person.id)
-    # Five were judged; the others met the lock, which counts nothing.
+    # Five were checked; the others met the lock and are not counted.
     assert row.failures == 5
     assert row.locked_until is not None
 
@@ -228,7 +228,7 @@ def test_a_sign_in_waits_for_ten_minutes(app: App, factors: SecondFactors, hands
     assert not factors.waits("x")
 
 
-def test_waiting_sign_ins_end_with_password_and_account(
+def test_pending_sign_ins_end_with_password_and_account(
     app: App, accounts: Accounts, factors: SecondFactors
 ) -> None:
     token = app.password()
@@ -244,7 +244,7 @@ def test_an_account_that_was_disabled_meanwhile_is_not_entered(
     app: App, factors: SecondFactors, database: Database
 ) -> None:
     token = app.password()
-    # As if it had been disabled between the check of the password and this sign-in's row.
+    # As if it had been disabled between the check of the password and the insert of this row.
     with database.transaction("disable") as tx:
         tx.accounts.change(app.person.id, disabled="2026-06-01T00:00:00Z")
     assert refused(factors.finish, token, app.code()).field == "sign-in"
@@ -284,13 +284,13 @@ def app_session(app: App, factors: SecondFactors) -> str:
     return factors.finish(app.password(), app.code()).token
 
 
-def test_other_people_are_asked_for_nothing(app: App, accounts: Accounts) -> None:
+def test_other_people_need_no_code(app: App, accounts: Accounts) -> None:
     accounts.create("main", "bob@example.org", "viewer", PASSWORD)
     bob: Person = accounts.sign_in("bob@example.org", PASSWORD).person
     assert bob.email == "bob@example.org"
 
 
-def test_an_organisation_asks_its_members_for_a_second_factor(
+def test_an_organisation_requires_a_second_factor(
     accounts: Accounts, factors: SecondFactors, hands: Hands
 ) -> None:
     bob = accounts.create("main", "bob@example.org", "owner", PASSWORD)

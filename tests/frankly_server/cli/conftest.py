@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line in this process: its own home, its own settings, what it printed and its exit code."""
+"""The command line in this process, with its own home and settings; its output and exit code."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from tests.frankly_server.web.site import SURVEY
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

@@ -11,9 +11,7 @@ from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row
 
 
-def test_wrong_counts_are_found_and_made_again(
-    ready: Frankly, survey_file: Path, home: Path
-) -> None:
+def test_wrong_counts_are_found_and_rebuilt(ready: Frankly, survey_file: Path, home: Path) -> None:
     assert ready("survey", "apply", str(survey_file)).code == 0
     survey = ready("survey", "publish", "habits", "--json").json["survey"]
     database = Database(f"sqlite:///{home / 'frankly.db'}")

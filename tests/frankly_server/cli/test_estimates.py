@@ -56,7 +56,7 @@ def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: st
 
 
 def test_notes_of_the_estimates_are_printed(counted: Frankly) -> None:
-    """Notes of the answer, and that a span of days is not what the number of reports is about."""
+    """Notes of the estimates; the number of reports is of all days, whatever days are requested."""
     assert "Shares are those of the people who reported" in counted("estimates", "habits").out
     result = counted("estimates", "habits", "--since", "2030-01-01")
     assert "60 reports of all days" in result.out

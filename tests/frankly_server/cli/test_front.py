@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes and words of the front door, for people and for programs."""
+"""Exit codes and messages of `frankly`, for people and for programs."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> N
 @pytest.mark.parametrize(
     "verb", [[], *([verb] for verb in front.VERBS), ["keys", "init"], ["survey", "publish"]]
 )
-def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
+def test_every_verb_has_a_help_text(frankly: Frankly, verb: list[str]) -> None:
     result = frankly(*verb, "--help")
     assert result.code == 0
     assert result.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
@@ -138,7 +138,7 @@ def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.Mon
 
 
 def test_help_is_quick_to_import() -> None:
-    """The solver, the database and the web frame are not imported before a verb needs them."""
+    """The solver, the database and the web framework are imported only when a verb needs them."""
     code = "import sys; from frankly_server.cli import front; front.run(['--help']); print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -147,7 +147,7 @@ def test_help_is_quick_to_import() -> None:
 
 
 def test_commands_that_solve_nothing_import_no_solver() -> None:
-    """Each of these costs several tenths of a second of CPU; `frankly survey list` takes less than one in all."""
+    """Each takes tenths of a second of CPU; all of `frankly survey list` less than a second."""
     code = "import sys, frankly_server.cli.survey, frankly_server.services; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -165,7 +165,7 @@ def test_a_failure_is_one_object_on_stderr_and_nothing_else(
     assert json.loads(result.stderr)["code"] == "unavailable"
 
 
-def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
+def test_a_closed_pipe_is_no_error(home: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "frankly_server.cli", "--help"]

@@ -44,7 +44,7 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_mechanism_is_planned_with(name: str, frankly: Frankly) -> None:
+def test_every_mechanism_can_be_planned(name: str, frankly: Frankly) -> None:
     request_text = json.dumps({**asked_of(name), "solve_for": "margin", "n": 1000})
     planned = frankly("plan", "--json", stdin=request_text)
     if planned.code:  # merged answers: shares are not identifiable from any number of reports
@@ -71,7 +71,7 @@ def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
     assert not result.out.startswith("{")
 
 
-# each: verb, stdin, exit code, problem, field
+# name -> (verb, stdin, exit code, problem, field)
 REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
     "nothing": ("design", "", 3, "json_invalid", None),
     "no JSON": ("design", "{", 3, "json_invalid", None),
@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
                            "confidence_range", "level"),
     "rows of unequal sums": ("measure", {"prior": {"joint": [[1, 1]]}, "weights": [[1, 2], [2, 2]]}, 3,
                              "weights_invalid", "weights[1]"),
-    "weights that are no mechanism": ("estimate", {"weights": [[1, 2], [2, 2]], "bits": 4, "counts": [1, 1]}, 3,
+    "invalid weights": ("estimate", {"weights": [[1, 2], [2, 2]], "bits": 4, "counts": [1, 1]}, 3,
                                       "weights_invalid", None),
 }  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Fr
     assert margins[0] == planned["margins"] != margins[1]
 
 
-def test_the_command_answers_and_refuses(frankly: Frankly) -> None:
+def test_the_command_accepts_and_refuses(frankly: Frankly) -> None:
     result = frankly("verify", "--json", stdin=json.dumps(VERIFIED[1]))
     assert (result.code, result.json["holds"], result.json["level_needed"]) == (0, False, [4, 1])
     refused = frankly("verify", "--json", stdin=json.dumps({**VERIFIED[0], "notion": "magic"}))

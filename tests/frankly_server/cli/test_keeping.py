@@ -25,7 +25,7 @@ def published(ready: Frankly, survey_file: Path) -> str:
     return str(result.json["survey"])
 
 
-def test_a_backup_is_private_checked_and_never_overwritten_by_chance(
+def test_a_backup_is_private_checked_and_overwritten_only_on_request(
     ready: Frankly, tmp_path: Path
 ) -> None:
     file = tmp_path / "b.zip"
@@ -74,7 +74,7 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
             assert (refused.code, refused.problem["field"]) == (6, "manifest.sig")
             assert reason in refused.problem["detail"]
     assert ready("survey", "list", "--json").json["surveys"] == []
-    # After a rotation the keys of an earlier version still count, and the command says so.
+    # After a rotation, keys of an earlier version are accepted, and the command says so.
     assert ready("keys", "rotate", "--publisher", "--yes").code == 0
     said = ready("restore", str(file)).err
     assert (
@@ -83,7 +83,7 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
     )
     assert made["saved"] in said
     assert "1 surveys" in said
-    # Nor do keys that somebody else has made.
+    # Keys of another ceremony are refused.
     assert ready("keys", "init", "--force", "--yes").code == 0
     refused = ready("backup", "verify", str(file), "--json")
     assert "did not sign" in refused.problem["detail"]
@@ -94,7 +94,7 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
 
 
 def forge(source: Path, target: Path) -> None:
-    """Write the backup with another row and a manifest that fits it, as somebody without the keys can."""
+    """Write the backup with another row and a matching manifest, possible without the keys."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         members = {name: old.read(name) for name in old.namelist()}
         manifest = json.loads(members["manifest.json"])
@@ -149,7 +149,7 @@ def test_erasing_says_what_it_deleted(ready: Frankly, survey_file: Path) -> None
     assert "[y/N]" not in ready("survey", "erase", "habits", "--yes").err
 
 
-def test_erasing_asks_first_and_knows_the_survey(ready: Frankly, survey_file: Path) -> None:
+def test_erasing_asks_first_and_needs_a_known_survey(ready: Frankly, survey_file: Path) -> None:
     published(ready, survey_file)
     assert ready("survey", "erase", "habits", stdin="n\n").code == 130
     assert ready("survey", "erase", "habits", stdin="").code == 130
@@ -163,7 +163,7 @@ def findings(frankly: Frankly, *options: str, code: int = 0) -> dict[str, str]:
     return {finding["what"]: finding["state"] for finding in result.json["findings"]}
 
 
-def test_the_doctor_finds_a_new_server_well(ready: Frankly, survey_file: Path) -> None:
+def test_the_doctor_finds_no_fault_in_a_new_server(ready: Frankly, survey_file: Path) -> None:
     published(ready, survey_file)
     states = findings(ready, "--counts")
     assert states["database"] == states["keys"] == states["libraries"] == states["counts"] == "ok"
@@ -176,12 +176,12 @@ def test_the_doctor_names_what_is_broken(
 ) -> None:
     states = findings(frankly, code=6)
     assert (states["database"], states["keys"]) == ("broken", "broken")
-    assert not home.exists()  # looking changes nothing
+    assert not home.exists()  # the doctor creates nothing
     monkeypatch.setenv("FRANKLY_TYPO", "1")
     assert findings(frankly, code=6) == {"settings": "broken"}
 
 
-def test_the_doctor_misses_older_versions_of_the_keys(ready: Frankly, home: Path) -> None:
+def test_the_doctor_reports_missing_versions_of_the_keys(ready: Frankly, home: Path) -> None:
     for _ in range(2):
         assert ready("keys", "rotate", "--yes").code == 0
     assert findings(ready)["keys"] == "ok"

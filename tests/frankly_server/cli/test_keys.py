@@ -13,7 +13,7 @@ def modes(folder: Path) -> set[int]:
     return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
 
 
-def test_init_makes_private_files_without_a_terminal(frankly: Frankly, home: Path) -> None:
+def test_init_creates_private_files_without_a_terminal(frankly: Frankly, home: Path) -> None:
     result = frankly("keys", "init", "--yes", "--json")
     assert result.code == 0
     assert Path(result.json["folder"]) == home / "keys"

@@ -64,7 +64,7 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(
     assert frankly("keys", "rotate").code == 2  # no terminal to confirm at
 
 
-def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(
+def test_documents_signed_only_by_retired_keys_are_reported_until_signed_again(
     ready: Frankly, survey_file: Path
 ) -> None:
     def signature_state() -> tuple[str, int | None, bool]:
@@ -90,20 +90,20 @@ def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(
     assert signature_state() == ("ok", 0, False)
 
 
-def test_keys_without_a_database_can_be_looked_at(frankly: Frankly, home: Path) -> None:
+def test_status_needs_no_database(frankly: Frankly, home: Path) -> None:
     assert frankly("keys", "init", "--yes").code == 0
     assert frankly("keys", "status", "--json").json["signed_by_retired"] is None
-    assert sorted(path.name for path in home.iterdir()) == ["keys"]  # looking makes nothing
+    assert sorted(path.name for path in home.iterdir()) == ["keys"]  # status creates nothing
 
 
 def last(rotated: Done) -> Any:
-    """The object a command wrote; the server in this process logs to the same place."""
+    """Return the object that a command printed; the server's log is in the same stream."""
     return json.loads(rotated.out.strip().splitlines()[-1])
 
 
 @pytest.fixture
 def url(ready: Frankly, home: Path) -> Iterator[str]:
-    """A server of this home, on a port of its own."""
+    """A server of this home, on a free port."""
     services = Services.open(Settings.load(), SystemClock())
     app = create_app(Settings.load(), services=services)
     server = Server(app, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**20)
@@ -141,7 +141,7 @@ def test_a_witness_and_an_audit_from_outside(
     assert ready("audit", url).code == 0
 
 
-def test_what_a_witness_cannot_do_is_said(ready: Frankly, url: str) -> None:
+def test_errors_of_witness_and_audit(ready: Frankly, url: str) -> None:
     for arguments, code in (
         (["--name", "a b", "--show"], 2), (["--name", "w"], 2), (["http://example.org", "--name", "w"], 2),
         (["http://127.0.0.1:1", "--name", "w"], 5), ([url, "--name", "w", "--every", "5"], 2),
@@ -151,7 +151,7 @@ def test_what_a_witness_cannot_do_is_said(ready: Frankly, url: str) -> None:
     assert last(ready("witness", url, "--name", "w", "--json"))["cosigned"] is False
 
 
-def test_a_replaced_root_or_publisher_is_one_for_one_and_an_added_one_comes_beside(
+def test_roots_and_publishers_are_replaced_one_for_one_and_added_to_the_others(
     frankly: Frankly,
 ) -> None:
     def in_force(role: str) -> set[str]:
@@ -171,7 +171,7 @@ def test_a_replaced_root_or_publisher_is_one_for_one_and_an_added_one_comes_besi
 
 
 def test_an_interrupted_question_stays_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is the person's; a missing terminal is a mistake of the command line."""
+    """Ctrl-C is an interrupt; a missing terminal is a usage error."""
 
     def interrupted(*_: object, **__: object) -> bool:
         raise click.Abort

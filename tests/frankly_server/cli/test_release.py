@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly release`, and the servers that release by themselves."""
+"""`frankly release`, and automatic releases by servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,9 @@ from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row
 
 
-def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, home: Path) -> None:
+def test_release_shows_the_next_time_and_releases_now(
+    ready: Frankly, survey_file: Path, home: Path
+) -> None:
     assert ready("survey", "apply", str(survey_file)).code == 0
     survey = ready("survey", "publish", "habits", "--json").json["survey"]
     database = Database(f"sqlite:///{home / 'frankly.db'}")
@@ -39,7 +41,7 @@ def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, h
     database.close()
 
 
-def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_release_automatically(ready: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[Releasing] = []
 
     def wake(releasing: Releasing) -> None:
@@ -54,7 +56,7 @@ def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.Monke
     monkeypatch.setattr(Releasing, "wake", wake)
     monkeypatch.setattr(
         logs, "configure", lambda **_: None
-    )  # it would hold this test's stderr for all that follow
+    )  # it would keep this test's stderr for later tests
     monkeypatch.setattr(Server, "run", run_and_stop)
     assert ready("serve", "--port", "0", "--json").code == 0
     assert len(woken) == 1

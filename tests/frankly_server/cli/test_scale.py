@@ -41,7 +41,7 @@ def test_reports_are_exported_counted_and_compared(
     ]
     assert document_counts["pairs"] == [[0, 1, "", i, j, 10] for i in range(2) for j in range(3)]
     estimates = ready("scale", "count", folder, "--estimates").out
-    named, unnamed = '"release": 1', '"release": 0'  # exports name no release
+    named, unnamed = '"release": 1', '"release": 0'  # exports have no release number
     assert estimates == ready("estimates", "habits", "--result").out.replace(named, unnamed)
     crosstab = ("--crosstab", "smokes", "--crosstab", "drinks")
     joint = ready("scale", "count", folder, "--estimates", *crosstab).out
@@ -76,7 +76,7 @@ def test_bad_requests_are_refused(ready: Frankly, tmp_path: Path) -> None:
     assert (usage.code, usage.problem["field"]) == (2, "crosstab")
 
 
-def test_a_survey_gets_a_table_of_its_own(
+def test_a_survey_gets_a_separate_table(
     ready: Frankly, survey_file: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRANKLY_DATABASE_URL", postgres_url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly serve` as a real process: it refuses what is unsafe, answers, and stops without dropping anything."""
+"""`frankly serve` as a real process: it refuses unsafe states, serves, and stops without losses."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_it_serves_and_stops_gracefully(
         assert process.wait(timeout=15) == 0
         logged = process.stderr.read()
     assert "Traceback" not in logged
-    # A busy machine may add a warning that requests wait.
+    # On a busy machine, a warning that requests wait may be logged too.
     lines = [line for line in map(json.loads, logged.splitlines()) if line["level"] != "warning"]
     assert [line["route"] for line in lines] == [
         "/health",
@@ -75,7 +75,7 @@ def test_it_refuses_debug(
     assert (result.code, result.problem["code"]) == (3, "unsafe_setting")
 
 
-def test_a_port_in_use_is_said_in_words(ready: Frankly) -> None:
+def test_a_port_in_use_is_a_readable_error(ready: Frankly) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -85,7 +85,7 @@ def test_a_port_in_use_is_said_in_words(ready: Frankly) -> None:
 
 
 def test_gunicorn_finds_the_application(ready: Frankly, home: Path) -> None:
-    """The production factory, loaded as gunicorn loads it."""
+    """The application factory, loaded as by gunicorn."""
     command = [sys.executable, "-m", "gunicorn", "--check-config", "frankly_server.app:wsgi()"]
     result = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=home, env=os.environ

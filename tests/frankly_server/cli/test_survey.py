@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey`: dry runs, idempotent apply, certified publish, and refusals that touch nothing."""
+"""`frankly survey`: dry runs, idempotent apply, certified publish, and refusals without effect."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.frankly_server.surveys.samples import value
 from tests.frankly_server.web.admin.office import PASSWORD, send
 
 
-def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_file: Path) -> None:
+def test_apply_is_idempotent_and_dry_run_changes_nothing(ready: Frankly, survey_file: Path) -> None:
     tried = ready("survey", "apply", survey_file, "--dry-run", "--json").json
     assert (tried["status"], tried["dry_run"]) == ("created", True)
     assert ready("survey", "list", "--json").json == {"surveys": []}
@@ -35,7 +35,7 @@ def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_
     assert (updated["status"], updated["survey"]) == ("updated", created["survey"])
 
 
-def test_names_are_those_of_an_organisation(ready: Frankly, survey_file: Path) -> None:
+def test_names_are_unique_within_an_organisation(ready: Frankly, survey_file: Path) -> None:
     ours = ready("survey", "apply", survey_file, "--json").json
     clinic = ("survey", "apply", survey_file, "--organisation", "clinic", "--json")
     theirs = ready(*clinic).json
@@ -111,10 +111,10 @@ def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) 
         block["id"]: block["epsilon"]
         for block in ready("survey", "publish", "habits", "--json").json["blocks"]
     }
-    assert blocks == {"affair": "1.0000", "happy": "inf"}  # machines keep their word
+    assert blocks == {"affair": "1.0000", "happy": "inf"}  # JSON has "inf"
 
 
-# each: text to replace in the survey file, replacement, exit code, problem, field
+# name -> (text to replace in the survey file, replacement, exit code, problem, field)
 REFUSED: dict[str, tuple[str, str, int, str, str]] = {
     "NaN as ε": ('epsilon: "1"', 'epsilon: "nan"', 3, "eps_not_finite", "blocks[0].epsilon"),
     "ε of 50": ('epsilon: "1"', 'epsilon: "50"', 3, "eps_out_of_range", "blocks[0].epsilon"),
@@ -193,7 +193,7 @@ def trail(ready: Frankly) -> list[tuple[str, str, str]]:
         ]
 
 
-def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(
+def test_states_change_as_on_the_pages_and_the_trail_records_them(
     ready: Frankly, survey_file: Path
 ) -> None:
     survey = ready("survey", "apply", survey_file, "--json").json["survey"]
@@ -213,7 +213,7 @@ def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(
         assert trail(ready)[0] == ("the command line", f"survey {becomes}", "habits")
 
 
-def test_closing_asks_first_and_words_are_for_people(ready: Frankly, survey_file: Path) -> None:
+def test_closing_asks_first_and_prints_readable_text(ready: Frankly, survey_file: Path) -> None:
     ready("survey", "apply", survey_file)
     ready("survey", "publish", "habits")
     assert ready("survey", "pause", "habits").err == "Survey habits is paused.\n"
@@ -228,7 +228,7 @@ def test_every_move_is_a_command() -> None:
     assert set(MOVES) <= set(survey.commands)
 
 
-# before -> the moves that were made, the one that is refused, its code, its exit code
+# name -> earlier moves, the move that is refused, its code, its exit code
 REFUSED_MOVES = {
     "nobody's survey": ((), ("pause", "nobody"), "survey_unknown", 3),
     "a draft": ((), ("pause", "habits"), "immutable", 3),
@@ -242,9 +242,7 @@ REFUSED_MOVES = {
 
 
 @pytest.mark.parametrize("name", REFUSED_MOVES)
-def test_a_move_that_cannot_be_changes_nothing(
-    name: str, ready: Frankly, survey_file: Path
-) -> None:
+def test_an_impossible_move_changes_nothing(name: str, ready: Frankly, survey_file: Path) -> None:
     before, refused, code, exit_code = REFUSED_MOVES[name]
     ready("survey", "apply", survey_file)
     for move in before:
@@ -255,9 +253,7 @@ def test_a_move_that_cannot_be_changes_nothing(
     assert (state(ready), trail(ready)) == (state_before, trail_before)
 
 
-def test_a_form_that_no_usual_device_answers_is_warned_of(
-    ready: Frankly, survey_file: Path
-) -> None:
+def test_a_form_above_the_usual_cap_is_a_warning(ready: Frankly, survey_file: Path) -> None:
     survey_file.write_text(
         survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"')
     )
@@ -283,4 +279,4 @@ def test_a_form_that_no_usual_device_answers_is_warned_of(
         survey_id = services.surveys.summary("habits").survey_id
         assert (
             page.get(f"/admin/surveys/{survey_id}").text.count(warning_text) == 2
-        )  # of the draft, and of what is published
+        )  # of the draft, and of the published survey

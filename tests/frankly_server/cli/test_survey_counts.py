@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey apply --counts`: tables of other editors (bad input 53), and what the published prior then is."""
+"""`frankly survey apply --counts`: tables of any editor (bad input 53), and the prior."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ FINE = {
     "CRLF": TABLE.replace(b"\n", b"\r\n"),
     "both, and quotes": b"\xef\xbb\xbf" + TABLE.replace(b"\n", b"\r\n").replace(b"240", b'"240"'),
 }
-# name -> (the table, what the detail says)
+# name -> (the table, part of the detail)
 BAD = {
     "quoted newline": (TABLE.replace(b"yes", b'"y\nes"'), "line 3"),
     "empty row": (TABLE.replace(b"yes", b"\nyes"), "line 3: the line is empty"),
@@ -58,7 +58,7 @@ BAD = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """The survey file, and where its table will be."""
+    """Paths of the survey file and of its table."""
     (tmp_path / "pilot.yaml").write_bytes(FILE)
     return tmp_path / "pilot.yaml", tmp_path / "counts.csv"
 
@@ -94,13 +94,13 @@ def test_a_bad_table_ends_with_code_3_and_its_line(
 ASKED = {
     "no file": ("grades=/nowhere/counts.csv", 2),
     "no block": ("counts.csv", 2),
-    "a block that is not there": ("other=FILE", 3),
+    "an unknown block": ("other=FILE", 3),
     "a folder": ("grades=/", 2),
 }
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_the_option_names_must_be_there(
+def test_the_option_must_name_an_existing_block_and_file(
     ready: Frankly, files: tuple[Path, Path], name: str
 ) -> None:
     survey, table = files

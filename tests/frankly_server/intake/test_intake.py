@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every report is kept once and counted with it; what is refused leaves only a reason (bad inputs 36-41)."""
+"""Every report is stored and counted once; of refused ones only the reason (bad inputs 36-41)."""
 
 import json
 from collections import Counter
@@ -33,12 +33,12 @@ def document(database: Database) -> SurveyDocument:
 
 @pytest.fixture
 def intake(database: Database) -> Intake:
-    """An intake that believes it is NOW."""
+    """An intake whose clock is at NOW."""
     return Intake(database, FixedClock(NOW))
 
 
 def _counted(database: Database, document: SurveyDocument) -> dict[tuple[int, int], int]:
-    """What is counted once everything is released."""
+    """Release everything, and return the counts."""
     release(database, document)
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
@@ -52,7 +52,7 @@ def _stored(database: Database) -> int:
         return len(stored(tx, SURVEY))
 
 
-def test_a_report_is_kept_and_counted_once(
+def test_a_report_is_stored_and_counted_once(
     database: Database, document: SurveyDocument, intake: Intake
 ) -> None:
     sent = body(document, 0, 1, report_id=ID)
@@ -130,7 +130,7 @@ BAD_REPORTS: dict[str, tuple[Callable[[SurveyDocument], bytes], str, int]] = {
 
 
 @pytest.mark.parametrize("name", BAD_REPORTS)
-def test_bad_reports_are_refused_counted_and_not_kept(
+def test_bad_reports_are_refused_counted_and_not_stored(
     database: Database, document: SurveyDocument, intake: Intake, name: str
 ) -> None:
     make, code, status = BAD_REPORTS[name]
@@ -145,7 +145,7 @@ def test_bad_reports_are_refused_counted_and_not_kept(
 @pytest.mark.parametrize(
     "survey_id", ["cd" * 16, "", "../../x", "AB" * 16, "' OR 1=1 --", "\x00", "ab" * 15]
 )
-def test_an_unknown_survey_keeps_nothing(
+def test_an_unknown_survey_stores_nothing(
     database: Database, document: SurveyDocument, intake: Intake, survey_id: str
 ) -> None:
     for sent in (body(document), b"canary"):
@@ -165,7 +165,7 @@ def test_a_document_of_another_survey_is_a_mismatch(
     other_document = published(database, survey_id="cd" * 16)
     intake.accept(
         other_document.survey, body(other_document)
-    )  # now known, and still another survey's
+    )  # now known, but still of another survey
     with pytest.raises(InvalidInput) as refused:
         intake.accept(SURVEY, body(other_document))
     assert refused.value.code == "doc_mismatch"
@@ -208,7 +208,9 @@ def test_an_early_report_gets_the_time_to_retry(
     )
 
 
-def test_public_strata_are_checked_and_counted_apart(database: Database, intake: Intake) -> None:
+def test_public_strata_are_checked_and_counted_separately(
+    database: Database, intake: Intake
+) -> None:
     document_with_strata = replace(
         survey(ldp_block()), strata=(question("region", "north", "south"),)
     )
@@ -239,7 +241,7 @@ def test_one_bad_report_never_fails_its_neighbours(
     reports: list[Any] = [
         body(document, 0, 1, report_id=ID),
         b"canary",
-        json.loads(report(document, 1, 0).to_bytes(0)),  # already opened by strict parsing
+        json.loads(report(document, 1, 0).to_bytes(0)),  # parsed already
         body(document, 0, 1, report_id=ID),
         body(document, 1, 1, report_id=ID),
         body(document, 2, 0),
@@ -296,7 +298,7 @@ def test_different_reports_racing_for_one_id_leave_one(
     assert sum(_counted(database, document).values()) == 2
 
 
-def test_overlapping_batches_racing_keep_every_report_once(
+def test_overlapping_batches_racing_store_every_report_once(
     database: Database, document: SurveyDocument, intake: Intake
 ) -> None:
     sent = [body(document, i % 2, i % 2, report_id=f"{i:032x}") for i in range(60)]
@@ -350,7 +352,7 @@ def test_accepting_writes_the_report_and_its_tokens_mark_and_nothing_else(
     with pytest.raises(InvalidInput):
         intake.accept(
             SURVEY, replace(report(document), token="x").to_bytes(0)
-        )  # the document is known from here on
+        )  # loads the document into the cache
     before = _rows(database)
 
     intake.accept(SURVEY, sent)

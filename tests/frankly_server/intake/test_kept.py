@@ -80,7 +80,7 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
 
 
 def _everything(database: Database, folder: Path) -> bytes:
-    """Every byte a thief of the database would get."""
+    """Return every byte in the files and rows of the database."""
     with database.engine.connect() as connection:
         rows = repr(
             [connection.execute(table.select()).all() for table in metadata.sorted_tables]
@@ -88,7 +88,7 @@ def _everything(database: Database, folder: Path) -> bytes:
     return rows + b"".join(path.read_bytes() for path in folder.glob("frankly.db*"))
 
 
-def test_nothing_about_the_sender_is_kept(database: Database, tmp_path: Path) -> None:
+def test_nothing_about_the_sender_is_stored(database: Database, tmp_path: Path) -> None:
     document = published(database)
     intake = Intake(database, FixedClock(NOW))
     intake.accept(SURVEY, body(document))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of every kind of mechanism: accepted as they travel, kept as they came, counted, and never repeated."""
+"""Reports of every kind of mechanism: stored unchanged, counted, not repeated in errors."""
 
 import json
 from collections import Counter
@@ -44,7 +44,7 @@ def _symbol(mechanism: Any, truth: int, rng: Random) -> Any:
     return mechanism.symbol_json(mechanism.sample(truth, rng.getrandbits))
 
 
-def test_reports_of_every_kind_are_kept_as_they_came_and_counted(
+def test_reports_of_every_kind_are_stored_unchanged_and_counted(
     database: Database, document: SurveyDocument
 ) -> None:
     intake, sent = Intake(database, FixedClock(NOW)), _reports(document)
@@ -68,7 +68,7 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(
 
 
 def _number(symbol: Any) -> int:
-    """By hand: a table's symbol, a set of four as its mask, a product of two halves as two binary digits."""
+    """Return a symbol's number: a table's itself, a set's mask, two bits of a product."""
     if isinstance(symbol, str):
         return int(symbol, 16)
     return 2 * symbol[0] + symbol[1] if isinstance(symbol, list) else int(symbol)
@@ -83,8 +83,8 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     question_results = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
     assert set(question_results) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
     assert {question["status"] for question in question_results.values()} == {"ok"}
-    # Unary, by hand: an answer's share is (how often its bit was 1 − flip) / (keep − flip), and a part of what these
-    # leave of 1; yes to a is answer 2 or 3.
+    # Unary: an answer's share is (frequency of its bit − flip) / (keep − flip), plus an equal
+    # correction that makes the sum 1; yes to a is answer 2 or 3.
     unary = list(KINDS).index("unary")
     masks = [int(str(report.symbols[unary]), 16) for report in sent]
     shares = [

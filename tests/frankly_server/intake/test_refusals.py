@@ -13,7 +13,7 @@ REFUSED = InvalidInput(Problem.CLOSED, "closed")
 DAY = "2026-06-01"
 
 
-def test_a_flood_is_counted_whole_and_written_seldom(
+def test_a_flood_is_counted_exactly_and_written_rarely(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published(database)
@@ -34,7 +34,9 @@ def test_a_flood_is_counted_whole_and_written_seldom(
         assert tx.days.of_survey(SURVEY) == {(DAY, "closed"): 2 * flood}
 
 
-def test_what_cannot_be_written_is_kept(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_cannot_be_written_stay_in_memory(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     published(sqlite)
     refusals = Refusals(sqlite)
 

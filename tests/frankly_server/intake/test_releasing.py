@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases happen at published times alone, whatever arrives, and release the rest once a document is closed."""
+"""Releases happen only at published times, and release the rest once a document is closed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -76,7 +76,7 @@ def test_nothing_but_a_published_time_releases(
     clock = Moving()
     document = filled(database, clock, every)
     releasing = Releasing(database, clock)
-    for minutes in range(7, 60, 7):  # the thread looks again and again, and reports come in
+    for minutes in range(7, 60, 7):  # the thread checks repeatedly, and reports come in
         clock.at = NOW + timedelta(minutes=minutes)
         send(database, clock, document, 3, "north")
         releasing.release_due(clock.at - timedelta(minutes=7), clock.at)
@@ -108,11 +108,11 @@ def test_two_servers_release_once(database: Database, every: str) -> None:
         send(database, clock, document, 30, "north")
         clock.at += timedelta(seconds=4)
     assert number(database) == 25
-    # Nor does a clock that is set back over the published time, or that of one server which is behind.
+    # Nor is there another if a clock is set back over the published time, or a server's is behind.
     clock.at = at(2) + timedelta(milliseconds=500)
     servers[1].release_due(at(2) - timedelta(seconds=9), clock.at)
     assert number(database) == 25
-    # What an operator asks for is done, and does not take the place of a published time.
+    # An operator's release is done at once, and does not replace the next published one.
     assert servers[0].release() == 60
     send(database, clock, document, 10, "north")
     clock.at = next_release(every, clock.at) + timedelta(seconds=1)
@@ -143,7 +143,7 @@ def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
 
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, every: str) -> None:
-    """The last release deletes what is fewer than a step, and takes the stratum of small cells."""
+    """Only the last release would delete a rest below the step, and strata of small cells."""
     clock = Moving()
     document = filled(database, clock, every, n=6)
     clock.at = document.closes - timedelta(seconds=1)
@@ -159,7 +159,7 @@ def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, eve
         assert tx.counts.recount(SURVEY) == []
 
 
-def test_what_is_left_is_released_one_day_after_closing(database: Database) -> None:
+def test_the_rest_is_released_one_day_after_closing(database: Database) -> None:
     clock = Moving()
     document = filled(database, clock, "day", n=document_step())
     send(database, clock, document, 6, "south")
@@ -184,7 +184,7 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
     assert Intake(database, clock).accept(SURVEY, last).status == "accepted"
     Lifecycle(database).move(SURVEY, "close")
     assert releasing.release() == 14
-    # A device that did not hear so asks again, and is told that it is stored.
+    # A device without a receipt sends its report again, and gets "duplicate".
     assert Intake(database, clock).accept(SURVEY, last).status == "duplicate"
     with database.reading("look") as tx:
         assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [
@@ -193,7 +193,7 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
         assert tx.counts.recount(SURVEY) == []
 
 
-def test_a_document_that_cannot_be_read_holds_up_no_other(database: Database) -> None:
+def test_an_unreadable_document_delays_no_other(database: Database) -> None:
     clock = Moving()
     put(database, replace(survey(survey_id="00" * 16)))  # listed before the other
     filled(database, clock, "day")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One token, one report, under races and resends, on both databases; nothing stored links the two."""
+"""One token, one report, despite races and resends; no stored data links them."""
 
 import hashlib
 import secrets
@@ -48,7 +48,7 @@ def with_rule(rule: TokenRule | None, survey_id: str = SURVEY) -> SurveyDocument
 
 
 def issued(survey_id: str = SURVEY, key: Any = ISSUER, salt: int = 48, digest: Any = None) -> str:
-    """A token as it looks once its holder has unblinded it: an ordinary PSS signature over prefix and message."""
+    """Return a token after unblinding: an ordinary PSS signature over prefix and message."""
     digest = digest or hashes.SHA384()
     prefix, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
     message = prefix + token_message(survey_id, nonce)
@@ -74,7 +74,7 @@ def send(
 
 
 def kept(database: Database, survey_id: str = SURVEY) -> tuple[int, int]:
-    """How many reports are stored, how many tokens are spent."""
+    """Return the numbers of stored reports and of spent tokens."""
     with database.reading("test") as tx:
         return tx.reports.accepted(survey_id), spent(database, survey_id)
 
@@ -135,7 +135,7 @@ def _raw(token: str) -> bytes:
     return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
 
 
-def test_a_survey_without_a_rule_takes_no_token(database: Database, intake: Intake) -> None:
+def test_a_survey_without_a_rule_accepts_no_token(database: Database, intake: Intake) -> None:
     document = put(database, survey(ldp_block(), survey_id=SURVEY))
     body = replace(report(document, 0), token="abc").to_bytes(0)
     with pytest.raises(InvalidInput) as refused:
@@ -174,7 +174,7 @@ def test_the_same_report_racing_with_itself_spends_one_token(
         assert kept(database) == (round_ + 1,) * 2
 
 
-def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(
+def test_a_batch_spends_exactly_the_tokens_of_stored_reports(
     database: Database, intake: Intake
 ) -> None:
     document = put(database, with_rule(INVITE))
@@ -195,7 +195,7 @@ def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(
     assert kept(database) == (4, 4)
 
 
-def test_nothing_stored_ties_a_token_to_a_report(database: Database, intake: Intake) -> None:
+def test_nothing_stored_links_a_token_to_a_report(database: Database, intake: Intake) -> None:
     document = put(database, with_rule(INVITE))
     tokens = Invites(database).make(SURVEY, 3)
     for i, token in enumerate(tokens):
@@ -228,14 +228,14 @@ def test_an_issuers_key_is_rsa_of_two_to_four_thousand_bits(make: Callable[[], s
 @pytest.mark.parametrize(
     "token", ["", "A", "AA", "é", "A" * 42, "A" * 44, "=" * 43, "A" * 42 + "B", " " + "A" * 42]
 )
-def test_a_token_has_one_spelling(token: str) -> None:
+def test_a_token_has_one_encoding(token: str) -> None:
     with pytest.raises(InvalidInput):
         InviteVerifier().spend_hash(SURVEY, token)
 
 
 @pytest.mark.parametrize(("survey_name", "count", "code"), [("nobody", 1, "survey_unknown"), (SURVEY, 0, "field_type"),
                          (SURVEY, 100_001, "field_type")])  # fmt: skip
-def test_invites_are_made_for_a_survey_that_is_there(
+def test_invites_need_an_existing_survey_and_a_valid_count(
     database: Database, survey_name: str, count: int, code: str
 ) -> None:
     put(database, with_rule(INVITE))
@@ -259,7 +259,7 @@ def test_an_issuer_s_key_has_2048_to_4096_bits(bits: int, is_key: bool) -> None:
     assert caught.value.field == "token.key"
 
 
-def test_the_most_invites_that_a_message_offers_are_made(
+def test_the_largest_number_of_invites_in_the_message_is_accepted(
     sqlite: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(sqlite, with_rule(INVITE))

@@ -23,7 +23,7 @@ def test_a_key_opens_its_role(database: Database) -> None:
     ) == 1
 
 
-def test_only_the_hash_is_kept(database: Database) -> None:
+def test_only_the_hash_is_stored(database: Database) -> None:
     access = Access(database, FixedClock(NOW))
     token = access.create("admin", "x")
     with database.engine.connect() as connection:
@@ -80,7 +80,7 @@ def test_every_wrong_key_gets_the_same_answer(sqlite: Database) -> None:
         ("admin", "a\ud800", "text_characters"),
     ],
 )
-def test_bad_keys_are_not_made(sqlite: Database, role: str, label: str, code: str) -> None:
+def test_invalid_keys_are_not_created(sqlite: Database, role: str, label: str, code: str) -> None:
     access = Access(sqlite, FixedClock(NOW))
     with pytest.raises(InvalidInput) as refused:
         access.create(role, label)

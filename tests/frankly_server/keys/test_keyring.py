@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files are private, whole, Ed25519 and fit their document; or the server says why not (bad inputs 51-54)."""
+"""Key files are private, complete, Ed25519, as in their document, or refused (bad inputs 51-54)."""
 
 import os
 import stat
@@ -40,7 +40,7 @@ def publishers(keyring: Keyring) -> list[str]:
     return [key.public.key_id for key in keyring.publishers()]
 
 
-def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
+def test_init_creates_keys_that_work(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "home" / "keys")
     created = keyring.init()
     document = accept_keys(keyring.document(), NOW)
@@ -148,7 +148,7 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_unusable_key_files_are_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
+def test_unusable_key_files_are_refused_with_a_remedy(tmp_path: Path, name: str) -> None:
     keyring = _keyring(tmp_path / "keys")
     keyring.init()
     spoil, message = BAD_FILES[name]
@@ -166,8 +166,8 @@ def test_expired_keys_are_refused(tmp_path: Path) -> None:
         later.check()
 
 
-def test_who_signed_a_backup_is_named_by_the_version_whose_keys_did(tmp_path: Path) -> None:
-    """Of before a rotation, too; a stranger's signature beside it is no signer."""
+def test_signers_of_a_backup_are_found_in_the_version_of_their_keys(tmp_path: Path) -> None:
+    """Also before a rotation; an additional signature of a stranger does not count."""
     clock = FixedClock(NOW)
     keyring = Keyring(tmp_path / "keys", clock)
     keyring.init(plan=KeyPlan(publishers=2))

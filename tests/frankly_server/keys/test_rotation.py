@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key ceremonies on disk: every version follows the one before, on one machine or several, interrupted anywhere."""
+"""Key ceremonies on disk: versions form a chain, on one machine or several, despite interrupts."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def made(folder: Path, passphrase: bytes | None = None, **plan: int) -> Keyring:
 
 
 def newest(keyring: Keyring, first: bytes) -> KeysDocument:
-    """The newest keys as a device finds them that knows only the first ones."""
+    """Return the newest keys, as verified by a device that has only the first ones."""
     return prove_chain(keyring.chain(), KnownKeys.shipped(first), NOW).keys
 
 
@@ -46,7 +46,7 @@ CHANGES: dict[str, Callable[[Keyring], RotationChange]] = {
     "publisher": lambda k: RotationChange(drop=frozenset(ids(k, "publisher"))),
     "one more publisher, both must sign": lambda k: RotationChange(publishers=1, publisher_threshold=2),
     "root": lambda k: RotationChange(drop=frozenset(ids(k, "root"))),
-    "two roots more, two of three must sign": lambda k: RotationChange(roots=2, root_threshold=2),
+    "two more roots, two of three must sign": lambda k: RotationChange(roots=2, root_threshold=2),
     "log": lambda k: RotationChange(log=True),
     "revoked log": lambda k: RotationChange(drop=frozenset(ids(k, "log"))),
     "a witness": lambda k: RotationChange(witnesses=(("w.example", WITNESS),)),
@@ -56,8 +56,8 @@ CHANGES: dict[str, Callable[[Keyring], RotationChange]] = {
 
 
 @pytest.mark.parametrize("second", CHANGES)
-@pytest.mark.parametrize("first", ["everything", "two roots more, two of three must sign"])
-def test_any_two_changes_are_followed_and_the_server_goes_on(
+@pytest.mark.parametrize("first", ["everything", "two more roots, two of three must sign"])
+def test_devices_follow_any_two_changes_and_the_server_continues(
     tmp_path: Path, first: str, second: str
 ) -> None:
     keyring = made(tmp_path)
@@ -104,7 +104,7 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_no_step_is_done_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
-    """Private keys are written into it; the files' own modes do not keep others from replacing them."""
+    """Private keys are written to it; the modes of files do not protect an open folder."""
     keyring = made(tmp_path, roots=2, root_threshold=2)
     _, other = keyring.key_files("root.pem")
     other.rename(tmp_path / "stick.pem")
@@ -175,10 +175,10 @@ def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[RotationChange, str]] = {
-    "a key that is not there": (RotationChange(drop=frozenset({"00" * 32})), "not_found"),
+    "an unknown key": (RotationChange(drop=frozenset({"00" * 32})), "not_found"),
     "a threshold out of reach": (RotationChange(root_threshold=2), "field_type"),
     "too many keys": (RotationChange(publishers=40), "field_type"),
-    "a witness of a bad name": (RotationChange(witnesses=(("a b", WITNESS),)), "field_type"),
+    "a witness with an invalid name": (RotationChange(witnesses=(("a b", WITNESS),)), "field_type"),
     "two witnesses of one key": (RotationChange(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type"),
     "more witnesses needed than there are": (
         RotationChange(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type"),
@@ -187,9 +187,7 @@ REFUSED: dict[str, tuple[RotationChange, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_change_that_cannot_be_is_refused_and_nothing_is_written(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_impossible_change_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     keyring = made(tmp_path)
     before = {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()}
     change, code = REFUSED[name]
@@ -200,14 +198,14 @@ def test_a_change_that_cannot_be_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("passphrase", [b"", b"short", b"x" * 1024])
-def test_a_passphrase_is_neither_short_nor_endless(tmp_path: Path, passphrase: bytes) -> None:
+def test_a_passphrase_is_neither_too_short_nor_too_long(tmp_path: Path, passphrase: bytes) -> None:
     with pytest.raises(InvalidInput) as refused:
         made(tmp_path, passphrase)
     assert refused.value.code == "key_file"
     assert not (tmp_path / "keys").exists()
 
 
-def test_an_encrypted_root_opens_with_its_passphrase_alone(tmp_path: Path) -> None:
+def test_an_encrypted_root_opens_with_its_passphrase_only(tmp_path: Path) -> None:
     keyring = made(tmp_path, PASSPHRASE)
     keyring.check()
     (path,) = keyring.key_files("root.pem")
@@ -245,7 +243,7 @@ def test_two_publishers_sign_together(tmp_path: Path) -> None:
 
 
 def grown(folder: Path, versions: int) -> Keyring:
-    """A key folder whose newest keys have this version; those before are made, for that many ceremonies take long."""
+    """Return a keyring at this version, with generated older ones, as ceremonies take long."""
     keyring = made(folder)
     root = keyring.private_keys("root.pem")
     document = keyring.trusted()
@@ -257,7 +255,7 @@ def grown(folder: Path, versions: int) -> Keyring:
     return keyring
 
 
-def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path) -> None:
+def test_the_longest_chain_is_served_completely_and_nothing_follows_it(tmp_path: Path) -> None:
     keyring = grown(tmp_path, 1023)
     first = keyring.document(1)
     assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
@@ -322,7 +320,7 @@ def test_keys_without_a_log_get_one_when_it_is_wanted_or_a_witness_comes() -> No
 
 
 def test_a_proposal_that_was_overtaken_is_not_signed(tmp_path: Path) -> None:
-    """Its version is in force already, by other means: signing it again would bring nothing but confusion."""
+    """Its version is in force already, so it does not follow the newest one."""
     keyring = made(tmp_path, roots=2, root_threshold=2)
     sticks = [path.rename(tmp_path / path.name) for path in keyring.key_files("root.pem")]
     assert not Rotation(keyring, CLOCK, sticks[:1]).propose(RotationChange()).in_force

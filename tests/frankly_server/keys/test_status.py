@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly keys status`: the state of every key, and each remark in the state that it is about, in no other."""
+"""`frankly keys status`: the state of every key, and remarks only in the states they are about."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_the_expiry_is_announced_sixty_days_before(
         assert any(f"expire in {days} days" in text for text in status(made(tmp_path / "b"), late).remarks)  # fmt: skip
 
 
-def test_each_remark_goes_when_its_reason_does(tmp_path: Path) -> None:
+def test_each_remark_ends_with_its_reason(tmp_path: Path) -> None:
     keyring = made(tmp_path)
     first, second = keyring.key_files("root.pem")
     sticks = [first.rename(tmp_path / "1.pem"), second.rename(tmp_path / "2.pem")]
@@ -59,7 +59,7 @@ def test_each_remark_goes_when_its_reason_does(tmp_path: Path) -> None:
     assert (remarks(keyring), status(keyring, CLOCK).pending) == ([], None)
 
 
-def test_keys_are_listed_by_role_with_what_is_here(tmp_path: Path) -> None:
+def test_keys_are_listed_by_role_with_their_files(tmp_path: Path) -> None:
     keyring = made(tmp_path)
     roots = keyring.key_files("root.pem")
     roots[0].rename(tmp_path / "stick.pem")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real server in this process behind the door that witnesses and auditors use, and witnesses of its own."""
+"""A real server in this process with the transport of witnesses and auditors, and its witnesses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ Bend = Callable[[str, bytes], bytes]
 
 @cache
 def empty_database() -> bytes:
-    """A migrated SQLite file without rows: made once, for making one takes longer than a test."""
+    """A migrated SQLite file without rows, created once because this takes longer than a test."""
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/empty.db")
         upgrade(database)
@@ -38,7 +38,7 @@ def empty_database() -> bytes:
 
 @dataclass
 class Place:
-    """A server with its own database and keys; `bend` changes answers on the way (path, body) -> body."""
+    """A server with its own database and keys; `bend` changes responses: (path, body) -> body."""
 
     services: Services
     settings: Settings
@@ -47,7 +47,7 @@ class Place:
 
     @classmethod
     def make(cls, folder: Path, url: str | None = None) -> "Place":
-        """A server in `folder`, on SQLite unless there is a URL."""
+        """Return a server in `folder`, on SQLite unless there is a URL."""
         fresh = url is None
         if fresh:
             (folder / "frankly.db").write_bytes(empty_database())
@@ -62,11 +62,11 @@ class Place:
 
     @cached_property
     def http(self) -> FlaskClient:
-        """The application's own door."""
+        """Test client of the application."""
         return create_app(self.settings, services=self.services).test_client()
 
     def get(self, path: str, limit: int, kind: str = JSON) -> bytes:
-        """Ask the application."""
+        """Fetch from the application."""
         self.asked.append(path)
         answer = self.http.get(path)
         body = self.bend(path, answer.data)
@@ -97,7 +97,7 @@ class Place:
         return document.digest
 
     def surveys(self, count: int) -> list[str]:
-        """Publish so many surveys of one version each."""
+        """Publish `count` surveys of one version each."""
         with self.services.database.reading("test") as tx:
             start = tx.log.size()
         return [
@@ -112,7 +112,7 @@ class Place:
         )
 
     def name(self, *names: str, threshold: int = 1) -> list[SigningKey]:
-        """Put witnesses into the keys document; return their keys."""
+        """Add witnesses to the keys document; return their keys."""
         keys = [SigningKey.generate() for _ in names]
         named = tuple((name, key.public) for name, key in zip(names, keys, strict=True))
         Rotation(self.services.keys, FixedClock(NOW)).propose(
@@ -121,14 +121,14 @@ class Place:
         return keys
 
     def at(self, now: datetime) -> "Place":
-        """The same server at another time."""
+        """Return the same server at another time."""
         return replace(
             self, services=Services(self.settings, self.services.database, FixedClock(now))
         )
 
 
 def watcher(name: str, key: SigningKey, folder: Path, at: datetime = NOW) -> Witness:
-    """A witness with a folder of its own."""
+    """Return a witness with its own folder."""
     return Witness(name, key, folder / name, FixedClock(at))
 
 

@@ -25,7 +25,7 @@ LOGGED = "cd" * 16
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A server of this test's own."""
+    """A separate server for one test."""
     yield from honest(tmp_path)
 
 
@@ -90,14 +90,14 @@ def other_document(data: bytes) -> bytes:
     ).to_bytes()
 
 
-# path -> (what is done to the answer, kinds of findings)
+# name -> (path, change of the response, kinds of findings)
 LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
     "an entry is left out": ("entries", edited(lambda v: v["entries"].pop(0)), {"log"}),
     "an entry is exchanged": ("entries", edited(lambda v: v["entries"][0].update(digest="sha256:" + "0" * 64)),
                               {"log", "document", "proof", "counts"}),
     "entries are reordered": ("entries", edited(lambda v: v["entries"].reverse()), {"entry", "log"}),
     "a version is renamed": ("entries", edited(lambda v: v["entries"][3].update(version=7)), {"document", "chain"}),
-    "the list is no list": ("entries", lambda _: b"[]", {"log"}),
+    "the list is not an object": ("entries", lambda _: b"[]", {"log"}),
     "another document is shown": ("document?digest", other_document, {"document"}),
     "a document is hidden": ("document?digest", lambda _: b"{}", {"document"}),
     "everybody is shown an unlogged document": ("document", other_document, {"document"}),
@@ -112,7 +112,7 @@ LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_every_lie_is_named(still: Place, name: str) -> None:
+def test_every_lie_is_found(still: Place, name: str) -> None:
     target, lie, kinds = LIES[name]
     path_and_query = target.split("?")
 

@@ -99,7 +99,7 @@ BAD_QUERIES = [
 ]  # fmt: skip
 
 
-def test_what_is_not_there_is_a_problem_by_name(small: Place) -> None:
+def test_missing_entries_are_problems_with_codes(small: Place) -> None:
     small.surveys(3)
     http = small.http
     for path, status, code in BAD_QUERIES:
@@ -107,7 +107,7 @@ def test_what_is_not_there_is_a_problem_by_name(small: Place) -> None:
         assert (path, answer.status_code, answer.get_json().get("code")) == (path, status, code)
 
 
-def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place) -> None:
+def test_only_valid_signatures_of_named_witnesses_on_our_heads_are_stored(small: Place) -> None:
     (key,) = small.name("w.example")
     small.surveys(2)
     head = SignedCheckpoint.from_bytes(small.services.log.checkpoint()).checkpoint
@@ -181,7 +181,7 @@ def test_a_rotated_log_key_signs_the_same_tree(small: Place, tmp_path: Path) -> 
     assert witness.visit(small).size == 1
 
 
-def test_a_witness_that_signs_again_replaces_its_own_line_alone(sqlite: Database) -> None:
+def test_a_witness_that_signs_again_replaces_only_its_own_line(sqlite: Database) -> None:
     with sqlite.transaction("cosign") as tx:
         for size, key, line in ((1, "a", "1"), (1, "b", "2"), (2, "a", "3"), (1, "a", "4")):
             tx.log.cosign(size, key * 64, line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness co-signs only consistent extensions of the log it has seen, whatever happens in between."""
+"""A witness co-signs only consistent extensions of the log it has seen."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +65,7 @@ def test_a_growing_log_is_co_signed_again_and_again(
 
 
 def forked(place: Place, folder: Path, entries: int) -> Place:
-    """The same keys over another past."""
+    """Return a server with the same keys and another log."""
     settings = Settings(
         home=place.settings.home, database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}")
     )
@@ -108,7 +108,7 @@ def test_a_stale_log_is_refused(place: Place, key: SigningKey, tmp_path: Path) -
         witness.visit(place)
 
 
-def test_bent_answers_are_refused_by_type_and_nothing_is_signed(
+def test_changed_responses_are_refused_by_type_and_nothing_is_signed(
     place: Place, key: SigningKey, tmp_path: Path
 ) -> None:
     witness = watcher("w.example", key, tmp_path)
@@ -137,23 +137,23 @@ def test_keys_that_do_not_follow_are_refused(place: Place, key: SigningKey, tmp_
     witness.visit(place)
     for _ in range(3):
         Rotation(place.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
-    assert witness.visit(place).size == 0  # follows over what it missed
+    assert witness.visit(place).size == 0  # it follows the versions it missed
     first = place.services.keys.document()
     place.services.keys.init(force=True)
-    # A new root means a new log: it is watched from its beginning, under its own name, not instead of the old one.
+    # A new root means a new log, which is watched from its beginning in addition to the old one.
     assert witness.visit(place).size_before is None
     with pytest.raises(DocumentRejected):
         watcher("x.example", key, tmp_path).visit(place, shipped=first)
 
 
-def test_a_witness_that_nobody_named_remembers_and_says_so(place: Place, tmp_path: Path) -> None:
+def test_an_unnamed_witness_stores_the_head_and_says_so(place: Place, tmp_path: Path) -> None:
     place.surveys(2)
     visit = watcher("x.example", SigningKey.generate(), tmp_path).visit(place)
     assert (visit.size, visit.named) == (2, False)
     assert len(head(place).signatures) == 1
 
 
-def test_a_damaged_memory_is_not_taken_for_a_first_visit(
+def test_a_damaged_store_is_not_treated_as_a_first_visit(
     place: Place, key: SigningKey, tmp_path: Path
 ) -> None:
     witness = watcher("w.example", key, tmp_path)
@@ -167,7 +167,7 @@ def test_a_damaged_memory_is_not_taken_for_a_first_visit(
         assert caught.value.code == "key_file"
 
 
-def test_what_is_remembered_is_on_disk_before_anything_is_signed(
+def test_the_head_is_on_disk_before_anything_is_signed(
     place: Place, key: SigningKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from frankly_server.log import witness as module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys of every kind of mechanism, reports on them, and what must be counted of those by the definitions."""
+"""Surveys of every kind of mechanism, their reports, and the counts required by the definitions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from frankly_server.store import CountKey, DayKey, PairKey, ReportRow, Transacti
 from tests.frankly_protocol.samples import question
 
 D = 1 << 48
-SMALL = 10  # answers of which a set is counted whole
+SMALL = 10  # largest number of answers at which sets are counted as one symbol
 
 
 def dense(answers: int, reports: int, rng: Random) -> DenseMechanism:
-    """A random table of full support."""
+    """Draw a table without zeros."""
     rows = []
     for _ in range(answers):
         cuts = sorted(rng.sample(range(1, D), reports - 1))
@@ -35,7 +35,7 @@ def dense(answers: int, reports: int, rng: Random) -> DenseMechanism:
 
 
 def mechanisms(rng: Random) -> list[Mechanism]:
-    """One of every kind, sets both small and large, in random order."""
+    """Draw one mechanism of every kind, with small and large sets, in random order."""
     few, many = rng.randint(2, SMALL), rng.randint(SMALL + 1, 16)
     keep, flip = rng.randint(D // 2, D), rng.randint(1, D // 3)
     product = ProductMechanism((dense(2, 3, rng), dense(3, 2, rng)))
@@ -53,7 +53,7 @@ def mechanisms(rng: Random) -> list[Mechanism]:
 
 
 def block(name: str, mechanism: Mechanism) -> Block:
-    """One question with an answer for each of the mechanism's, or two; a product asks one for each factor."""
+    """Return a block with one question, two above 64 answers, or one per factor of a product."""
     sizes = [mechanism.answers] if mechanism.answers <= 64 else [2, mechanism.answers // 2]
     if isinstance(mechanism, ProductMechanism):
         sizes = [factor.answers for factor in mechanism.factors]
@@ -68,7 +68,7 @@ def block(name: str, mechanism: Mechanism) -> Block:
 
 
 def symbols(drawn: Sequence[Any], rng: Random) -> tuple[Any, ...]:
-    """One report's symbols in their JSON form, of random truths."""
+    """Draw the symbols of a report in JSON form, for random truths."""
     truths = [min(rng.randrange(m.answers), rng.randrange(m.answers)) for m in drawn]
     return tuple(
         m.symbol_json(m.sample(x, rng.getrandbits)) for m, x in zip(drawn, truths, strict=True)
@@ -76,7 +76,7 @@ def symbols(drawn: Sequence[Any], rng: Random) -> tuple[Any, ...]:
 
 
 def singles(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[CountKey]:
-    """By the definitions: the number of every symbol, -1 for a large set."""
+    """Count every symbol by the definitions; -1 for large sets."""
     return Counter(
         CountKey(row.document, b, row.strata, number(m, row.symbols[b]))
         for row in rows
@@ -85,7 +85,7 @@ def singles(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[Co
 
 
 def pairs(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[PairKey]:
-    """By the definitions: every two positions of a large set, every two symbols of blocks that are no sets."""
+    """Count pairs by the definitions: positions of large sets, symbols of blocks without sets."""
     found: Counter[PairKey] = Counter()
     for row in rows:
         for b, m in enumerate(drawn):
@@ -110,7 +110,7 @@ def pairs(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[Pair
 def by_day(
     drawn: Sequence[Mechanism], rows: Iterable[ReportRow], days: Mapping[str, str]
 ) -> Counter[DayKey]:
-    """By the definitions: every symbol alone, and every two positions of a large set, on the day of the report's id."""
+    """Count by day, by the definitions: single symbols, and pairs of positions of large sets."""
     found: Counter[DayKey] = Counter()
     for row in rows:
         day = days[row.id]
@@ -127,7 +127,7 @@ def by_day(
 
 
 def number(mechanism: Mechanism, symbol: Any) -> int:
-    """A symbol's place among all of its kind, listed in order."""
+    """Return a symbol's index among all symbols of its mechanism; -1 for large sets."""
     if isinstance(mechanism, ProductMechanism):
         return list(mechanism.symbols()).index(tuple(symbol))
     if isinstance(mechanism, DenseMechanism):
@@ -138,7 +138,7 @@ def number(mechanism: Mechanism, symbol: Any) -> int:
 def kept(
     tx: Transaction, digest: str, blocks: int
 ) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
-    """All that is counted of a document."""
+    """Return all counts of a document."""
     found: dict[PairKey, int] = {}
     for b in range(blocks):
         for c in range(blocks):

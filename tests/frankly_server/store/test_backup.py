@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups hold everything, are the same for both databases, detect every damage, and restore fully or not at all."""
+"""Backups are complete, equal for both databases, detect damage, and restore completely or not."""
 
 import hashlib
 import io
@@ -92,7 +92,7 @@ def empty(tmp_path: Path) -> Iterator[Database]:
     restored.close()
 
 
-def test_everything_comes_back_even_on_the_other_kind_of_database(
+def test_everything_is_restored_even_on_the_other_kind_of_database(
     database: Database, empty: Database
 ) -> None:
     fill(database)
@@ -106,7 +106,7 @@ def test_everything_comes_back_even_on_the_other_kind_of_database(
     assert saved(empty)[0] == data
 
 
-def test_a_restored_sqlite_backup_goes_back_into_postgresql(
+def test_a_restored_sqlite_backup_can_be_restored_into_postgresql(
     sqlite: Database, postgres_database: Database
 ) -> None:
     with postgres_database.engine.begin() as connection:
@@ -118,9 +118,7 @@ def test_a_restored_sqlite_backup_goes_back_into_postgresql(
     assert saved(postgres_database)[0] == data
 
 
-def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(
-    sqlite: Database, empty: Database
-) -> None:
+def test_rows_are_sorted_by_key_not_by_arrival(sqlite: Database, empty: Database) -> None:
     rows = [row(0, report_id=f"{i:032x}") for i in range(50)]
     for database, order in ((sqlite, rows), (empty, rows[::-1])):
         with database.transaction("fill") as tx:
@@ -157,7 +155,7 @@ def test_a_backup_from_before_webhooks_were_saved_is_restored_without_them(
     assert after["webhooks"] == after["webhook_deliveries"] == []
 
 
-def test_a_database_that_holds_rows_is_not_restored_into(sqlite: Database) -> None:
+def test_a_database_with_rows_is_not_restored_into(sqlite: Database) -> None:
     fill(sqlite, 3)
     data, _ = saved(sqlite)
     before = every_row(sqlite)
@@ -166,7 +164,7 @@ def test_a_database_that_holds_rows_is_not_restored_into(sqlite: Database) -> No
     assert every_row(sqlite) == before
 
 
-def test_counts_that_do_not_follow_from_the_reports_are_not_saved(sqlite: Database) -> None:
+def test_counts_that_disagree_with_the_reports_are_not_saved(sqlite: Database) -> None:
     fill(sqlite, 3)
     with sqlite.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE batch_counts SET n = n + 1")
@@ -188,10 +186,10 @@ def changed(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> 
 
 
 def with_member(data: bytes, name: str, content: bytes) -> bytes:
-    """Return the zip with one member more."""
+    """Return the zip with an additional member."""
     target = io.BytesIO(data)
     with zipfile.ZipFile(target, "a") as packed, warnings.catch_warnings(action="ignore"):
-        packed.writestr(name, content)  # warns if there is one of the name
+        packed.writestr(name, content)  # warns if the name exists
     return target.getvalue()
 
 
@@ -200,12 +198,12 @@ def manifest(**changes: object) -> Callable[[bytes], bytes]:
 
 
 def flipped(data: bytes, name: str) -> bytes:
-    """One bit of a table's content; the bits of the zip around it are not all read."""
+    """Flip one bit of a table's content; some other bits of a zip are never read."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         entry = packed.getinfo(name)
     sizes = data[
         entry.header_offset + 26 : entry.header_offset + 30
-    ]  # of the name and of the extra field
+    ]  # lengths of the name and of the extra field
     start = (
         entry.header_offset
         + 30
@@ -223,7 +221,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "cut short": lambda data: data[: len(data) // 2],
     "a flipped bit": lambda data: flipped(data, REPORTS),
     "no manifest": lambda data: changed(data, "manifest.json", lambda content: None),
-    "a manifest that is no JSON": lambda data: changed(data, "manifest.json", lambda content: b"{"),
+    "a manifest that is not JSON": lambda data: changed(
+        data, "manifest.json", lambda content: b"{"
+    ),
     "another format": lambda data: changed(data, "manifest.json", manifest(format="other/1")),
     "another schema": lambda data: changed(data, "manifest.json", manifest(schema="0000")),
     "tables missing in the manifest": lambda data: changed(
@@ -242,7 +242,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "a symbol changed": lambda data: changed(
         data, REPORTS, lambda content: content.replace(b'"0,1"', b'"1,1"', 1)
     ),
-    "a row that is none": lambda data: changed(data, REPORTS, lambda content: b"[]\n" + content),
+    "a row that is not an object": lambda data: changed(
+        data, REPORTS, lambda content: b"[]\n" + content
+    ),
     "a row with other columns": lambda data: changed(
         data, REPORTS, lambda content: b'{"id":1}\n' + content
     ),

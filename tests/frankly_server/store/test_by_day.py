@@ -61,8 +61,8 @@ def _collected(
         intake.accept(SURVEY, sent[0].to_bytes(document.report_length))
         intake.accept_batch(
             SURVEY, [report.to_bytes(0) for report in sent]
-        )  # the first one again: counted once
-        # Released on the next day: that is the day that counts.
+        )  # the first report again: counted once
+        # Reports count on the day of their release, here the next one.
         day = (clock.at.date() + timedelta(days=1)).isoformat()
         release(database, document, at=f"{day}T00:00:00Z")
         days |= dict.fromkeys((report.id for report in sent), day)
@@ -91,7 +91,7 @@ def test_days_equal_brute_force_and_add_up(database: Database, seed: int) -> Non
         }
 
 
-def test_days_that_do_not_add_up_are_found_and_made_again(database: Database) -> None:
+def test_wrong_counts_by_day_are_found_and_rebuilt(database: Database) -> None:
     document, drawn, days = _collected(database, Random(3))
     with database.engine.begin() as connection:
         connection.execute(

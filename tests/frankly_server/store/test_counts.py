@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored counts against brute force over the reports, with concurrent writers, and after a recount."""
+"""Stored counts compared with brute force, with concurrent writers, and after a recount."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -51,7 +51,7 @@ def _reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: i
 
 
 def _rows(database: Database, document: SurveyDocument) -> list[ReportRow]:
-    """Every report, all of them released."""
+    """Return all reports, after releasing them."""
     release(database, document)
     with database.reading("look") as tx:
         return stored(tx, SURVEY)
@@ -73,7 +73,7 @@ def test_counts_equal_brute_force_in_surveys_of_every_kind(database: Database, s
         assert tx.counts.recount(SURVEY) == []
 
 
-def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database) -> None:
+def test_concurrent_writers_repetitions_and_conflicts_count_once(database: Database) -> None:
     rng = Random(9)
     document, drawn = _survey(database, rng)
     sent = _reports(document, drawn, rng, 80)
@@ -99,7 +99,7 @@ def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
 
 
-def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> None:
+def test_wrong_counts_are_found_and_rebuilt(database: Database) -> None:
     rng = Random(2)
     document, drawn = _survey(database, rng)
     Intake(database, FixedClock(NOW)).accept_batch(
@@ -129,7 +129,7 @@ def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> 
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
 
 
-def test_counting_again_beside_writers_loses_nothing(database: Database) -> None:
+def test_rebuilding_during_writes_loses_nothing(database: Database) -> None:
     rng = Random(5)
     document, drawn = _survey(database, rng)
     sent = [report.to_bytes(0) for report in _reports(document, drawn, rng, 90)]
@@ -175,7 +175,7 @@ def _of(*given: Mechanism) -> Layout:
     return Layout.of(survey(*(block(f"b{i}", mechanism) for i, mechanism in enumerate(given))))
 
 
-def test_what_is_counted_has_a_bound_that_the_document_tells() -> None:
+def test_the_number_of_counts_is_bounded_by_the_document() -> None:
     rng = Random(0)
     table, large_table = dense(2, 2, rng), dense(64, 64, rng)
     large = UnaryMechanism(48, 64, D // 2, D // 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates made from counts are those made from the reports, to the last byte; and they do not read the reports."""
+"""Estimates from counts equal those from reports to the last byte, without reading reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ def _collected(
 
 @contextmanager
 def _reports_read(database: Database) -> Iterator[list[str]]:
-    """The statements that read the table of reports."""
+    """Yield the statements that read the table of reports."""
     read_statements: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -58,7 +58,7 @@ def _reports_read(database: Database) -> Iterator[list[str]]:
 
 
 def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
-    """The same answer while nothing counts as kept."""
+    """Return the estimates as if no counts were stored."""
 
     def nothing(document: SurveyDocument) -> Layout:
         return Layout(((),) * len(document.blocks), (), ())
@@ -79,7 +79,7 @@ def _asked(drawn: list[Mechanism]) -> list[dict[str, Any]]:
     return [{}, {"targets": joint[0], "by": "region"}, *({"targets": each} for each in joint[1:])]
 
 
-def test_they_are_the_same_whichever_way_they_are_made(database: Database) -> None:
+def test_estimates_from_counts_and_from_reports_are_equal(database: Database) -> None:
     rng = Random(1)
     drawn = mechanisms(rng)
     _collected(database, drawn, rng)
@@ -97,7 +97,7 @@ def test_they_are_the_same_whichever_way_they_are_made(database: Database) -> No
 
 
 def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> None:
-    """By hand: every report decodes to (bit − flip)/(keep − flip), made to add up to 1; means and their covariance."""
+    """Reports decode to (bit − flip)/(keep − flip), corrected to sum 1; mean and covariance."""
     rng = Random(8)
     mechanism = UnaryMechanism(48, 12, D // 2, D // 5)
     _, rows = _collected(database, [mechanism], rng)
@@ -114,7 +114,7 @@ def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> No
     )
 
 
-def test_what_is_not_counted_is_read_and_the_answer_says_so(sqlite: Database) -> None:
+def test_for_targets_without_counts_reports_are_read_and_a_note_says_so(sqlite: Database) -> None:
     rng = Random(3)
     drawn: list[Mechanism] = [dense(2, 2, rng) for _ in range(3)]
     drawn.append(UnaryMechanism(48, 66, D // 2, D // 5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions keep all or nothing, and the server refuses databases that would not."""
+"""Transactions are atomic, and the server refuses databases whose settings endanger this."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None
         assert not tx.counts.of_document(stored_row.document)
 
 
-def test_what_is_committed_is_seen_by_another_process_door(database: Database) -> None:
+def test_committed_rows_are_seen_by_another_connection(database: Database) -> None:
     with database.transaction("write") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
     second_database = Database(database.engine.url.render_as_string(hide_password=False))
@@ -207,7 +207,7 @@ def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}, modes
 
 
-def test_why_a_database_cannot_be_opened_is_known_to_its_operator(
+def test_the_operator_learns_why_a_database_cannot_be_opened(
     tmp_path: Path, postgres_url: str
 ) -> None:
     found = {}
@@ -229,9 +229,7 @@ def test_why_a_database_cannot_be_opened_is_known_to_its_operator(
     assert "folder" in found["folder"]
     assert "running" in found["port"]
     assert "no such user or database" in found["name"]
-    assert (
-        found["full"] == ""
-    )  # the tables are missing: what was said within a session may quote a row
+    assert found["full"] == ""  # the tables are missing; errors within a session may quote a row
 
 
 def test_a_database_of_another_encoding_is_refused(
@@ -247,12 +245,12 @@ def test_a_database_of_another_encoding_is_refused(
     postgres.drop("/bytes")
 
 
-# By https://sqlite.org/pragma.html: 2 is FULL, and every other setting is on or named.
+# See https://sqlite.org/pragma.html: 2 is FULL, 1 is on.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1}
 
 
 def test_every_connection_of_sqlite_has_its_settings(sqlite: Database) -> None:
-    """They belong to connections, not to the file, except for the first."""
+    """All but the first belong to connections, not to the file."""
     with ExitStack() as stack:
         for _ in range(3):
             driver: Any = stack.enter_context(
@@ -262,7 +260,7 @@ def test_every_connection_of_sqlite_has_its_settings(sqlite: Database) -> None:
                 assert driver.execute(f"PRAGMA {pragma}").fetchone() == (value,), pragma
 
 
-def test_a_row_cannot_name_one_that_is_not_there(database: Database) -> None:
+def test_a_row_cannot_reference_a_missing_one(database: Database) -> None:
     with pytest.raises(StoreUnavailable), database.transaction("orphan") as tx:
         tx.sessions.add("0" * 64, "5e" * 16, "2026-06-02T00:00:00Z")
     with database.reading("look") as tx:
@@ -270,7 +268,7 @@ def test_a_row_cannot_name_one_that_is_not_there(database: Database) -> None:
 
 
 def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Database) -> None:
-    """Otherwise another process may write between its read and its write, and SQLite refuses the write for good."""
+    """Otherwise, if another process writes after its read, SQLite refuses its write for good."""
     path = str(sqlite.engine.url.database)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as another:
         with (
@@ -280,5 +278,5 @@ def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Databa
             another.execute("BEGIN IMMEDIATE")
         with sqlite.reading("look") as tx:
             tx.surveys.all()
-            another.execute("BEGIN IMMEDIATE")  # readers hold nobody up
+            another.execute("BEGIN IMMEDIATE")  # a reader blocks nobody
             another.execute("ROLLBACK")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations go up, down and up again on both databases, and leave exactly the tables the code describes."""
+"""Migrations go up, down and up again on both databases, and create exactly the code's tables."""
 
 import shutil
 import subprocess
@@ -148,7 +148,7 @@ RENAMED = {"survey_standings": "survey_states", "webhook_deliveries": "webhook_e
 
 
 def rename(database: Database) -> None:
-    """Rename tables, and leave a view that can be written under each old name."""
+    """Rename tables, and create a writable view under each old name."""
     sqlite = database.engine.dialect.name == "sqlite"
     with database.engine.begin() as connection:
         for old, new in RENAMED.items():
@@ -170,8 +170,8 @@ def rename(database: Database) -> None:
                 )
 
 
-def test_a_view_does_not_stand_in_for_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
-    """ADR 0022: what a server of the release before does to a table fails there, or is lost."""
+def test_a_view_does_not_replace_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
+    """ADR 0022: writes of a previous release's server to the view fail, or are lost."""
     event = DeliveryRow(
         SURVEY, "closed:1", "cd" * 16, "{}", "waiting", 0, "2026-11-21T00:00:00Z", ""
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements about one row of several: it alone is read, changed or replaced."""
+"""Statements about one row of several: only this row is read, changed or replaced."""
 
 import threading
 from dataclasses import replace
@@ -71,10 +71,10 @@ def test_a_long_subject_is_cut_to_its_column_and_never_stops_an_action(sqlite: D
     assert [len(stored.subject) for stored in trail] == [254, 254, 254]
 
 
-def test_who_appends_to_the_log_at_the_same_time_waits_and_gets_the_next_position(
+def test_concurrent_appends_to_the_log_wait_and_get_the_next_position(
     database: Database,
 ) -> None:
-    """The first is not committed when the second reads the size."""
+    """The second append reads the size before the first is committed."""
     documents = [published(database).digest, published(database, survey_id=OTHER).digest]
     positions: list[int] = []
 
@@ -100,7 +100,7 @@ def test_a_partition_is_named_by_an_id_only() -> None:
         assert (caught.value.code, caught.value.field) == ("survey_unknown", "survey")
 
 
-def test_a_try_of_one_delivery_is_claimed_once_and_no_other_with_it(sqlite: Database) -> None:
+def test_an_attempt_of_one_delivery_is_claimed_once_and_alone(sqlite: Database) -> None:
     published(sqlite)
     first = DeliveryRow(
         SURVEY, "closed 1", "01" * 16, "{}", "waiting", 0, "2026-06-01T12:00:00Z", ""
@@ -120,7 +120,7 @@ def test_a_try_of_one_delivery_is_claimed_once_and_no_other_with_it(sqlite: Data
     assert due == {"closed 1": (1, later), "closed 2": (0, first.due)}
 
 
-def test_sign_ins_that_wait_no_longer_are_deleted_with_the_next_one(sqlite: Database) -> None:
+def test_expired_pending_sign_ins_are_deleted_with_the_next_one(sqlite: Database) -> None:
     account = AccountRow(
         "0a" * 16, "main", "ada@example.org", "hash", "owner", "2026-06-01T12:00:00Z"
     )

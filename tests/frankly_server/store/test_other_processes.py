@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server's SQLite file while commands come and go beside it: what was committed is on disk, whoever closes the file.
+"""A server's SQLite file during commands: committed rows stay on disk, whoever closes the file.
 
-SQLite's locks are a process's own, and closing any descriptor of the file drops them all. Without them the next process
-that closes the database takes itself for the last one and removes the log that the server goes on writing to.
+SQLite's locks belong to a process, and closing any descriptor of the file releases all of them.
+The next process that closes the database then assumes it is the last, and removes the log in use.
 """
 
 import sqlite3
@@ -52,9 +52,7 @@ def commit(server: subprocess.Popen[str], day: str) -> None:
     assert server.stdout.readline() == "committed\n"
 
 
-def test_what_was_committed_outlives_the_server(
-    server: subprocess.Popen[str], sqlite_url: str
-) -> None:
+def test_committed_rows_outlive_the_server(server: subprocess.Popen[str], sqlite_url: str) -> None:
     path = Path(sqlite_url.removeprefix("sqlite:///"))
     for round_ in range(3):
         commit(server, f"2026-06-0{round_ + 1}")
@@ -64,7 +62,9 @@ def test_what_was_committed_outlives_the_server(
         beside.close()
         with closing(sqlite3.connect(path)) as another:
             assert another.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert Path(f"{path}-wal").exists(), "a command took itself for the last one there"
+        assert Path(f"{path}-wal").exists(), (
+            "a command removed the log as if it were the last process"
+        )
     commit(server, "2026-06-09")
     server.kill()
     server.wait()

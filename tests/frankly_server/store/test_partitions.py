@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports in a partition of their own are the same reports; erasing them is dropping it."""
+"""Reports in a separate partition are unchanged; erasing them drops the partition."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ OTHER = "cd" * 16
 
 @pytest.fixture
 def partitioned(postgres_url: str) -> Database:
-    """A PostgreSQL database of this test's own with reports of two surveys, one of which has a partition."""
+    """A separate PostgreSQL database without reports, for tests of partitions."""
     found = Database(postgres_url)
     upgrade(found)
     return found
@@ -40,7 +40,7 @@ def in_default(database: Database) -> int:
         )
 
 
-def test_a_survey_moves_and_goes_on(partitioned: Database) -> None:
+def test_a_survey_moves_to_a_partition_and_continues(partitioned: Database) -> None:
     put(partitioned, 5)
     put(partitioned, 3, OTHER)
     with partitioned.transaction("make") as tx:
@@ -48,7 +48,7 @@ def test_a_survey_moves_and_goes_on(partitioned: Database) -> None:
         assert not tx.partitions.make(SURVEY)
         assert tx.partitions.surveys() == {SURVEY}
     assert in_default(partitioned) == 3
-    put(partitioned, 4, start=3)  # two of them are there already
+    put(partitioned, 4, start=3)  # two of them are stored already
     assert ids(partitioned) == [f"{i:032x}" for i in range(7)]
     assert in_default(partitioned) == 3
     with partitioned.reading("check") as tx:
@@ -81,7 +81,7 @@ def test_reports_survive_the_migration_both_ways(partitioned: Database) -> None:
         step()
         assert ids(partitioned) == [f"{i:032x}" for i in range(5)]
         assert ids(partitioned, OTHER) == [f"{i:032x}" for i in range(3)]
-    put(partitioned, 1)  # the key is still one
+    put(partitioned, 1)  # the key is still unique
     assert len(ids(partitioned)) == 5
     partitioned.close()
 
@@ -104,7 +104,7 @@ def test_only_ids_become_names(partitioned: Database) -> None:
 
 
 def test_erasing_waits_for_inserts_into_the_common_table_only(partitioned: Database) -> None:
-    """Reports of others wait for the erasure of a survey in the common table, not for that of one with its own."""
+    """Other surveys' reports wait for an erasure in the common table, not in a partition."""
     with partitioned.transaction("make") as tx:
         assert tx.partitions.make(SURVEY)
     query = "SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation = 'reports'::regclass"

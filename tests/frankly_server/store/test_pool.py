@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that the database has closed: noticed before use, or at once by the first transaction after.
+"""Connections closed by the database: detected before use, or by the first transaction.
 
-And no connection on which anything failed is used again.
+No connection on which a statement failed is used again.
 """
 
 from typing import Any
@@ -30,11 +30,11 @@ def test_connections_that_were_closed_meanwhile(
     use(door)
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 0.0)
-    use(door)  # asked first: nothing is noticed
+    use(door)  # the connection is tested first
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
     with pytest.raises(StoreUnavailable):
-        use(door)  # nothing was acknowledged; the same bytes come again
+        use(door)  # nothing was acknowledged, so devices try again
     use(door)
     door.close()
 
@@ -42,7 +42,7 @@ def test_connections_that_were_closed_meanwhile(
 def test_reports_meet_one_closed_connection_at_most(
     postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Single reports do not pass through SQLAlchemy's transactions, which look after connections themselves."""
+    """Single reports bypass SQLAlchemy's transactions, which discard closed connections."""
     door = Database(postgres_url)
     upgrade(door)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
@@ -57,7 +57,7 @@ def test_reports_meet_one_closed_connection_at_most(
 
 
 def connection_of(door: Database) -> Any:
-    """The driver's connection that the pool gives out next."""
+    """Return the driver's connection that the pool would use next."""
     pooled = door.engine.raw_connection()
     try:
         return pooled.driver_connection
@@ -69,7 +69,7 @@ def connection_of(door: Database) -> Any:
 def test_a_connection_on_which_a_report_failed_is_not_used_again(
     database: Database, monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
-    """An interrupt may have left a statement half done; the pool would give it to somebody else."""
+    """A statement may be unfinished after an interrupt, and the pool would reuse the connection."""
     failing = database._driver_error() if error == "of the driver" else error
     expected = StoreUnavailable if error == "of the driver" else KeyboardInterrupt
     used: list[Any] = []
@@ -88,7 +88,7 @@ def test_a_connection_on_which_a_report_failed_is_not_used_again(
 
 
 def test_after_a_failed_vacuum_no_statement_may_run_without_end(postgres_url: str) -> None:
-    """VACUUM has no time limit, and so has its connection until the end."""
+    """VACUUM has no time limit, so its connection has none until VACUUM ends."""
     door = Database(postgres_url)
     upgrade(door)
     with door.engine.begin() as connection:
@@ -102,7 +102,7 @@ def test_after_a_failed_vacuum_no_statement_may_run_without_end(postgres_url: st
 def test_a_vacuum_may_take_longer_than_any_other_statement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise erased reports of a large table would stay on the disk: the vacuum would be stopped after 30 s."""
+    """With a limit of 30 s, erased reports of a large table would stay on disk."""
     door = Database(postgres_url)
     upgrade(door)
     limits: list[tuple[str, str]] = []
@@ -122,10 +122,10 @@ def test_a_vacuum_may_take_longer_than_any_other_statement(
     door.close()
 
 
-def test_a_connection_that_has_migrated_has_the_limits_of_every_other_again(
+def test_after_a_migration_a_connection_has_the_usual_limits(
     postgres_url: str,
 ) -> None:
-    """A process may serve with it afterwards: no statement may run without end."""
+    """The process may serve with it afterwards."""
     door = Database(postgres_url)
     settings = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 

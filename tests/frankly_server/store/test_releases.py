@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: whole cells of at least a step, at once, for good; no answer depends on what is pending."""
+"""Releases: cells of at least a step, atomic and final; estimates ignore pending reports."""
 
 import threading
 from collections import Counter
@@ -102,7 +102,7 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(
         days = dict.fromkeys((row.id for row in told), "2026-06-02")
         assert tx.counts.by_day(document.digest) == by_day(drawn, told, days)
         assert tx.counts.recount(SURVEY) == []
-        # What is pending is read for comparisons with copies alone.
+        # Pending reports are read only for comparison with copies.
         assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {
             row.id: row for row in west
         }
@@ -139,7 +139,7 @@ def test_batches_never_change_and_later_reports_make_new_ones(
 
 
 @pytest.mark.parametrize("left", [STEP - 1, STEP])
-def test_what_is_left_at_the_end_is_released_without_its_stratum_or_deleted(
+def test_the_rest_is_released_without_its_stratum_or_deleted(
     database: Database, rng: Random, left: int
 ) -> None:
     document, drawn = drawn_survey(database, rng)
@@ -160,7 +160,7 @@ def test_what_is_left_at_the_end_is_released_without_its_stratum_or_deleted(
         assert tx.counts.recount(SURVEY) == []
 
 
-def test_a_release_that_breaks_leaves_everything_as_it_was(database: Database, rng: Random) -> None:
+def test_a_failed_release_changes_nothing(database: Database, rng: Random) -> None:
     document, drawn = drawn_survey(database, rng)
     send(database, rows_of(document, drawn, rng, 10, "north"))
     before = by_release(database)
@@ -176,7 +176,7 @@ def test_a_release_that_breaks_leaves_everything_as_it_was(database: Database, r
         assert tx.counts.recount(SURVEY) == []
 
 
-def test_several_releases_at_once_count_every_report_once(database: Database, rng: Random) -> None:
+def test_concurrent_releases_count_every_report_once(database: Database, rng: Random) -> None:
     document, drawn = drawn_survey(database, rng)
     rows = rows_of(document, drawn, rng, 300, "north")
     send(database, rows[:200])
@@ -225,7 +225,7 @@ def test_a_copy_that_races_with_a_release_is_a_duplicate(postgresql: Database, r
 
 
 def _waiting(database: Database) -> bool:
-    """Whether a transaction waits for another: the copy has come to the rows that are being moved."""
+    """Return True if a transaction waits for a lock: the copy has reached the rows being moved."""
     with database.engine.connect() as connection:
         return bool(
             connection.exec_driver_sql(
@@ -234,10 +234,10 @@ def _waiting(database: Database) -> bool:
         )
 
 
-def test_after_a_release_no_row_tells_its_order_or_its_token(
+def test_after_a_release_no_row_reveals_its_order_or_its_token(
     postgresql: Database, full: bool
 ) -> None:
-    """Rows lie in the order of their random keys, and the number of the transaction links all of them with all."""
+    """Rows are in the order of their random keys, and all have the same transaction number."""
     database, rng = postgresql, Random(22)
     document = put(database, replace(survey(survey_id="cd" * 16)))
     n = 1000 if full else 120
@@ -255,7 +255,7 @@ def test_after_a_release_no_row_tells_its_order_or_its_token(
     assert release(database, document) == n
     database.forget_deleted()
     links = _links(database, document.survey)
-    assert len(links) == n * n  # every report with every token: that is, nothing
+    assert len(links) == n * n  # every report is linked to every token: no information
     for table, names in (("reports", ids), ("tokens", hashes)):
         pages = _pages(database, table, document.survey)
         assert sorted(name for page in pages for name in page) == sorted(names)
@@ -263,10 +263,10 @@ def test_after_a_release_no_row_tells_its_order_or_its_token(
     assert spent(database, document.survey) == n
 
 
-def test_within_batches_no_order_of_rows_tells_who_came_first(
+def test_within_batches_the_order_of_rows_does_not_reveal_arrival(
     postgresql: Database, rng: Random, full: bool
 ) -> None:
-    """Kendall's τ between arrival and the order of rows: 1 while they are pending, none on disk after a release."""
+    """Kendall's τ between arrival and order of rows: 1 while pending, about 0 after a release."""
     database, cells, rounds = postgresql, *((40, 50) if full else (20, 6))
     names = [f"r{i}" for i in range(cells)]
     document = put(database, replace(survey(), strata=(question("region", *names),)))
@@ -297,7 +297,7 @@ def test_within_batches_no_order_of_rows_tells_who_came_first(
 
 
 def _orders(database: Database, arrived: dict[str, int], column: str) -> list[list[int]]:
-    """The arrivals of each cell of each release, in the order of a system column."""
+    """Return the arrivals in each cell of each release, in the order of a system column."""
     results: dict[tuple[object, str], list[int]] = {}
     statement = f"SELECT release, strata, encode(id, 'hex') FROM reports WHERE strata <> '' ORDER BY {column}"
     with database.engine.connect() as connection:
@@ -327,7 +327,7 @@ def _in_order_of_arrival(database: Database, survey_id: str) -> list[str]:
 
 
 def _pages(database: Database, table: str, survey_id: str) -> list[list[str]]:
-    """The keys of each page of a table, in the order of its rows; pages themselves are filled as they have room."""
+    """Return the keys of each page of a table, in the order of rows."""
     name = "id" if table == "reports" else "hash"
     statement = (
         f"SELECT (ctid::text::point)[0] AS page, encode({name}, 'hex') FROM {table} "

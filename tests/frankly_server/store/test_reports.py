@@ -10,7 +10,7 @@ from sqlalchemy import inspect, update
 from tests.frankly_server.samples import SURVEY, published, released, row, stored
 
 
-def test_only_what_the_design_names_is_kept() -> None:
+def test_only_the_columns_of_the_design_are_stored() -> None:
     assert [column.name for column in reports.columns] == [
         "survey",
         "id",
@@ -21,7 +21,7 @@ def test_only_what_the_design_names_is_kept() -> None:
     ]
 
 
-def test_sqlite_keeps_no_order_of_arrival(sqlite: Database) -> None:
+def test_sqlite_stores_no_order_of_arrival(sqlite: Database) -> None:
     with sqlite.engine.connect() as connection:
         made = connection.exec_driver_sql(
             "SELECT sql FROM sqlite_master WHERE name = 'reports'"
@@ -43,7 +43,7 @@ def test_the_first_report_of_an_id_stays(database: Database) -> None:
         assert {each.id: each for each in stored(tx, SURVEY)} == {first.id: first, third.id: third}
 
 
-def test_nothing_to_add_is_nothing_done(database: Database) -> None:
+def test_adding_nothing_changes_nothing(database: Database) -> None:
     with database.transaction("add") as tx:
         assert tx.reports.add([]) == set()
         assert tx.reports.get_many(SURVEY, []) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts, bytes and numbers are stored as sent, whatever the notation of the database."""
+"""Texts, bytes and numbers are stored unchanged by every statement of the databases."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ TEXTS = (
 )  # fmt: skip
 
 
-def test_what_is_stored_is_what_was_given(database: Database) -> None:
+def test_values_are_stored_unchanged(database: Database) -> None:
     sent_rows = [
         replace(
             row(i, report_id=f"{i:02x}" * 16, document=f"sha256:{i:02x}" + "5c" * 31), strata=text

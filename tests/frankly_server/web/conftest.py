@@ -20,7 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def fresh_site(tmp_path: Path, database_url: str) -> Iterator[Site]:
-    """A survey of this test's own, on SQLite and on PostgreSQL."""
+    """A separate survey for one test, on SQLite and on PostgreSQL."""
     created_site = make_site(tmp_path, database_url)
     yield created_site
     created_site.services.close()

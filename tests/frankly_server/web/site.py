@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A published survey behind a real application: real services, a real database, only the clock stands still."""
+"""A published survey in a real application with a real database; only the clock is fixed."""
 
 import io
 import json
@@ -29,7 +29,7 @@ SURVEY = habits(SMOKES, DRINKS, budget="2", strata=REGION)
 
 @dataclass(frozen=True)
 class Site:
-    """An application with one published survey, and what a test needs to talk to it."""
+    """An application with one published survey, with methods to send requests."""
 
     settings: Settings
     services: Services
@@ -52,7 +52,7 @@ class Site:
         return f"/v1/surveys/{self.survey}/estimates"
 
     def at(self, now: datetime) -> "Site":
-        """Return the same survey, seen by a server whose clock says `now`."""
+        """Return the same survey on a server whose clock is at `now`."""
         services = Services.open(self.settings, FixedClock(now))
         return replace(
             self,
@@ -91,7 +91,7 @@ class Site:
 
 @contextmanager
 def captured_logs() -> Iterator[io.StringIO]:
-    """Log as the entry points do, but into a text; what was set up before comes back afterwards."""
+    """Log as the entry points do, but to a text; restore the previous configuration afterwards."""
     stream, root = io.StringIO(), logging.getLogger()
     handlers, level = list(root.handlers), root.level
     logs.configure(stream)
@@ -101,7 +101,7 @@ def captured_logs() -> Iterator[io.StringIO]:
 
 
 def make_site(home: Path, database_url: str, survey: bytes = SURVEY) -> Site:
-    """Migrate, make keys, publish the survey, make API keys."""
+    """Migrate, create keys, publish the survey, create API keys."""
     settings = Settings(home=home, database_url=SecretStr(database_url))
     database = Database(database_url)
     upgrade(database)

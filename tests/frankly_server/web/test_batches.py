@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches: one transaction, one result per report, a bad one never fails its neighbours."""
+"""Batches: one transaction, one result per report; a bad report does not affect others."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ def test_each_report_gets_its_own_result(fresh_site: Site) -> None:
     ]
 
 
-# each: body, status, code
+# name -> (body, status, code)
 BAD: dict[str, tuple[Any, int, str]] = {
     "no reports": ({"reports": []}, 422, "field_type"),
     "too many reports": ({"reports": [0] * 1001}, 422, "field_type"),
@@ -65,7 +65,7 @@ BAD: dict[str, tuple[Any, int, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_batch_is_refused_whole(site: Site, name: str) -> None:
+def test_a_bad_batch_is_refused_completely(site: Site, name: str) -> None:
     value, status, code = BAD[name]
     check_problem(post(site, value), status, code)
 

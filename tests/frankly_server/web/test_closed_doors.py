@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbidden requests: changing what is published (bad input 43), reaching another's surveys (bad input 44)."""
+"""Forbidden requests: changes of documents (bad input 43), access to others' surveys (44)."""
 
 import threading
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.frankly_server.web.test_reports import check_problem
 
 @pytest.fixture
 def own_office(tmp_path: Path) -> Office:
-    """An office of this test's own, which it may change."""
+    """A separate office, which the test may change."""
     return make_office(tmp_path)
 
 
@@ -38,7 +38,7 @@ def test_no_method_changes_a_document(fresh_site: Site, method: str) -> None:
     assert published(fresh_site) == before
 
 
-def test_another_mechanism_is_another_version_and_the_old_one_goes_on(fresh_site: Site) -> None:
+def test_another_mechanism_is_a_new_version_and_the_old_one_continues(fresh_site: Site) -> None:
     site, before = fresh_site, published(fresh_site)
     changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "0.5"')
     site.services.surveys.apply(site.services.surveys.parse_definition(changed))
@@ -55,14 +55,14 @@ def test_another_mechanism_is_another_version_and_the_old_one_goes_on(fresh_site
     )  # under the version that was answered
 
 
-def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
-    """Both designed what follows version 1; the later gets 409 and publishes again, and no version is replaced."""
+def test_concurrent_publishing_creates_one_version(fresh_site: Site) -> None:
+    """Both design version 2; the later gets 409 and publishes again, and no version is replaced."""
     site, together = fresh_site, threading.Barrier(2, timeout=60)
     outcomes: list[str] = []
 
     def publish(epsilon: bytes) -> None:
         changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "%s"' % epsilon)
-        services = site.at(site.services.surveys._clock.now()).services  # a process of its own
+        services = site.at(site.services.surveys._clock.now()).services  # as in another process
         services.surveys.apply(services.surveys.parse_definition(changed))
         try:
             outcomes.append(
@@ -89,7 +89,7 @@ def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
     assert site.services.surveys.versions(site.survey)[0].digest == site.digest
 
 
-def test_the_page_says_409_where_a_change_would_touch_what_runs(own_office: Office) -> None:
+def test_pages_answer_409_to_changes_of_a_closed_survey(own_office: Office) -> None:
     office, client = own_office, own_office.client("admin")
     before = office.services.surveys.envelope(office.survey)
     assert send(client, f"/admin/surveys/{office.survey}/move", move="close").status_code == 303
@@ -109,8 +109,8 @@ def test_the_page_says_409_where_a_change_would_touch_what_runs(own_office: Offi
     office.services.close()
 
 
-def test_the_three_closed_doors_of_the_api(site: Site) -> None:
-    """401 for a key that was revoked, 403 for a role that may not, 404 for what is another's: told apart by nothing."""
+def test_the_three_refusals_of_the_api(site: Site) -> None:
+    """401 for a revoked key, 403 for a lower role, 404 for others' surveys, as for unknown ones."""
     access = site.services.access
     revoked = access.create("admin", "leaves")
     assert site.estimates(key=revoked).status_code == 200
@@ -148,5 +148,5 @@ def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
     )
     assert client.get(survey_path).status_code == 200
     office.services.accounts.disable(owner, analyst.id)
-    assert client.get(survey_path).status_code == 303  # at once, to the door
+    assert client.get(survey_path).status_code == 303  # at once, to the sign-in
     office.services.close()

@@ -25,7 +25,7 @@ BATCH = "application/vnd.frankly.batch+json"
 
 
 def block(name: str, *choices: int, **options: Any) -> str:
-    """A block with a question for each number of choices, as a survey file holds it."""
+    """Return a block of a survey file, with a question for each number of choices."""
     questions = [
         {
             "id": f"{name}{i}",
@@ -57,7 +57,7 @@ BLOCKS = (
 
 @pytest.fixture(scope="module")
 def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A survey of every kind of mechanism that asks for an invitation, beside another survey."""
+    """A survey with every kind of mechanism that requires an invitation, and another survey."""
     home = tmp_path_factory.mktemp("invited")
     file = habits(*BLOCKS, budget="4", window=WINDOW, strata="tokens: {kind: invite}\n")
     created_site = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
@@ -74,13 +74,13 @@ def spec(invited: Site) -> dict[str, Any]:
 
 
 def fits(spec: dict[str, Any], report: Any) -> bool:
-    """Whether a report has the shape that the document declares."""
+    """Return True if a report has the shape that the document declares."""
     schema = {"$ref": "#/components/schemas/ReportBody", "components": spec["components"]}
     return bool(jsonschema.Draft202012Validator(schema).is_valid(report))
 
 
 def drawn(site: Site, seed: int) -> list[Any]:
-    """A symbol of every block, as the kinds write them."""
+    """Draw a symbol of every block, in the JSON form of its kind."""
     mechanisms: list[Any] = [
         block.mechanism for block in site.services.surveys.versions(site.survey)[0].blocks
     ]
@@ -93,7 +93,7 @@ def drawn(site: Site, seed: int) -> list[Any]:
 
 
 def sent(site: Site, spec: dict[str, Any], report: Any) -> Any:
-    """Send a report alone; what is answered is declared, and what is stored has the declared shape."""
+    """Send a single report; check that response and stored report have the declared shape."""
     answer = site.send(report)
     check(spec, PATH, "POST", answer)
     if answer.status_code in (200, 201):
@@ -112,7 +112,7 @@ def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(
 
 
 def test_symbols_of_forms_have_the_declared_shape(invited: Site, spec: dict[str, Any]) -> None:
-    """This survey has no form: its server names the place of such a symbol."""
+    """This survey has no form, so the server's error names the place of such a symbol."""
     for seed in range(20):
         symbols = drawn(invited, seed)
         symbols[0] = FORM.symbol_json(FORM.sample((1, 2, 0), Random(seed).getrandbits))
@@ -135,9 +135,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_for_its_token_is_declared(
-    name: str, invited: Site, spec: dict[str, Any]
-) -> None:
+def test_refusals_of_tokens_are_declared(name: str, invited: Site, spec: dict[str, Any]) -> None:
     token, status, code = REFUSED[name]
     if token in ("FOREIGN", "SPENT"):
         (token,) = invited.services.invites.make("other" if token == "FOREIGN" else "habits", 1)
@@ -154,10 +152,10 @@ def test_what_is_refused_for_its_token_is_declared(
     assert batch.get_json()["results"][0]["problem"]["code"] == code
 
 
-def test_no_report_with_an_invitation_finds_a_fault(
+def test_no_report_with_an_invitation_causes_a_server_error(
     request: pytest.FixtureRequest, invited: Site, spec: dict[str, Any]
 ) -> None:
-    """Reports near to good ones: some are stored, some refused for each reason that a token can give."""
+    """Nearly valid reports: some are stored, some refused for each reason that a token can have."""
     invites = invited.services.invites
     (spent,) = invites.make("habits", 1)
     sent(invited, spec, invited.report(2000, y=drawn(invited, 2000), strata={}, token=spent))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ETags: for analysts, whose key names them anyway, and nowhere else."""
+"""ETags: only for analysts, who are identified by their key anyway."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_the_same_estimates_are_sent_once_until_a_release(fresh_site: Site) -> N
     again = ask(site, site.analyst_key, If_None_Match=tag)
     assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", tag)
     assert again.headers["Cache-Control"] == "no-store"
-    # Who asks is no part of the tag.
+    # The tag does not depend on the key.
     assert ask(site, site.admin_key, If_None_Match=f'"x", W/{tag}, {tag}').status_code == 304
     assert ask(site, site.analyst_key, "?level=0.9", If_None_Match=tag).status_code == 200
     assert ask(site, site.analyst_key, "?format=csv", If_None_Match=tag).status_code == 200
@@ -44,21 +44,21 @@ def test_the_same_estimates_are_sent_once_until_a_release(fresh_site: Site) -> N
 @pytest.mark.parametrize(
     "value", ["*", '"x"', "Mon, 01 Jan 2001 00:00:00 GMT", "bytes=0-1", "\xe9"]
 )
-def test_no_other_condition_means_anything(site: Site, header: str, value: str) -> None:
+def test_other_conditions_are_ignored(site: Site, header: str, value: str) -> None:
     without_tag = ask(site, site.analyst_key)
     conditional = ask(site, site.analyst_key, **{header: value})
     assert (conditional.status_code, conditional.data) == (200, without_tag.data)
 
 
-def test_who_has_no_key_learns_nothing_from_a_tag(site: Site) -> None:
+def test_without_a_key_a_tag_reveals_nothing(site: Site) -> None:
     tag = ask(site, site.analyst_key).headers["ETag"]
     for key in ("frankly_live_" + "A" * 43, ""):
         answer = ask(site, key, If_None_Match=tag)
         assert (answer.status_code, "ETag" in answer.headers) == (401, False)
 
 
-def test_no_address_that_needs_no_key_has_a_tag(site: Site) -> None:
-    """Made from the application's own map, so that a new address is in it."""
+def test_no_address_without_a_key_has_a_tag(site: Site) -> None:
+    """Addresses are taken from the application's URL map, so that new ones are tested."""
     client: FlaskClient = site.client
     checked_routes = 0
     for rule in client.application.url_map.iter_rules():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated requests: no 5xx, no status the OpenAPI document does not declare, every error a problem object."""
+"""Generated requests: no 5xx, only statuses declared by OpenAPI, every error a problem object."""
 
 import json
 from typing import Any
@@ -86,7 +86,7 @@ def examples(request: pytest.FixtureRequest, normal: int, all_of_them: int) -> i
     return all_of_them if request.config.getoption("--full") else normal
 
 
-def test_no_request_for_something_finds_a_fault(
+def test_no_get_request_causes_a_server_error(
     request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
 ) -> None:
     paths = sorted(path for path, found in spec["paths"].items() if "get" in found)
@@ -118,10 +118,10 @@ def test_no_request_for_something_finds_a_fault(
     run()
 
 
-def test_no_other_body_finds_a_fault(
+def test_no_other_body_causes_a_server_error(
     request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
 ) -> None:
-    """Plans and cosignatures: garbage, and JSON that comes near to what is asked for."""
+    """Plans and cosignatures: garbage, and nearly valid JSON."""
     plans = st.fixed_dictionaries({}, optional=dict.fromkeys(PLAN_FIELDS, JSON_VALUES))
 
     @settings(
@@ -146,7 +146,7 @@ def test_no_other_body_finds_a_fault(
     run()
 
 
-def test_no_report_finds_a_fault(
+def test_no_report_causes_a_server_error(
     request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
 ) -> None:
     @settings(
@@ -172,5 +172,5 @@ def test_no_report_finds_a_fault(
 def check(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
     assert answer.status_code < 500, answer.data
     if answer.status_code == 404 and answer.get_json()["code"] == "not_found":
-        return  # the generated id was no path segment: another address altogether
+        return  # the generated id is not one path segment, so the address is another one
     check_declared(spec, path, method, answer)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for people are no part of the OpenAPI document: garbage to every one of their routes, from who may open all.
+"""Pages for people are not in the OpenAPI document: garbage to all of their routes, by an owner.
 
-Names of fields are read from the templates; values are what the forms offer, numbers at every edge, and any text. No
-answer may be a fault of ours (500), nor say that the database could not do it (503): that is how PostgreSQL's refusals
-of NUL characters and of numbers too large would show.
+Names of fields are read from the templates; values are those offered by forms, edges of numbers, and
+any text. No status may be 500, nor 503 for an error of the database, such as PostgreSQL's refusals of
+NUL characters and of too large numbers.
 """
 
 import io
@@ -26,7 +26,7 @@ MARK = "<script>alert(7)</script>"
 EDGES = ["", "0", "-1", "1", "3.5", "1e9", "NaN", str(2**31), str(2**63), "9" * 5000, "٣", "\x00", "a\x00b", "\ud800",
          "\u202e", "../../etc/passwd", "{{7*7}}", "' OR 1=1 --", MARK, "yes", "\r\nX: y", "x" * 70_000]  # fmt: skip
 TEXT = st.sampled_from(EDGES) | st.text(max_size=40)
-# Leaving would end the test's session; it has tests of its own.
+# Signing out would end the test's session; other tests cover it.
 LEFT_OUT = {"/admin/sign-out"}
 
 
@@ -34,7 +34,7 @@ LEFT_OUT = {"/admin/sign-out"}
 def office(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Office]:
-    """An office on each kind of database; forms that are right by chance may change it."""
+    """An office on each kind of database; forms that are valid by chance may change it."""
     postgres = request.getfixturevalue("postgres") if request.param == "postgresql" else None
     url = postgres.create() if postgres else None
     created_office = make_office(tmp_path_factory.mktemp("garbage"), url)
@@ -45,7 +45,7 @@ def office(
 
 
 def pages(office: Office) -> list[tuple[str, Rule]]:
-    """Every method of every page and of what the hosted page needs."""
+    """Return every method of every page, and of the files that the hosted page loads."""
     return [
         (method, rule)
         for rule in office.app.url_map.iter_rules()
@@ -55,7 +55,7 @@ def pages(office: Office) -> list[tuple[str, Rule]]:
 
 
 def field_names(root: Path) -> list[str]:
-    """Names of every field and parameter in the templates."""
+    """Return the names of every field and parameter in the templates."""
     folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
     text = "".join(path.read_text() for path in sorted(folder.rglob("*.html")))
     names = (
@@ -68,7 +68,7 @@ def field_names(root: Path) -> list[str]:
 
 
 def offered(root: Path) -> list[str]:
-    """Values that the forms offer."""
+    """Return the values that the forms offer."""
     folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
     return sorted(
         {
@@ -80,7 +80,7 @@ def offered(root: Path) -> list[str]:
 
 
 def address(rule: Rule, parts: dict[str, str]) -> str:
-    """Fill a rule's parts: those that exist, or what was made up."""
+    """Fill in a rule's parts, with existing or made-up values."""
     return re.sub(
         r"<(?:\w+:)?(\w+)>",
         lambda names: quote(parts[names[1]].encode("utf-8", "surrogatepass")),
@@ -91,7 +91,7 @@ def address(rule: Rule, parts: dict[str, str]) -> str:
 def body(
     draw_fields: list[tuple[str, str]], upload: bytes | None, kind: str, csrf: str
 ) -> dict[str, Any]:
-    """Options of a POST: a form in either encoding, or bytes that are none."""
+    """Return the options of a POST: a form in either encoding, or other bytes."""
     if kind == "bytes":
         return {"data": upload or b"\x00", "content_type": "multipart/form-data; boundary=x"}
     if kind == "json":
@@ -109,7 +109,7 @@ def signed_in(office: Office) -> FlaskClient:
     return office.client("owner")
 
 
-def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
+def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, full: bool) -> None:
     every = pages(office)
     assert {rule.rule for _, rule in every} >= {
         "/s/<survey_id>",
@@ -182,8 +182,8 @@ def token(client: FlaskClient) -> str:
 
 
 @pytest.mark.parametrize("value", ["", "0" * 64, None])
-def test_no_form_of_any_page_is_taken_without_its_token(office: Office, value: str | None) -> None:
-    """From the application's own map, so that a new form is in it."""
+def test_no_form_is_accepted_without_its_token(office: Office, value: str | None) -> None:
+    """Forms are taken from the application's URL map, so that new ones are tested."""
     client = signed_in(office)
     tried = 0
     for method, rule in pages(office):
@@ -198,8 +198,8 @@ def test_no_form_of_any_page_is_taken_without_its_token(office: Office, value: s
     assert client.get("/admin/account").status_code == 200
 
 
-def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
-    """An owner cannot put a colleague into another organisation, give a password, an id or a scope by naming it."""
+def test_unknown_fields_of_a_form_are_ignored(office: Office) -> None:
+    """An owner cannot set a colleague's organisation, password, id or scope by such a field."""
     client = signed_in(office)
     extra_fields = {
         "organisation": "other",
@@ -229,7 +229,7 @@ def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
 @pytest.mark.parametrize(
     "survey", ["x", "../../etc/passwd", "0" * 31, "AB" * 16, "0" * 32, "\u0663" * 32]
 )
-def test_a_key_for_a_survey_that_cannot_be_is_refused(office: Office, survey: str) -> None:
+def test_a_key_for_an_impossible_survey_is_refused(office: Office, survey: str) -> None:
     answer = send(signed_in(office), "/admin/keys", label="odd", role="analyst", survey=survey)
     assert answer.status_code == 404
     assert "odd" not in {row.label for row in office.services.access.list()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers at the edges of 32 and 64 bits in every query: refused or answered, never a fault."""
+"""Integers at the edges of 32 and 64 bits in every query: refused or answered, never a 5xx."""
 
 import pytest
 
@@ -18,13 +18,13 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_no_number_is_a_fault(fresh_site: Site, address: str) -> None:
+def test_no_number_causes_a_server_error(fresh_site: Site, address: str) -> None:
     for number in (*EDGES, -1, "1e3", "NaN", "0x10", " 1", "١"):
         answer = fresh_site.client.get(address.format(number, number))
         assert answer.status_code < 500, (address, number, answer.text)
 
 
-def test_the_log_ends_where_it_ends(fresh_site: Site) -> None:
+def test_entries_beyond_the_log_are_empty(fresh_site: Site) -> None:
     for start in EDGES[2:9]:
         answer = fresh_site.client.get(f"/v1/log/entries?start={start}")
         assert answer.status_code == 200

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits by survey and by key: what they let through, what they say, and what they are not about."""
+"""Rate limits by survey and by key: what they allow, their headers, and what they ignore."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from tests.frankly_server.web.test_reports import check_problem
 
 
 class Hand:
-    """A clock moved by hand, in seconds."""
+    """A clock that tests move, in seconds."""
 
     now = 1000.0
 
@@ -33,7 +33,7 @@ def limited(site: Site, **rates: float) -> Any:
     return create_app(site.settings.model_copy(update=rates), services=site.services).test_client()
 
 
-def test_a_survey_takes_so_much_and_then_waits(site: Site, hand: Hand) -> None:
+def test_a_survey_accepts_its_rate_and_then_refuses(site: Site, hand: Hand) -> None:
     client = limited(site, survey_rate_per_s=0.5)  # 5 in 10 s
     answers = [client.post(site.reports_path, json=site.report(100 + i)) for i in range(6)]
     assert [answer.status_code for answer in answers] == [201] * 5 + [429]
@@ -47,7 +47,7 @@ def test_a_survey_takes_so_much_and_then_waits(site: Site, hand: Hand) -> None:
 
 
 def test_the_remaining_limit_of_a_survey_is_not_disclosed(site: Site, hand: Hand) -> None:
-    """Exact remainders would reveal when a report arrives: only the policy is shown until the limit is used up."""
+    """Remainders would reveal arrivals, so only the policy is shown until the limit is reached."""
     client = limited(site, survey_rate_per_s=0.3)
     for number in (200, 201):
         answer = client.post(site.reports_path, json=site.report(number))
@@ -55,7 +55,7 @@ def test_the_remaining_limit_of_a_survey_is_not_disclosed(site: Site, hand: Hand
         assert "RateLimit" not in answer.headers
 
 
-def test_refused_reports_take_nothing_from_honest_ones(site: Site, hand: Hand) -> None:
+def test_refused_reports_do_not_use_up_the_limit(site: Site, hand: Hand) -> None:
     client = limited(site, survey_rate_per_s=0.1)  # one in 10 s
     for _ in range(20):
         assert client.post(site.reports_path, json=site.report(300, y=[9, 9])).status_code == 422
@@ -68,7 +68,7 @@ def test_refused_reports_take_nothing_from_honest_ones(site: Site, hand: Hand) -
 
 
 def test_the_sender_s_address_makes_no_difference(site: Site, hand: Hand) -> None:
-    client = limited(site, survey_rate_per_s=0.2)  # two in 10 s, from wherever
+    client = limited(site, survey_rate_per_s=0.2)  # two in 10 s, from any address
     statuses = []
     for number, address in enumerate(
         ("198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs by allow-list: canaries in every place a request can carry one, and none of them in any line."""
+"""Logs by allow-list: canaries in every part of a request, and none of them in any line."""
 
 import io
 import json
@@ -21,7 +21,7 @@ HEADERS = {"User-Agent": CANARY, "X-Forwarded-For": ADDRESS, "Referer": CANARY, 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What the process would have logged."""
+    """The log lines of the process."""
     with captured_logs() as stream:
         yield stream
 
@@ -63,7 +63,7 @@ def test_no_canary_reaches_a_log(site: Site, lines: io.StringIO) -> None:
     written = lines.getvalue()
     assert len(written.splitlines()) == len(
         REQUESTS
-    )  # none of the accepted one: its time would be that of an answer
+    )  # no line for the accepted one: its time would be that of an answer
     for secret in (CANARY, CANARY.upper(), ADDRESS, site.survey, site.digest, "ca11a12"):
         assert secret not in written
     for line in map(json.loads, written.splitlines()):
@@ -71,7 +71,7 @@ def test_no_canary_reaches_a_log(site: Site, lines: io.StringIO) -> None:
         assert {"route", "method", "status", "duration"} <= set(line)
 
 
-def test_a_fault_is_logged_by_kind_and_place_only(
+def test_an_error_is_logged_by_type_and_place_only(
     site: Site, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_arguments: Any) -> Any:
@@ -90,7 +90,7 @@ def test_a_fault_is_logged_by_kind_and_place_only(
     assert CANARY not in lines.getvalue()
 
 
-def test_libraries_may_complain_but_not_quote(lines: io.StringIO) -> None:
+def test_messages_of_libraries_are_logged_without_their_values(lines: io.StringIO) -> None:
     try:
         raise ValueError(CANARY)
     except ValueError:

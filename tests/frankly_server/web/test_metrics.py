@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: for who has the token, right to the last request, with a bounded number of names; and health."""
+"""Metrics: for holders of the token, exact, with bounded label values; health."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def client(site: Site) -> Any:
 
 
 def samples(client: Any) -> dict[tuple[str, str], float]:
-    """Read the text format line by line: any line that is no comment must be a sample, and none comes twice."""
+    """Parse the text format: every line except comments must be a sample, none twice."""
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.content_type) == (
         200,
@@ -72,7 +72,7 @@ def test_requests_are_counted_by_route_method_and_status(site: Site, client: Any
     assert buckets == sorted(buckets)
     assert buckets[-1] == metric_values["frankly_request_seconds_count", f'route="{route}"'] == 4
     assert metric_values["frankly_request_seconds_sum", f'route="{route}"'] > 0
-    assert metric_values["frankly_requests_in_flight", ""] == 1  # the one that asks
+    assert metric_values["frankly_requests_in_flight", ""] == 1  # the request itself
     assert metric_values["process_resident_memory_bytes", ""] > 10_000_000
     assert not [key for key in metric_values if "canary" in str(key) or site.survey in str(key)]
 
@@ -91,7 +91,7 @@ def test_without_a_token_there_are_none(site: Site) -> None:
     )
 
 
-def test_a_database_that_is_away_makes_the_server_unready_not_dead(
+def test_without_its_database_the_server_is_live_but_not_ready(
     site: Site, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(**_: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI document: complete, valid, current under docs/, and true of real answers."""
+"""The OpenAPI document: complete, valid, current under docs/, and matched by real responses."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def references(value: Any) -> list[str]:
 def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
     served = site.client.get("/openapi.json").data
     assert (root / "docs" / "openapi.json").read_bytes() == served, (
-        "save what GET /openapi.json serves under docs/"
+        "save the response to GET /openapi.json as docs/openapi.json"
     )
 
 
@@ -51,7 +51,7 @@ def test_every_route_and_method_is_described(site: Site, spec: dict[str, Any]) -
     routes = {
         (re.sub(r"<([^>]+)>", r"{\1}", rule.rule), method)
         for rule in app.url_map.iter_rules()
-        if not rule.rule.startswith("/admin/")  # pages for people, no part of the API
+        if not rule.rule.startswith("/admin/")  # pages for people, not part of the API
         for method in (rule.methods or set()) - {"HEAD"}
     }
     assert routes == set(operations(spec))
@@ -88,7 +88,7 @@ def test_every_error_is_a_problem_and_names_codes_of_its_status(spec: dict[str, 
                 } == {int(status)}
 
 
-def test_what_analysts_ask_needs_a_key(spec: dict[str, Any]) -> None:
+def test_routes_of_analysts_need_a_key(spec: dict[str, Any]) -> None:
     secured = {
         path for (path, _), operation in operations(spec).items() if operation.get("security")
     }
@@ -115,7 +115,7 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
 
 
 def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
-    """Accepted in writing by the admin; the answer is still of the declared shape, and no number stands for it."""
+    """The admin accepted it; the response is as declared, without a number for this choice."""
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
     merged = block.replace(
         b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
@@ -138,7 +138,7 @@ def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url
 
 
 def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
-    """Assert that an answer's status, media type, body and problem are those the document declares."""
+    """Assert that the document declares a response's status, media type, body and problem."""
     declared = operations(spec)[path, method]["responses"]
     assert str(answer.status_code) in declared, (path, answer.status_code)
     content = declared[str(answer.status_code)].get("content")
@@ -159,7 +159,7 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
         )
 
 
-def test_what_a_route_cannot_do_without_is_required(site: Site, spec: dict[str, Any]) -> None:
+def test_exactly_the_necessary_parameters_are_required(site: Site, spec: dict[str, Any]) -> None:
     """A query parameter is required if and only if its route refuses a request without it."""
     for (address, method), operation in operations(spec).items():
         parameters = [p for p in operation.get("parameters", []) if p["in"] == "query"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans over the API are those of the command, for analysts only, and within the server's time."""
+"""Plans by the API: equal to those of the command, for analysts only, within a time limit."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def asked_of(name: str) -> dict[str, Any]:
-    """The design input of a case of every mechanism, without what belongs to a survey file."""
+    """Return the design input of a case of CASES, without the fields of survey files."""
     request = {
         key: value
         for key, value in CASES[name].items()
@@ -60,7 +60,7 @@ def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/
     {**WARNER, "solve_for": "margin", "n": 400, "population": 1000},
     {"form": FORM, "solve_for": "n", "margin": 0.05},
 ])  # fmt: skip
-def test_the_answer_is_the_commands_and_of_the_declared_shape(
+def test_the_response_is_the_commands_and_has_the_declared_shape(
     site: Site, body: dict[str, Any]
 ) -> None:
     answer = ask(site, body)
@@ -71,7 +71,7 @@ def test_the_answer_is_the_commands_and_of_the_declared_shape(
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
-    """The widest margin at 95% of the shares, at the worst truth; None if some share is not identifiable.
+    """Return the widest 95% margin of the shares, at the worst truth; None if not identifiable.
 
     V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
     is largest with the rest of the mass on one other answer.
@@ -84,7 +84,7 @@ def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> f
     weighted = Q / (p / p.sum() @ Q)
     if (
         found["kind"] == "unary"
-    ):  # bit by bit: (1{x in y} − flip) / (keep − flip), what lacks to 1 spread evenly
+    ):  # bit by bit: (1{x in y} − flip) / (keep − flip), plus an equal correction to sum 1
         ones = np.array(
             [[int(symbol, 16) >> x & 1 for symbol in found["symbols"]] for x in range(len(Q))]
         )
@@ -102,7 +102,7 @@ def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> f
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_mechanism_is_planned_with(name: str, site: Site) -> None:
+def test_every_mechanism_can_be_planned(name: str, site: Site) -> None:
     body = {**asked_of(name), "solve_for": "margin", "n": 1000}
     designed = design_json(parse_json(json.dumps(asked_of(name)).encode(), decimals=True))
     expected = margin_of_shares(designed, body["prior"]["joint"], 1000)
@@ -142,7 +142,7 @@ BAD: dict[str, tuple[Any, int, str, str | None]] = {
     "no level at all": (
         {"prior": GRR["prior"], "notion": "ldp", "solve_for": "margin", "n": 9}, 422, "field_missing", "epsilon",
     ),
-    "a level that the notion has not": (
+    "a level that the notion does not have": (
         {"prior": {"joint": [[3, 1], [1, 3]]}, "notion": "alip", "epsilon_low": "1", "epsilon_high": "1",
          "solve_for": "epsilon", "margin": 0.1, "n": 9}, 422, "field_unknown", "epsilon",
     ),
@@ -164,7 +164,7 @@ def test_refusals_name_the_field(site: Site, name: str) -> None:
     check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan", "POST", answer)
 
 
-def test_it_asks_for_a_key_and_for_json(site: Site) -> None:
+def test_it_requires_a_key_and_json(site: Site) -> None:
     body = {**WARNER, "solve_for": "margin", "n": 400}
     assert ask(site, body, key="frankly_live_wrong").status_code == 401
     assert ask(site, body, kind="text/plain").status_code == 415
@@ -172,7 +172,7 @@ def test_it_asks_for_a_key_and_for_json(site: Site) -> None:
 
 
 def test_searches_end_in_time() -> None:
-    """A clock that jumps past the deadline: what was found until then is planned with."""
+    """If the clock passes the deadline, the plan uses the best mechanism found until then."""
     now = iter(range(0, 10**9, 30))
     body = {
         "prior": {"joint": [[3, 2, 1], [1, 2, 3]]},
@@ -184,7 +184,7 @@ def test_searches_end_in_time() -> None:
     try:
         plan = plan_within(body, lambda: float(next(now)), 20)
     except InvalidInput as error:
-        assert error.code == "mechanism_not_certified"  # nothing was found before the time was over
+        assert error.code == "mechanism_not_certified"  # nothing was found in time
     else:
         assert plan["margin"] > 0
-    assert next(now) < 30 * 1000, "it was asked for the time, and stopped asking"
+    assert next(now) < 30 * 1000, "the search read the clock, and then stopped"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises of every route: versions, closed objects, pages of bounded length, one response time for every key."""
+"""Rules for every route: versions, closed objects, bounded pages, equal work for wrong keys."""
 
 import hmac
 import json
@@ -40,13 +40,13 @@ def spec(site: Site) -> dict[str, Any]:
     return dict(site.client.get("/openapi.json").get_json())
 
 
-def test_every_address_carries_its_version(spec: dict[str, Any]) -> None:
+def test_every_address_contains_its_version(spec: dict[str, Any]) -> None:
     unversioned = {path for path in spec["paths"] if not path.startswith(("/v1/", "/sdk/v1/"))}
     assert unversioned == UNVERSIONED
 
 
-def test_every_object_that_leaves_has_listed_fields_only(spec: dict[str, Any]) -> None:
-    """A field that is added to a record by accident would not pass the schema, which the fuzz tests hold answers to."""
+def test_response_objects_have_only_listed_fields(spec: dict[str, Any]) -> None:
+    """Fuzz tests compare responses with this schema, so a field added by accident fails there."""
     closed = 0
     for name, schema in spec["components"]["schemas"].items():
         if schema.get("type") == "object" and name not in OPEN:
@@ -56,7 +56,7 @@ def test_every_object_that_leaves_has_listed_fields_only(spec: dict[str, Any]) -
     assert closed > 15
 
 
-def test_every_object_that_comes_in_has_listed_fields_only(site: Site) -> None:
+def test_request_objects_have_only_listed_fields(site: Site) -> None:
     batch = "application/vnd.frankly.batch+json"
     report_with_extra = site.report(1) | {"survey": site.survey}
     check_problem(site.send(report_with_extra), 422, "field_unknown")
@@ -104,7 +104,7 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_trail_is_read_page_by_page(office: Office) -> None:
-    """120 events and those of making the office, 50 a page: the link at the end leads through all of them, once."""
+    """120 events and those of the office's creation, 50 a page: the links show each once."""
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     with office.services.database.transaction("120 events") as tx:
         for number in range(120):
@@ -119,10 +119,10 @@ def test_the_trail_is_read_page_by_page(office: Office) -> None:
     assert event_numbers == [f"{number:03d}" for number in reversed(range(120))]
 
 
-def test_every_wrong_key_is_compared_once_at_full_length_and_answered_the_same(
+def test_every_wrong_key_is_compared_once_and_gets_the_same_response(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unknown prefix, known prefix with another secret, revoked, malformed: one comparison of 64 with 64 signs each."""
+    """Unknown prefix, wrong secret, revoked, malformed: one comparison of 64 characters each."""
     gone = site.services.access.create("analyst", "gone")
     site.services.access.revoke(site.services.access.authenticate(gone).prefix)
     neighbour = site.analyst_key[:-1] + ("A" if site.analyst_key[-1] != "A" else "B")
@@ -151,8 +151,8 @@ def test_every_wrong_key_is_compared_once_at_full_length_and_answered_the_same(
     assert len(answer_texts) == 1
 
 
-def test_forms_alone_need_a_form_token(site: Site) -> None:
-    """The API knows no cookie, so a cross-site request cannot send a report or a plan in a user's name."""
+def test_only_forms_need_a_form_token(site: Site) -> None:
+    """The API uses no cookies, so a cross-site request cannot act in a user's name."""
     client = site.client.application.test_client()
     client.set_cookie("frankly_admin", "A" * 43, path="/")
     sent = client.post(
@@ -160,5 +160,5 @@ def test_forms_alone_need_a_form_token(site: Site) -> None:
     )
     assert sent.status_code == 201
     assert "Set-Cookie" not in sent.headers
-    assert client.post("/v1/plan", json={}).status_code == 401  # a cookie is no key
+    assert client.post("/v1/plan", json={}).status_code == 401  # a cookie is not a key
     assert client.post("/admin/people", data={"email": "x@example.org"}).status_code == 403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a query: each is read in one spelling, every other is refused by its name."""
+"""Parameters of a query: one spelling of each value is accepted, others are refused by name."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ REFUSED: list[tuple[Callable[[str, str], object], list[str], str, str]] = [
 
 
 @pytest.mark.parametrize(("read", "text", "value"), READ)
-def test_one_spelling_is_read(
+def test_one_spelling_is_accepted(
     read: Callable[[Any, str], object], text: str | None, value: object
 ) -> None:
     assert read(text, "name") == value

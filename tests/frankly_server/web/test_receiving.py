@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request is answered the same whether Flask sees it or not: status, headers, body, log, counters, what is kept."""
+"""Requests on the fast path and by Flask have equal responses, logs, counters and stored data."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from tests.frankly_server.web.test_reports import BAD_BODIES, BAD_FIELDS, CONTEN
 
 @dataclass
 class Way:
-    """A site whose requests come in one of the two ways; `by_flask` counts those that Flask answered."""
+    """A site with the fast path (`plain`) or without; `by_flask` counts requests to Flask."""
 
     site: Site
     by_flask: int = 0
@@ -53,7 +53,7 @@ class Way:
         return way
 
     def ask(self, request: "Request") -> dict[str, Any]:
-        """Return all that can be seen of the answer, and of what it left behind."""
+        """Return everything visible in the response, and its effects."""
         counters = metrics.of(self.site.client.application)
         with captured_logs() as lines:
             answer = request(self.site)
@@ -75,7 +75,7 @@ Request = Callable[[Site], Any]
 
 
 class Gone(io.RawIOBase):
-    """A body whose sender has gone."""
+    """A body whose sender has disconnected."""
 
     def __init__(self, error: type[Exception]) -> None:
         self._error = error
@@ -91,7 +91,7 @@ class Gone(io.RawIOBase):
 
 
 def post(data: Any, **options: Any) -> Request:
-    """A report, given as bytes or as fields to change, and how it is sent."""
+    """Return a request with a report, given as bytes or as changes of fields."""
 
     def send(site: Site) -> Any:
         return site.send(data if isinstance(data, bytes) else site.report(7, **data), **options)
@@ -110,7 +110,7 @@ def to(path: str, method: str = "POST") -> Request:
 
 
 def compact(number: int, token: str | None = None) -> Request:
-    """As our SDKs write it."""
+    """Return a request with a report as our SDKs write it."""
 
     def send(site: Site) -> Any:
         return site.send(
@@ -128,7 +128,7 @@ def raw(body: bytes, length: str, **environ: Any) -> Request:
     return send
 
 
-# Sent in this order; whether Flask must not, or must, be asked.
+# Sent in this order. PLAIN: Flask must not be called; OTHERS: it must be.
 PLAIN: dict[str, Request] = {
     "a report": post({}),
     "the same again": post({}),
@@ -138,7 +138,7 @@ PLAIN: dict[str, Request] = {
         {"id": "a" * 32}, headers={"Origin": "https://pages.example"}
     ),
     "with an empty query": to("/v1/surveys/S/reports?"),
-    "with headers that say nothing": post(
+    "with irrelevant headers": post(
         {"id": "b" * 32},
         headers={"Cookie": "a=b", "Authorization": "Bearer x", "If-None-Match": "*", "Expect": "x"},
     ),
@@ -169,16 +169,16 @@ OTHERS: dict[str, Request] = {
         headers={"Origin": "https://p.example", "Access-Control-Request-Method": "POST"},
     ),
     "shorter than it says": raw(b'{"v":1', "600"),
-    "nothing of what it says": raw(b"", "600"),
-    "shorter, from a server that ends it": raw(b'{"v":1', "600", **{"wsgi.input_terminated": True}),
+    "no body despite its length": raw(b"", "600"),
+    "shorter, with wsgi.input_terminated": raw(b'{"v":1', "600", **{"wsgi.input_terminated": True}),
     **{
-        f"the client goes away: {error.__name__}": raw(
+        f"the client disconnects: {error.__name__}": raw(
             b"", "600", **{"wsgi.input": Gone(error), "wsgi.input_terminated": True}
         )
         for error in (ConnectionResetError, BrokenPipeError, ValueError)
     },
     "no length": raw(b"{}", ""),
-    "a length that is none": raw(b"{}", "-1"),
+    "an invalid length": raw(b"{}", "-1"),
     "a length in other digits": raw(b"{}", "²"),
     "a length of 5,000 digits": raw(b"{}", "1" * 5000),
     "a batch": lambda site: site.send(
@@ -190,7 +190,7 @@ OTHERS: dict[str, Request] = {
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
-    """In front of Flask, and by Flask alone; with the same requests so far."""
+    """A site with the fast path and one with Flask alone, both with the same requests so far."""
     home = tmp_path_factory.mktemp("ways")
     both_ways = Way.make(home / "plain", plain=True), Way.make(home / "flask", plain=False)
     yield both_ways
@@ -210,7 +210,7 @@ def test_both_ways_answer_the_same(ways: tuple[Way, Way], name: str) -> None:
 
 
 def fails(error: BaseException) -> Request:
-    """A report that is met by an error inside."""
+    """Return a request during which `accept` raises an error."""
 
     def send(site: Site) -> Any:
         def broken(*_: Any) -> Any:
@@ -227,7 +227,7 @@ def fails(error: BaseException) -> Request:
 
 
 class Late:
-    """A body that did not arrive in time."""
+    """A body that does not arrive in time."""
 
     def read(self, *_: Any) -> bytes:
         raise InvalidInput(Problem.TIMED_OUT, "late")
@@ -241,7 +241,7 @@ class Late:
         (raw(b"", "6", **{"wsgi.input": Late()}), 408),
     ],
 )
-def test_what_fails_is_answered_the_same(
+def test_errors_have_the_same_response(
     ways: tuple[Way, Way], request_: Request, status: int
 ) -> None:
     first, flask = (way.ask(request_) for way in ways)
@@ -250,7 +250,7 @@ def test_what_fails_is_answered_the_same(
     assert "canary" not in str(first["log"])
 
 
-def test_the_limit_is_the_same_and_drawn_on_once(
+def test_the_limit_is_the_same_and_charged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand, original_limits = Hand(), limits.RateLimits
@@ -276,7 +276,7 @@ def test_the_limit_is_the_same_and_drawn_on_once(
 def test_a_slow_refusal_is_logged_with_all_its_time(
     ways: tuple[Way, Way], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a request waited for before Flask took over counts."""
+    """The time before Flask takes over is included."""
     site = ways[0].site
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])

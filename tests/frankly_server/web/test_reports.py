@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports route against bad inputs 35-42: every refusal a problem object, nothing stored, nothing echoed."""
+"""Bad inputs 35-42 to the reports route: problem objects, nothing stored, nothing echoed."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from tests.frankly_server.web.site import NOW, Site
 
 CANARY = "canary-7f3a9"
 
-# each: (fields to change in a valid report, status, code, field)
+# name -> (fields to change in a valid report, status, code, field)
 BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "35 a report of another version": ({"v": 2}, 422, "field_type", "v"),
     "36 an unknown extra field": ({CANARY: CANARY}, 422, "field_unknown", None),
@@ -29,7 +29,7 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "an id that is too short": ({"id": "ab"}, 422, "field_type", "id"),
     "an id with a trailing newline": ({"id": "0" * 32 + "\n"}, 422, "field_type", "id"),
     "an id in Arabic digits": ({"id": "٠" * 32}, 422, "field_type", "id"),
-    "a stratum that is no choice": (
+    "a stratum with an unknown choice": (
         {"strata": {"region": CANARY}},
         422,
         "strata_invalid",
@@ -37,10 +37,10 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     ),
     "strata missing": ({"strata": {}}, 422, "strata_invalid", "strata"),
     "strata as list": ({"strata": [CANARY]}, 422, "field_type", "strata"),
-    "41 a token where none is taken": ({"token": CANARY}, 401, "token_invalid", "token"),
+    "41 a token without a token rule": ({"token": CANARY}, 401, "token_invalid", "token"),
 }
 
-# each: bytes, status, code
+# name -> (bytes, status, code)
 BAD_BODIES: dict[str, tuple[bytes, int, str]] = {
     "35 nothing": (b"", 400, "json_invalid"),
     "35 longer than a report may be": (b" " * 70_000, 413, "body_too_large"),
@@ -65,7 +65,7 @@ CONTENT_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "multipa
 
 
 def check_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
-    """Assert that an answer is exactly one entry of the problem table, and return its object."""
+    """Assert that a response is exactly one entry of the problem table; return its object."""
     assert (answer.status_code, answer.get_json()["code"]) == (status, code), answer.data
     assert answer.content_type == "application/problem+json"
     problem = Problem.from_code(code)
@@ -94,7 +94,7 @@ def test_a_missing_field_is_refused_by_name(site: Site, missing: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_bytes_that_are_no_report_are_refused(site: Site, name: str) -> None:
+def test_invalid_bytes_are_refused(site: Site, name: str) -> None:
     data, status, code = BAD_BODIES[name]
     check_problem(site.send(data), status, code)
 
@@ -116,7 +116,7 @@ def test_a_body_that_ends_early_is_400(site: Site) -> None:
 
 
 def test_a_body_without_a_length_is_still_bounded(site: Site) -> None:
-    """A chunked body that goes on and on: no more than the limit is ever read."""
+    """Of an endless chunked body, no more than the limit is read."""
     endless = io.BytesIO(b" " * 1_000_000)
     environ = {"wsgi.input": endless, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
     check_problem(site.send(b"", environ_overrides=environ), 413, "body_too_large")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents, keys, health, estimates: who may ask for what, and what every answer carries."""
+"""Documents, keys, health, estimates: access to routes, and headers of every response."""
 
 from typing import Any
 
@@ -105,8 +105,8 @@ def test_estimates_need_a_key(site: Site, name: str) -> None:
     ("scheme", "status"),
     [("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Digest", 401), ("Token", 401), ("", 401)],
 )
-def test_a_key_opens_under_its_own_scheme_alone(site: Site, scheme: str, status: int) -> None:
-    """RFC 9110, 11.1: a scheme's letters may be of either case."""
+def test_a_key_is_accepted_only_with_its_scheme(site: Site, scheme: str, status: int) -> None:
+    """RFC 9110, 11.1: a scheme's name is case-insensitive."""
     key = site.services.access.create("analyst", "notebook")
     headers = {"Authorization": f"{scheme} {key}".strip()}
     assert site.client.get(site.estimates_path, headers=headers).status_code == status
@@ -155,7 +155,7 @@ HEADERS = {
 @pytest.mark.parametrize(
     "path", ["/health", "/v1/keys", "/openapi.json", "S/document", "S/estimates", "S/reports", "/x"]
 )
-def test_every_answer_carries_the_same_headers_and_no_identifier(site: Site, path: str) -> None:
+def test_every_response_has_the_same_headers_and_no_identifier(site: Site, path: str) -> None:
     marks = {
         "If-None-Match": "*",
         "Cookie": "session=x",
@@ -181,9 +181,7 @@ def test_a_database_that_is_down_is_503_with_retry_after(
     assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_fault_of_ours_says_nothing_of_itself(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_reveals_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_arguments: Any) -> Any:
         raise RuntimeError("canary-7f3a9")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests beyond the slots are refused, at once after the first one has waited; liveness never is."""
+"""Requests beyond the slots are refused, after the first also without a wait; liveness never is."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from frankly_server.web.slots import LIVE, Slots
 
 
 class Held:
-    """An application whose requests wait until they are let go."""
+    """An application whose requests wait until the test ends them."""
 
     def __init__(self) -> None:
         self.let_go, self.begun = threading.Event(), threading.Semaphore(0)
@@ -31,7 +31,7 @@ class Held:
 def ask(
     application: Slots, path: str = "/v1/keys", method: str = "GET"
 ) -> tuple[str, dict[str, str], bytes]:
-    """Return status, headers and body of an answer."""
+    """Return status, headers and body of a response."""
     said: list[Any] = []
     body = application(
         {"PATH_INFO": path, "REQUEST_METHOD": method},

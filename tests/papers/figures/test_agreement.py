@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers printed in the papers' texts, within the tolerance of each check; where errata says not, missed."""
+"""Numbers printed in the papers, within tolerances, or outside as errata.md says."""
 
 import pytest
 from _design import adult
@@ -10,7 +10,7 @@ from papers.records import read_records
 from papers.runner import make
 
 FEW = {"lift-1": (80, 0.5), "lift-2": (12, 0.08), "lift-6": (4, 0.06)}
-"""Draws that take half a second, and how much wider the means may then spread."""
+"""Number of draws that take half a second, and the additional tolerance for these."""
 FULL = {
     "lift-1": 1000,
     "lift-2": 1000,
@@ -55,7 +55,7 @@ def test_printed_numbers_from_a_few_draws(name: str) -> None:
         assert check.paper is not None
         assert check.tolerance is not None
         if "lower end" in check.words and name == "lift-1":
-            continue  # the least of all draws: a few draws do not reach it
+            continue  # a minimum over draws, which few draws do not reach
         assert abs(check.ours - check.paper) <= check.tolerance + wider, check.line()
 
 

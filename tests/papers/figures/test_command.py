@@ -75,7 +75,7 @@ def test_the_list(papers: Papers) -> None:
         (["thesis-4.1", "--out", "/proc/nowhere"], 2, "usage"),
     ],
 )
-def test_what_cannot_be_done_is_refused(
+def test_impossible_requests_are_refused(
     papers: Papers,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_usual_place_of_the_data_is_looked_at(
+def test_the_default_place_of_the_data_is_used(
     papers: Papers, tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout, data = tmp_path / "main", tmp_path / "shared" / "data"

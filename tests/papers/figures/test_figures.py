@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure in a quick run: numbers of the caption's shape, files that parse, and the same again."""
+"""Every figure in a quick run: numbers in the shape of its caption, valid files, reproducible."""
 
 import csv
 import math
@@ -86,7 +86,7 @@ EVERY = sorted(FIGURES)
 TIMED = {"funnel-3", "funnel-4", "funnel-5", "lift-8", "lift-9", "lift-10"}
 
 
-def test_every_figure_of_the_issue_is_there() -> None:
+def test_every_figure_is_there() -> None:
     expected = (
         {f"funnel-{k}" for k in range(3, 10)} | {f"robust-{k}" for k in range(2, 6)} | {"robust-table-2"}
         | {f"lift-{k}" for k in range(1, 14)} | {"thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"}
@@ -152,13 +152,13 @@ def test_the_plot_is_well_formed_and_says_what_it_shows(made: Making, name: str)
 def test_a_rerun_is_the_same_to_the_last_byte(made: Making, making: Making, name: str) -> None:
     once, again = made(name), making(name)
     assert (once.csv, once.svg) == (again.csv, again.svg)
-    # the seconds are those of the clock, and in a file of their own
+    # the seconds are measured, and in a separate file
     assert bool(once.seconds) == (name in TIMED)
     assert (once.seconds != again.seconds) == (name in TIMED)
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_what_holds_of_every_case_holds_in_a_quick_run(made: Making, name: str) -> None:
+def test_claims_for_all_cases_hold_in_a_quick_run(made: Making, name: str) -> None:
     assert made(name).surprises == ()
     decided = [check for check in made(name).checks if check.holds is not None]
     assert all(check.always for check in decided)
@@ -173,7 +173,7 @@ def test_what_holds_of_every_case_holds_in_a_quick_run(made: Making, name: str) 
         ("lift-2", 10_001, "--draws"),
     ],
 )
-def test_what_cannot_be_made_is_refused(name: str, draws: int | None, field: str) -> None:
+def test_impossible_figures_are_refused(name: str, draws: int | None, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         make(
             FIGURES[name],
@@ -192,7 +192,7 @@ def test_an_unknown_figure_is_refused_with_the_list(name: str) -> None:
 
 
 def test_draws_are_a_prefix_of_more_draws(made: Making) -> None:
-    """Draw i does not depend on how many there are: the extremes of more draws only grow."""
+    """Draw i does not depend on the number of draws, so extremes only grow with more draws."""
     shorter, longer = (
         make(
             FIGURES["lift-1"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the figures against computations that share nothing with them."""
+"""Parts of the figures, compared with independent computations."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(4)
 
 
 def variance_66(p00: float, p11: float, pi: float) -> float:
-    """(6.6) as the thesis prints it, n = 1."""
+    """(6.6) as printed in the thesis, n = 1."""
     k = p00 + p11 - 1
     return (0.25 - (p00 - 0.5 - pi * k) ** 2) / k**2
 

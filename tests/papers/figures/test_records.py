@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the data: what is counted, and what is refused."""
+"""Reading the data: counts and refusals."""
 
 from collections import Counter
 from pathlib import Path
@@ -52,10 +52,10 @@ def test_a_file_that_is_not_the_data_is_refused(tmp_path: Path, case: str) -> No
 
 
 @pytest.mark.parametrize("name", ["none.csv", "."])
-def test_a_missing_file_is_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
+def test_the_error_for_a_missing_file_says_what_to_do(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="give the Adult data"):
         read_records(tmp_path / name)
 
 
-def test_other_columns_are_not_kept(records: Records) -> None:
+def test_other_columns_are_not_stored(records: Records) -> None:
     assert all(set(row) == set(COLUMNS) for row in records.rows)

@@ -5,7 +5,7 @@ async (given) => {
     final_surveys: finalSurveys} = given.policy;
   const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}),
     ...(finalSurveys != null && {finalSurveys}), allowUnpinned, requireLog};
-  // A tape of random bits: one draw of many bits is that many small ones, from the lowest on. An id is the last draw.
+  // Random bits: a draw of n bits takes the next n, lowest first. The id is the last draw.
   const tape = (given.bits ?? []).map(([size, value]) => [size, BigInt("0x" + value)]);
   const randomBits = (size) => {
     const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
@@ -53,7 +53,7 @@ async (given) => {
   try {
     return await commands[given.command]();
   } catch (error) {
-    // What is no error of ours is a fault of the SDK: it must not pass for a refusal.
+    // Any other error is a bug of the SDK and must not be reported as a refusal.
     if (!error.code || typeof error.detail !== "string") throw error;
     return {failed: error.constructor.name, code: error.code, detail: error.detail, field: error.field};
   }

@@ -2,7 +2,7 @@
 async ({kind, params, tape}) => {
   const [{KINDS}, agreement] = await Promise.all([import("/sdk/mechanisms.js"), import("/sdk/agreement.js")]);
   const mechanism = (KINDS[kind] ?? agreement).read(params, "m"), symbols = [];
-  // The truth of a form is the position of every question's choice, the last question fastest.
+  // The truth of a form is the index of each question's choice; the last question varies fastest.
   const truths = params.choices
     ? params.choices.reduce((all, n) => all.flatMap((head) => Array.from({length: n}, (_, x) => [...head, x])), [[]])
     : [...Array(mechanism.answers).keys()];

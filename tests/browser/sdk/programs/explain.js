@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The explanation of every document, under a policy with this cap on δ; with a preview of the budget if asked to. */
+/** Explanations of the documents under a policy with this cap on δ, optionally with the budget. */
 async ({payloads, keys, deltaCap = "0", preview = false}) => {
   const names = ["canonical", "documents", "explain", "ledger", "budget"];
   const [canonical, documents, explaining, {Policy}, {budgetOf}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The three functions of React that the snippet in docs/browser.md uses, as React documents them: a component is a
- * function, its element's ref is set before its effects run, and effects are undone when it goes.
+ * The three functions of React that the snippet in docs/browser.md uses, as React documents them: a component
+ * is a function, its element's ref is set before its effects run, and unmounting cleans effects up.
  */
 let effects = [];
 export const useRef = (current) => ({current});
@@ -13,7 +13,7 @@ export const createElement = (type, {ref, ...attributes}) => {
   return made;
 };
 
-/** Mount a component in a place; returns what unmounts it. */
+/** Mount a component in an element; returns a function that unmounts it. */
 export function mount(component, props, place) {
   effects = [];
   const made = component(props);

@@ -35,7 +35,7 @@ async ({file, vectors}) => {
     sampling: async (v) => ({
       draws: v.mechanisms.map(({mechanism}) => (mechanisms.KINDS[mechanism.kind] ?? agreement).read(mechanism, "m")).map((m, i) =>
         v.mechanisms[i].draws.map(({truth, bits}) => {
-          // A tape of random bits: one draw of many bits is that many small ones, from the lowest on.
+          // Random bits: a draw of n bits takes the next n, lowest first.
           const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
           const symbol = m.sample(truth, (size) => {
             const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);

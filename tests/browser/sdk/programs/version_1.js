@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The database as version 1 of the SDK left it: an alias's keys, one survey, its answer, a log's head, evidence.
+// A database of SDK version 1: an alias's keys, one survey, its answer, a log's head, evidence.
 async ({alias, survey, digest, envelope, head, size, cost, state, url}) => {
   const stores = ["keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
   const bytes = (list) => new Uint8Array(list), ratio = (pair) => pair && pair.map(BigInt);
@@ -7,7 +7,7 @@ async ({alias, survey, digest, envelope, head, size, cost, state, url}) => {
   request.onupgradeneeded = () => stores.forEach((name) => request.result.createObjectStore(name));
   const db = await new Promise((done) => { request.onsuccess = () => done(request.result); });
   const tx = db.transaction(stores, "readwrite"), put = (name, value, key) => tx.objectStore(name).put(value, key);
-  put("keys", bytes([123, 125]), alias); // of frankly.keys/1: no version of the SDK reads both
+  put("keys", bytes([123, 125]), alias); // frankly.keys/1, which this version cannot read
   put("surveys", {version: 2, digest, envelope: bytes(envelope)}, survey);
   const {level, ceiling, free, freeDelta} = cost;
   put("answers", {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An office to test pages in: two organisations, a person in every role, a survey with two versions."""
+"""An office for tests of pages: two organisations, a person in every role, a published survey."""
 
 import re
 import threading
@@ -25,7 +25,7 @@ CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
 
 @dataclass(frozen=True)
 class Office:
-    """survey : id of the main organisation's published survey. job, key, account : things in it that have addresses."""
+    """survey : id of the main organisation's survey. job, key, account : ids of its other objects."""
 
     services: Services
     app: Any

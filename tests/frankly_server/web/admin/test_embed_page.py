@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Embed page's Python is run as it stands, against the server that wrote it."""
+"""The Embed page's Python is run unchanged, with the server that generated it."""
 
 import html
 import re
@@ -21,7 +21,7 @@ from werkzeug.serving import make_server
 from tests.frankly_server.web.admin.office import PASSWORD, send
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
-# what is asked beside the questions of the blocks -> the survey file
+# name -> the survey file
 FILES = {
     "questions alone": habits(SMOKES, DRINKS, budget="2", window=""),
     "public questions, and an invitation": habits(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyst's page: the API's own numbers, in words that promise no more than they say."""
+"""The analyst's page: the API's numbers, in words that claim no more than these."""
 
 import io
 import json
@@ -63,7 +63,7 @@ def shown(share: float | None) -> str:
     return "no end" if share is None else f"{share * 100:.1f}%".replace("-", "−")
 
 
-def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: FlaskClient) -> None:
+def test_the_page_shows_the_numbers_of_the_analysis(answered: Office, analyst: FlaskClient) -> None:
     answer = answered.services.analysis.estimates(answered.survey)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     table_rows = cells(page(answered, analyst).text)
@@ -97,7 +97,7 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
                                                           "level": 0.99}),
     ],
 )  # fmt: skip
-def test_switches_ask_for_what_they_say(
+def test_options_request_what_they_say(
     answered: Office, analyst: FlaskClient, query: str, changed: dict[str, Any]
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, **changed)
@@ -166,7 +166,7 @@ def test_row_percentages_are_in_the_table_and_in_words(
 
 @pytest.mark.parametrize(("flag", "words", "end"), [("unbounded", "unbounded", "no end"),
                                                     ("interval_unknown", "interval unknown", "unknown")])  # fmt: skip
-def test_a_cell_without_a_number_keeps_its_place(
+def test_a_cell_without_a_number_stays_in_the_table(
     answered: Office,
     analyst: FlaskClient,
     monkeypatch: pytest.MonkeyPatch,
@@ -192,7 +192,7 @@ def test_a_cell_without_a_number_keeps_its_place(
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])
-def test_another_product_stands_beside_its_own_interval(
+def test_another_estimate_has_its_own_interval(
     answered: Office, analyst: FlaskClient, product: str
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, by="region")
@@ -216,7 +216,7 @@ def test_groups_that_differ_are_named_and_others_are_not(
     answered: Office, analyst: FlaskClient
 ) -> None:
     text = page(answered, analyst, "?by=region").text
-    # Every report of the north said the second symbol of Warner's mechanism, none of the south.
+    # All reports of the north are symbol 1 of Warner's mechanism, all of the south symbol 0.
     assert re.search(
         r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points",
         text,
@@ -224,7 +224,7 @@ def test_groups_that_differ_are_named_and_others_are_not(
     assert "“Yes” is more common in “South”" not in text
 
 
-def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClient) -> None:
+def test_downloads_are_the_bytes_of_the_api(answered: Office, analyst: FlaskClient) -> None:
     where = f"/admin/surveys/{answered.survey}/estimates/download?level=0.9&by=region&product=mle&format="
     key = answered.services.access.create("analyst", "x")
     headers = {"Authorization": f"Bearer {key}"}
@@ -242,7 +242,7 @@ def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClien
     assert table.num_rows == 10
 
 
-def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> None:
+def test_snippets_make_the_same_request(answered: Office, analyst: FlaskClient) -> None:
     text = page(answered, analyst, "?level=0.9&by=region&row=smokes&column=drinks").text.replace(
         "&amp;", "&"
     )
@@ -260,7 +260,7 @@ def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> No
 def test_a_population_gives_numbers_of_people_and_narrower_margins(
     answered: Office, analyst: FlaskClient
 ) -> None:
-    """1,200 people, a third of whom answered: shares of them in people, and every snippet asks for the same."""
+    """Of 1,200 people a third answered: numbers of people, and the same request in snippets."""
     where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
     free, drawn = (
@@ -290,7 +290,7 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(
     assert re.search(r"\bpopulation=1200[,)]", python)
 
 
-def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskClient) -> None:
+def test_all_options_together_are_accepted(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
     every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false"
     every += "&population=1200"
@@ -328,7 +328,7 @@ def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
     assert cells(text) == []
 
 
-# query -> (status, field the words name)
+# query -> (status, field named in the error)
 BAD: dict[str, tuple[int, str]] = {
     "level=95": (422, "level"),
     "level=nan": (422, "level"),
@@ -363,7 +363,7 @@ def test_a_bad_address_is_explained_on_the_page(
     answer = page(answered, analyst, f"?{query}")
     assert answer.status_code == status
     assert f"({field})" in answer.text
-    assert cells(answer.text)  # the page itself is there, with the usual switches
+    assert cells(answer.text)  # the page is shown with the default options
     assert analyst.get(f"/admin/surveys/{answered.survey}/estimates/download?{query.replace('product', 'format')}"
                        ).status_code == status  # fmt: skip
 
@@ -374,7 +374,7 @@ def test_viewers_read_and_analysts_download(answered: Office) -> None:
     assert viewer.get(f"/admin/surveys/{answered.survey}/estimates/download").status_code == 403
 
 
-def test_the_page_says_how_many_wait_in_bands_and_until_when(
+def test_the_page_shows_a_range_of_pending_reports_and_the_next_release(
     answered: Office, analyst: FlaskClient
 ) -> None:
     assert "wait for a release" not in page(answered, analyst).text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a survey with a form, alone and beside a block: every page is shown, and questions can be changed."""
+"""Pages of a survey with a form, with and without a block; changes of questions."""
 
 import re
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_every_page_is_shown(office: Office, name: str, tab: str) -> None:
     assert "went wrong" not in page.text
 
 
-def test_pages_of_a_form_say_what_it_is(office: Office) -> None:
+def test_pages_describe_the_form(office: Office) -> None:
     owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
     questions = owner.get(f"{path}/questions").text
     assert "Form of 3 questions" in questions
@@ -80,7 +80,7 @@ def test_pages_of_a_form_say_what_it_is(office: Office) -> None:
     assert "Each report is about" in published
 
 
-def test_made_up_answers_give_a_report(office: Office) -> None:
+def test_a_rehearsal_shows_a_report(office: Office) -> None:
     answers = {"q-smoke": "yes", "q-drink": "no", "q-mood": "mid"}
     path = f"/admin/surveys/{_id(office, 'alone')}/try"
     page = send(office.client("owner"), path, what="form", **answers)
@@ -108,7 +108,7 @@ def test_questions_of_a_form_can_be_added_and_removed(tmp_path: Path) -> None:
     office.services.close()
 
 
-def test_a_form_is_made_and_changed_without_a_file(tmp_path: Path) -> None:
+def test_a_form_is_created_and_changed_without_a_file(tmp_path: Path) -> None:
     office = make_office(tmp_path)
     owner = office.client("owner")
     begun = {"how": "question", "title": "Mood", "language": "en", "one_level": "yes"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin actions that read and then write: a second one between the two changes nothing about the result.
+"""Admin actions that read and then write: a concurrent second action does not change the result.
 
-Every pair of actions is run with a pause in the first one, right before its first write, in which the second one runs.
-What is stored and answered must then be as if one had run after the other.
+Every pair of actions is run with a pause in the first, right before its first write, in which the
+second one runs. Stored rows and responses must then be as if one had run after the other.
 """
 
 import json
@@ -22,7 +22,7 @@ from sqlalchemy import event, select
 from tests.frankly_server.web.admin.office import Office, make_office, token
 
 PAUSE_S = 0.15
-"""How long the first action waits for the second: one that waits for the first goes on after it."""
+"""Pause of the first action in seconds: a second action that waits for it continues afterwards."""
 TITLE = {
     "how": "question",
     "title": "A new one",
@@ -32,13 +32,13 @@ TITLE = {
 }
 
 REFUSED = ("403", "409")
-"""Status for who is not an owner any more, and for a form whose draft has changed since it was shown."""
+"""Status for a person who is no longer an owner, and for a form whose draft has changed."""
 
 Act = Callable[["Desk"], Any]
 
 
 class Desk:
-    """Signed-in browsers of an office, and what is stored at its beginning."""
+    """Signed-in browsers of an office, and its rows at the beginning."""
 
     def __init__(self, office: Office) -> None:
         self.office, self.database = office, office.services.database
@@ -57,7 +57,7 @@ class Desk:
             }
 
     def allow_deletion(self) -> None:
-        """Switch off the triggers that keep the audit trail, so that `reset` may empty it."""
+        """Disable the triggers that protect the audit trail, so that `reset` can empty it."""
         with self.database.engine.begin() as connection:
             if connection.dialect.name == "postgresql":
                 for table in metadata.sorted_tables:
@@ -70,7 +70,7 @@ class Desk:
                 connection.exec_driver_sql(f"DROP TRIGGER {name}")
 
     def reset(self) -> None:
-        """Store again what was there at the beginning."""
+        """Restore the rows of the beginning."""
         with self.database.engine.begin() as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(table.delete())
@@ -79,7 +79,7 @@ class Desk:
                     connection.execute(table.insert(), self._rows[table.name])
 
     def send(self, who: str, path: str, **fields: Any) -> str:
-        """Send a form; return the status, without what is random in a redirect."""
+        """Send a form; return the status and the redirect, without its random parts."""
         data = {"csrf": self.tokens[who], **fields}
         answer = self.clients[who].post(path, data=data, content_type="multipart/form-data")
         assert answer.status_code < 500
@@ -90,7 +90,7 @@ class Desk:
         return self.send(who, f"/admin/surveys/{self.office.survey}/{tab}", **fields)
 
     def stored(self) -> Any:
-        """Return what is stored, without ids, times and secrets."""
+        """Return the stored data without ids, times and secrets."""
         with self.database.reading("all") as tx:
             states = tx.survey_states.every()
             drafts = []
@@ -115,7 +115,7 @@ class Desk:
 
 
 def unsuffixed(name: str) -> str:
-    """Return a text without the random end that a second survey of one name gets."""
+    """Return a name without the random suffix of a second survey with this name."""
     return re.sub(r"-[0-9a-f]{6}\b|\b[A-Za-z0-9_-]{8}$", "-x", name)
 
 
@@ -176,10 +176,10 @@ def desk(
 
 
 def outcome(act: Act, desk: Desk) -> Any:
-    """Return what an action answers, or its refusal's code."""
+    """Return the result of an action, or its error's code."""
     try:
         return act(desk)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it must be what the order of actions gives
+    except Exception as error:  # noqa: BLE001 - any error must be that of the actions in order
         return getattr(error, "code", type(error).__name__)
 
 
@@ -232,7 +232,7 @@ def interleaved(desk: Desk, first: Act, second: Act) -> Any:
 
 
 def agrees(desk: Desk, first: str, second: str) -> bool:
-    """Whether a pair ends as if one had run after the other, or one was refused and did nothing."""
+    """Return True if a pair ends as if run in sequence, or one was refused without effect."""
     a, b = ACTIONS[first], ACTIONS[second]
     result = interleaved(desk, a, b)
     (of_b, of_a), stored = one_after_the_other(desk, b, a)
@@ -253,7 +253,7 @@ def test_actions_end_as_if_one_had_run_after_the_other(desk: Desk, full: bool) -
 
 
 @pytest.mark.slow
-def test_without_the_lock_the_pairs_tell(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_lock_pairs_disagree(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """On PostgreSQL; on SQLite, which has one writer, the same pairs agree."""
     monkeypatch.setattr(Transaction, "lock_administration", lambda _: None)
     monkeypatch.setattr(Database, "administering", Database.transaction)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access matrix: every route of the pages, from the application's own map, for six kinds of callers."""
+"""Access matrix: every route of the pages, from the application's URL map, for six callers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from werkzeug.routing import Rule
 from tests.frankly_server.web.admin.office import CALLERS, Office, send
 
 LADDER = ("viewer", "analyst", "admin", "owner")
-# Written down here, apart from the code: (method, path) -> least role allowed. None: no sign-in needed.
+# Independent of the code: (method, path) -> least role allowed. None: no sign-in needed.
 NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/assets/<digest>/<name>"): None,
     ("GET", "/admin/sign-in"): None,
@@ -100,7 +100,7 @@ def path(office: Office, rule: Rule) -> str:
 
 def ask(office: Office, client: Any, method: str, rule: Rule) -> Any:
     where = path(office, rule)
-    # An account's role is asked for as it is: the matrix leaves the office unchanged.
+    # An invalid role, so that the matrix does not change the office.
     return client.get(where) if method == "GET" else send(client, where, role="nonsense")
 
 
@@ -110,7 +110,7 @@ def test_every_route_is_in_the_matrix(office: Office) -> None:
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_every_route_for_every_caller(office: Office, caller: str) -> None:
-    # Two forms would change the office, even empty; they are judged by their guard in the test below.
+    # These forms would change the office even if empty; the test below checks their guards.
     left_out = {
         "/admin/people/<account_id>/disable",
         "/admin/keys/<prefix>/revoke",
@@ -120,7 +120,7 @@ def test_every_route_for_every_caller(office: Office, caller: str) -> None:
     role = "owner" if caller == "foreign owner" else caller
     for method, rule in routes(office):
         needed = NEEDED[method, rule.rule]
-        # The caller's own session would end; other tests send this form.
+        # It would end the caller's session; other tests send this form.
         if needed is None or rule.rule == "/admin/account/sign-out-everywhere":
             continue
         allowed = role in LADDER and LADDER.index(role) >= LADDER.index(needed)
@@ -144,7 +144,7 @@ def test_every_route_for_every_caller(office: Office, caller: str) -> None:
     assert wrong == []
 
 
-def test_every_view_that_is_not_open_is_guarded_as_the_matrix_says(office: Office) -> None:
+def test_every_view_has_the_guard_of_the_matrix(office: Office) -> None:
     for method, rule in routes(office):
         view = office.app.view_functions[rule.endpoint]
         assert getattr(view, "needs", None) == NEEDED[method, rule.rule], rule.rule
@@ -185,7 +185,7 @@ def test_an_api_key_of_another_organisation_finds_no_survey(office: Office) -> N
     }
 
 
-def test_a_key_is_made_for_surveys_of_ones_own_organisation_only(office: Office) -> None:
+def test_keys_are_created_only_for_surveys_of_the_own_organisation(office: Office) -> None:
     foreign, ours = office.client("foreign owner"), office.client("owner")
     before = len(office.services.access.list())
     for survey in (office.survey, "0" * 32, "no id"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing on the pages: refused for closed surveys, said of paused ones, and stopped only what runs."""
+"""Publishing on the pages: refused if closed, a note if paused; only running jobs are stopped."""
 
 import html
 import re
@@ -17,14 +17,14 @@ from tests.frankly_server.web.site import NOW
 
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Office]:
-    """An office of this test's own: its survey is closed, paused and changed."""
+    """A separate office for one test, whose survey is closed, paused and changed."""
     created_office = make_office(tmp_path)
     yield created_office
     created_office.services.close()
 
 
 def _trail(office: Office) -> list[str]:
-    """What was done about the survey, oldest first; signing in is not."""
+    """Return the survey's events in the audit trail, oldest first, without sign-ins."""
     events = [
         event for event in office.services.accounts.trail("main") if event.subject == "habits"
     ]
@@ -37,7 +37,7 @@ def page(office: Office, tab: str = "") -> str:
     return html.unescape(answer.text)
 
 
-def test_a_paused_survey_says_so_beside_its_link(office: Office) -> None:
+def test_a_paused_survey_has_a_note_at_its_link(office: Office) -> None:
     pages = ("", "/embed", f"/jobs/{office.job}")
     assert not any("survey is paused:" in page(office, tab) for tab in pages)
     office.services.lifecycle.move(office.survey, "pause")
@@ -59,11 +59,9 @@ def test_a_closed_survey_offers_no_publishing_and_refuses_it(
     assert "closed and archived surveys accept no reports: create a new survey" in answer.text
 
 
-def test_a_job_tells_a_new_version_from_one_that_was_out_already(office: Office) -> None:
+def test_a_job_distinguishes_a_new_version_from_a_published_one(office: Office) -> None:
     surveys = office.services.surveys
-    assert "Unchanged" in page(
-        office, f"/jobs/{office.job}"
-    )  # the office's own job published nothing
+    assert "Unchanged" in page(office, f"/jobs/{office.job}")  # the office's job published nothing
     surveys.apply(surveys.draft("habits").model_copy(update={"min_reports": 60}))
     text = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
     digests = [document.digest for document in surveys.versions("habits")]
@@ -99,7 +97,7 @@ def _seen(client: FlaskClient, address: str) -> str:
 
 
 FORMS = {
-    # the page of an older tab -> what it sends, and what of that must still be there when it is refused
+    # page of an older tab -> the form it sends, and the part that a refusal must still show
     "file": (
         lambda office: {"file": office.services.surveys.draft("habits").to_yaml().decode()},
         "name: habits",
@@ -117,7 +115,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("tab", FORMS)
-def test_an_older_tab_does_not_undo_what_another_kept(office: Office, tab: str) -> None:
+def test_an_older_tab_does_not_undo_changes_of_another(office: Office, tab: str) -> None:
     make, typed = FORMS[tab]
     client, survey = office.client("admin"), f"/admin/surveys/{office.survey}"
     form_path = f"{survey}/{'file' if tab == 'file' else 'questions'}"
@@ -128,7 +126,7 @@ def test_an_older_tab_does_not_undo_what_another_kept(office: Office, tab: str) 
     bad = {"file": "name: ["} if tab == "file" else {"min_reports": "many"}
     corrected = send(client, f"{survey}/{tab}", **(form | bad))
     assert corrected.status_code in (400, 422)
-    # The form to correct keeps the digest of the draft that it was made from.
+    # The form to correct has the digest of the draft from which it was filled.
     assert f'name="seen" value="{form["seen"]}"' in corrected.text
     answer = send(client, f"{survey}/{tab}", **form)
     assert answer.status_code == 409

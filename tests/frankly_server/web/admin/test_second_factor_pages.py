@@ -24,7 +24,7 @@ VIEWER = {"email": "viewer@example.org", "password": PASSWORD}
 
 @pytest.fixture
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """An office of this test's own."""
+    """A separate office for one test."""
     made = make_office(tmp_path_factory.mktemp("office"))
     yield made
     made.services.close()
@@ -54,7 +54,7 @@ def set_up(client: FlaskClient) -> tuple[str, list[str]]:
     return secret[1], codes
 
 
-def test_a_code_is_asked_for_after_the_password(office: Office, client: FlaskClient) -> None:
+def test_a_code_is_required_after_the_password(office: Office, client: FlaskClient) -> None:
     secret, codes = set_up(client)
     browser = office.app.test_client()
     answer = send(browser, "/admin/sign-in", **VIEWER)
@@ -63,21 +63,21 @@ def test_a_code_is_asked_for_after_the_password(office: Office, client: FlaskCli
     assert cookie.startswith("frankly_admin=")
     assert browser.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
     assert browser.get("/admin/sign-in/code").status_code == 200
-    # The code that confirmed the secret is used.
+    # The code that confirmed the secret has been used.
     assert send(browser, "/admin/sign-in/code", code=code(secret, AT)).status_code == 401
     assert browser.get("/admin/surveys").status_code == 303
     answer = send(browser, "/admin/sign-in/code", code=code(secret, AT + 30))
     assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
     assert browser.get("/admin/surveys").status_code == 200
     assert len(answer.headers.getlist("Set-Cookie")) == 2
-    # A known browser is asked for a code too.
+    # A known browser needs a code too.
     send(browser, "/admin/sign-out")
     answer = send(browser, "/admin/sign-in", **VIEWER)
     assert answer.headers["Location"] == "/admin/sign-in/code"
     assert send(browser, "/admin/sign-in/code", code=codes[0]).status_code == 303
 
 
-def test_without_a_password_nobody_is_asked_for_a_code(office: Office) -> None:
+def test_without_a_password_no_code_is_requested(office: Office) -> None:
     browser = office.app.test_client()
     assert browser.get("/admin/sign-in/code").headers["Location"] == "/admin/sign-in"
     answer = send(browser, "/admin/sign-in/code", code="123456")
@@ -123,7 +123,7 @@ def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
     fields = {"name": "key", "password": PASSWORD, "challenge": challenge}
     made = send(client, "/admin/account/passkeys", credential=device.create(options), **fields)
     assert made.status_code == 201
-    # The clock of this office stands still, and a challenge counts only if it is a newer one.
+    # The office's clock stands still, and a challenge is valid only if it is newer.
     with services.database.transaction("older") as tx:
         assert tx.passkeys.of_account(office.account)[0].last_challenge > 0
         [row] = tx.passkeys.of_account(office.account)
@@ -147,7 +147,7 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     owner, viewer, foreign = map(office.client, ("owner", "viewer", "foreign owner"))
     set_up(owner)
     assert send(owner, "/admin/people/second-factor", needed="yes").status_code == 303
-    # The owner has one and goes on; the member, signed in before, is led to their account.
+    # The owner has one and continues; the member, signed in before, is redirected to their account.
     assert owner.get("/admin/people").status_code == 200
     open_before = {
         rule.rule
@@ -169,7 +169,7 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     assert late.get("/admin/surveys").headers["Location"] == "/admin/account"
     answer = send(viewer, f"/admin/surveys/{office.survey}/text", title="x")
     assert answer.headers["Location"] == "/admin/account"
-    # Another organisation decides for itself.
+    # Another organisation has its own rule.
     assert foreign.get("/admin/surveys").status_code == 200
     set_up(viewer)
     assert viewer.get("/admin/surveys").status_code == 200
@@ -178,7 +178,7 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     send(viewer, "/admin/account/totp/remove", password=PASSWORD)
     assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"
     assert send(viewer, "/admin/sign-out").headers["Location"] == "/admin/sign-in"
-    # A form that says neither does not take the rule back.
+    # A form with another value does not remove the rule.
     assert send(owner, "/admin/people/second-factor", needed="maybe").status_code == 422
     assert late.get("/admin/surveys").status_code == 303
     assert send(owner, "/admin/people/second-factor", needed="no").status_code == 303

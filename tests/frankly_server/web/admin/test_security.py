@@ -42,17 +42,19 @@ def test_a_token_that_was_planted_before_opens_nothing(office: Office) -> None:
     assert office.services.accounts.person("A" * 43) is None
 
 
-def test_who_plants_a_cookie_cannot_compute_the_forms_token(office: Office, tmp_path: Path) -> None:
+def test_a_planted_cookie_does_not_determine_the_forms_token(
+    office: Office, tmp_path: Path
+) -> None:
     planted, client = "A" * 43, office.app.test_client()
     client.set_cookie("frankly_admin", planted)
     right = token(client)
-    # What the cookie alone gives: the token before it had a key of the server's.
+    # The token computed from the cookie alone, without the server's key.
     guess = hmac.new(planted.encode(), b"frankly form", "sha256").hexdigest()
     assert guess != right
     for csrf, status in ((guess, 403), (right, 401)):
         fields = {"csrf": csrf, "email": "viewer@example.org", "password": "wrong"}
         assert client.post("/admin/sign-in", data=fields).status_code == status
-    # Another server, with keys of its own, gives the same cookie another token.
+    # Another server, with its own keys, computes another token for the same cookie.
     stranger = Keyring(tmp_path / "keys", FixedClock(NOW))
     stranger.init()
     assert stranger.mac("form", planted.encode()) != right
@@ -76,7 +78,7 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     assert held is not None
     answer = send(client, "/admin/sign-out")
     assert answer.status_code == 303
-    # The next person at this browser finds no token, not even one that opens nothing.
+    # The next person at this browser finds no token, not even an invalid one.
     assert client.get_cookie("frankly_admin") is None
     [gone] = answer.headers.getlist("Set-Cookie")
     assert gone.startswith("frankly_admin=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0;")
@@ -95,7 +97,7 @@ def test_signing_in_again_ends_the_session_before(office: Office) -> None:
 @pytest.mark.parametrize(
     "page", ["sign-in", "surveys", "surveys/S", "surveys/S/intake", "nothing", "surveys/x"]
 )
-def test_every_page_keeps_the_policy(office: Office, page: str) -> None:
+def test_every_page_follows_the_policy(office: Office, page: str) -> None:
     answer = office.client("owner").get("/admin/" + page.replace("S", office.survey))
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'")
@@ -112,7 +114,7 @@ def test_addresses_of_the_api_never_see_a_cookie(office: Office) -> None:
         assert "Set-Cookie" not in client.get(path).headers
 
 
-def test_text_of_people_is_shown_as_text(office: Office) -> None:
+def test_entered_text_is_escaped(office: Office) -> None:
     client = office.client("admin")
     evil = "<script>alert(1)</script>{{7*7}}"
     answer = send(
@@ -164,7 +166,7 @@ def test_over_tls_the_cookies_are_secure() -> None:
     session, browser = response.headers.getlist("Set-Cookie")
     assert session.startswith("__Host-frankly_admin=")
     assert browser.startswith("__Host-frankly_browser=")
-    for cookie in (session, browser):  # what browsers ask of the prefix __Host-
+    for cookie in (session, browser):  # browsers require this for the prefix __Host-
         assert "Secure;" in cookie
         assert "Path=/;" in cookie + ";"
         assert "Domain" not in cookie
@@ -190,8 +192,8 @@ def test_a_colleague_gets_the_role_that_was_chosen_and_the_password_that_is_show
     assert refused.status_code == 422
 
 
-def test_every_answer_has_these_headers_word_for_word(office: Office) -> None:
-    """A misspelt value is ignored by browsers without a word."""
+def test_every_response_has_exactly_these_headers(office: Office) -> None:
+    """Browsers silently ignore a misspelt value."""
     expected = {
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -208,7 +210,7 @@ def test_every_answer_has_these_headers_word_for_word(office: Office) -> None:
         assert {name: headers[name] for name in expected} == expected
 
 
-def test_the_audit_trail_has_fifty_events_a_page_and_a_way_to_the_older_ones(
+def test_the_audit_trail_has_fifty_events_a_page_and_a_link_to_older_ones(
     office: Office,
 ) -> None:
     owner = office.client("owner")

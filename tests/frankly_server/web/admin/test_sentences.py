@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences never promise more than the numbers: checked against every number they hold."""
+"""Sentences never claim more than the numbers: compared with every number in them."""
 
 import random
 import re
@@ -26,7 +26,7 @@ def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, An
 
 
 def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, Any]:
-    """Independent estimates, each with the same standard error."""
+    """Return a question with independent estimates that have the same standard error."""
     size = len(values)
     covariance = [[se * se if i == j else 0.0 for j in range(size)] for i in range(size)]
     return {
@@ -36,7 +36,7 @@ def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, A
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_an_interval_in_words_holds_the_interval(seed: int) -> None:
+def test_an_interval_in_words_contains_the_interval(seed: int) -> None:
     draw = random.Random(seed)
     low, high = sorted(draw.uniform(-0.2, 1.2) for _ in range(2))
     sentence = interval_words(low, high)
@@ -45,7 +45,7 @@ def test_an_interval_in_words_holds_the_interval(seed: int) -> None:
     stated_high = numbers[-1] if sentence.startswith(("between", "at most")) else 1.0
     assert stated_low <= max(low, 0) + 1e-9
     assert stated_high >= min(high, 1) - 1e-9
-    # Not wider than to the next whole percent on each side, or a tenth of a narrow interval.
+    # Wider by less than one percent on each side, or a tenth for a narrow interval.
     assert stated_high - stated_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
 
 
@@ -53,7 +53,7 @@ def z(level: float, comparisons: int) -> float:
     return NormalDist().inv_cdf(1 - (1 - level) / (2 * comparisons))
 
 
-# shares, standard error -> a part of what is said of the ranking
+# name -> (shares, standard error, part of the sentence about the ranking)
 RANKED: dict[str, tuple[dict[str, float], float, str]] = {
     "clear": ({"no": 0.7, "yes": 0.3}, 0.02, "“no” is the most common answer"),
     "unclear": (
@@ -107,7 +107,7 @@ def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) ->
     )
 
 
-def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once() -> None:
+def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> None:
     question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
     for row_fields in question_result["rows"]:
         row_fields["flags"] = ["pooled", "imprecise", "a_new_flag"]
@@ -118,7 +118,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     assert flag_words("a_new_flag") == "A new flag."
 
 
-def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
+def test_an_impossible_estimate_is_read_as_the_nearest_possible() -> None:
     low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
     findings = " ".join(sentences_of(low, 0.95, "en").findings)
     assert "“yes”: the estimate lies beyond what is possible; read it as none." in findings
@@ -126,7 +126,7 @@ def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
 
 
 @pytest.mark.parametrize(("p", "p_text"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
-def test_versions_that_differ_are_said_to(p: float, p_text: str) -> None:
+def test_different_versions_are_reported(p: float, p_text: str) -> None:
     question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
     question_result["rows"] = [
         row_fields | {"versions_p": p, "flags": ["pooled", "versions_differ"]}
@@ -139,7 +139,7 @@ def test_versions_that_differ_are_said_to(p: float, p_text: str) -> None:
     assert "look at each version separately" in last_finding
 
 
-def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
+def test_indistinguishable_versions_are_not_called_equal() -> None:
     question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
     question_result["rows"] = [
         row_fields | {"versions_p": 0.41, "flags": ["pooled"]}
@@ -163,7 +163,7 @@ def test_a_share_of_a_group_that_may_be_empty_has_no_number() -> None:
     )
 
 
-def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said() -> None:
+def test_estimates_without_a_number_or_an_error_are_described() -> None:
     nothing = row("yes | often", 0, 0) | {
         "estimate": None,
         "se": None,
@@ -201,7 +201,7 @@ def test_shares_that_are_not_identifiable_are_reported() -> None:
     assert "cannot be estimated, however many answers come in" in sentences.limits[0]
 
 
-def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
+def test_a_missing_translation_falls_back_to_another_language() -> None:
     assert "“yes”" in sentences_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
 
 
@@ -218,7 +218,7 @@ def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
 def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
     n: int, comparisons: int
 ) -> None:
-    """Against Wilson's own interval at that level, also where no error is seen."""
+    """Compared with Wilson's interval at that level, also for an estimated error of 0."""
     wider = z(0.95, comparisons)
     for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
         low, high = wilson(share, n, Z)
@@ -234,7 +234,7 @@ def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
 
 
 def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
-    """GRR of two choices at ε = 4, 100 equal reports: the error is estimated as 0, the truth may be as low as 98%."""
+    """100 equal reports of GRR at ε = 4: the estimated error is 0, the truth may be 98%."""
     rows = [
         row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms of the wizard: what they make, and what they say to what they cannot take. Never a 500, never a trace."""
+"""The wizard's forms: what they create, and errors for invalid input; never a 500 or a trace."""
 
 import html
 import io
@@ -32,7 +32,7 @@ def begin(client: FlaskClient, **changes: str) -> Any:
 
 @pytest.fixture(scope="module")
 def desk(office: Office) -> tuple[FlaskClient, str]:
-    """An admin's browser, and the address of a draft of theirs."""
+    """An admin's browser, and the address of their draft."""
     client = office.client("admin")
     return client, begin(client).headers["Location"].removesuffix("/questions")
 
@@ -62,7 +62,7 @@ def test_a_prior_is_uploaded_and_its_margins_follow(
     assert "±" in client.get(answer.headers["Location"]).text
 
 
-def test_small_cells_need_a_word(desk: tuple[FlaskClient, str]) -> None:
+def test_small_cells_need_a_confirmation(desk: tuple[FlaskClient, str]) -> None:
     client, survey = desk
     form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "0.5", "name": "Income",
             "counts": ",no,yes\nlow,120,3\nhigh,40,60", "source": "a pilot", "backstop": "yes"}  # fmt: skip
@@ -73,7 +73,7 @@ def test_small_cells_need_a_word(desk: tuple[FlaskClient, str]) -> None:
     assert send(client, f"{survey}/protection", **(form | {"public": "yes"})).status_code == 303
 
 
-def test_answers_sent_unchanged_are_said_aloud_and_not_published(
+def test_answers_sent_unchanged_are_a_warning_and_not_published(
     office: Office, desk: tuple[FlaskClient, str]
 ) -> None:
     client, _ = desk
@@ -91,7 +91,7 @@ def test_answers_sent_unchanged_are_said_aloud_and_not_published(
     assert job.state == "done"
 
 
-def test_a_name_that_is_taken_is_replaced_in_silence(office: Office) -> None:
+def test_a_taken_name_is_replaced_silently(office: Office) -> None:
     clients = [office.client(caller) for caller in ("admin", "foreign owner")]
     survey_ids = [
         begin(client, title="The same").headers["Location"].split("/")[3] for client in clients
@@ -112,7 +112,7 @@ def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
             )
 
 
-def test_what_a_skewed_prior_costs_is_said_before_and_after_publishing(office: Office) -> None:
+def test_the_cost_of_a_skewed_prior_is_shown_before_and_after_publishing(office: Office) -> None:
     client = office.client("admin")
     skewed = b"""name: skewed
 title: {en: Skewed}
@@ -141,7 +141,7 @@ blocks:
     assert re.search("use: " + line.pattern, page)
 
 
-# form beside the usual one -> (notion, questions of the block)
+# name -> (changes to the usual form, notion, questions of the block)
 PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "belief": ({"notion": "lip", "secret": "attribute", "name": "Income"}, "lip", ("tired",)),
     "odds": ({"notion": "secret-ldp", "secret": "attribute", "name": "Income"}, "secret-ldp", ("tired",)),
@@ -187,7 +187,7 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
         assert (block.epsilon_low, block.epsilon_high) == ("1.0986", "0.4054")
     if name == "two limits":
         assert (block.epsilon_low, block.epsilon_high) == ("inf", "0.4")
-    if questions != ("tired", "home"):  # columns are found by name, secrets of a question too
+    if questions != ("tired", "home"):  # columns and secrets are matched by name
         assert block.prior is not None
         rows = (("120", "30"), ("40", "60"))
         assert block.prior.joint == (rows if block.prior.secret == "pay" else rows[::-1])
@@ -299,10 +299,10 @@ def test_what_the_form_cannot_say_is_written_in_the_file(
     assert (refused.status_code, "a: [b" in refused.text) == (
         422,
         True,
-    )  # what was typed is still there
+    )  # the input is kept
 
 
-def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_a_rehearsal_shows_the_report(office: Office, desk: tuple[FlaskClient, str]) -> None:
     client = desk[0]
     where = f"/admin/surveys/{office.survey}/try"
     page = send(
@@ -383,7 +383,7 @@ def test_choices_that_look_alike_are_named_at_their_field(
     assert described.split()[0] == "choices-error"
     assert invalid == ' aria-invalid="true"'
     assert re.search(r'id="choices-error">the choices “Yes” and', text)
-    # Other faults of the form stay at the top alone.
+    # Other errors of the form are shown at the top only.
     other = send(
         client,
         page if page.startswith("/") else f"{survey}/{page}",
@@ -502,11 +502,11 @@ def test_margins_are_shown_for_the_given_population(
 
 
 @pytest.mark.parametrize("people", ["many", "-3", "1", "1.5", "9" * 17])
-def test_so_many_people_cannot_be(
+def test_an_impossible_population_is_refused(
     office: Office, desk: tuple[FlaskClient, str], people: str
 ) -> None:
     client, survey = desk
     answer = client.get(f"{survey}/margins?population={people}")
     assert answer.status_code == 422
     assert "(population)" in answer.text
-    assert "5,000 answers" in answer.text  # the page itself is there
+    assert "5,000 answers" in answer.text  # the page is shown
