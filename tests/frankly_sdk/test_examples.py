@@ -80,9 +80,9 @@ def test_the_page_without_a_network_and_after_the_end(server: FakeServer, tmp_pa
     closed_server = FakeServer(server.document, authority=server.authority)
     closed_server.network.then(status(410, "closed"))
     (tmp_path / "other").mkdir()
-    assert "no longer accepts" in browser(closed_server, tmp_path / "other").post("/", data=FORM).get_data(
-        as_text=True
-    )
+    assert "no longer accepts" in browser(closed_server, tmp_path / "other").post(
+        "/", data=FORM
+    ).get_data(as_text=True)
 
 
 def test_a_refusal_is_shown_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:

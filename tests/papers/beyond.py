@@ -23,13 +23,13 @@ BEYOND = (
         (
             "test_symmetric::test_the_optimum_is_the_best_subset_selection",
             "test_symmetry::test_the_table_of_few_answers_is_no_better",
-            "test_symmetry::test_many_answers_are_a_few_bytes",
+            "test_symmetry::test_designs_of_many_answers_are_a_few_bytes",
         ),
     ),
     Beyond(
         "What is not symmetric gets a table",
         "design/optimum/solver.py",
-        ("test_symmetry::test_what_is_not_symmetric_is_a_table",),
+        ("test_symmetry::test_asymmetric_requests_give_a_table",),
     ),
     Beyond(
         "Information and Hamming error of unary encodings and subset selections: by enumeration "
@@ -38,7 +38,7 @@ BEYOND = (
         (
             "test_set_figures::test_figures_are_those_of_the_table",
             "test_set_figures::test_many_equal_answers",
-            "test_set_figures::test_sixteen_answers_of_an_uneven_prior_are_counted_and_more_are_not",
+            "test_set_figures::test_figures_under_an_uneven_prior_are_computed_for_at_most_sixteen_answers",
         ),
     ),
     Beyond(
@@ -56,7 +56,7 @@ BEYOND = (
         "requests/levels.py",
         (
             "test_verify::test_pml_and_pmc_are_the_sides_of_alip",
-            "test_notions::test_one_side_of_alip_has_its_name_in_lists_and_no_second_form",
+            "test_notions::test_pml_and_pmc_are_published_as_alip_and_listed_by_name",
         ),
     ),
     Beyond(
@@ -91,7 +91,7 @@ BEYOND = (
         "The hull of utility-optimised LDP is a choice of levels of metric-ldp",
         "design/notions/cones.py",
         (
-            "test_metric::test_rays_of_the_hull_are_protected_or_say_a_harmless_answer",
+            "test_metric::test_rays_of_the_hull_are_protected_or_reveal_a_harmless_answer",
             "test_metric::test_a_column_of_the_hull_is_a_sum_of_both_kinds",
             "test_metric::test_the_hull_of_utility_optimised_ldp_is_designed",
         ),
@@ -101,7 +101,7 @@ BEYOND = (
         "variance and information are certified",
         "design/notions/cones.py",
         (
-            "test_cones::test_the_shadow_of_lifted_rows_is_the_cone",
+            "test_cones::test_the_projection_of_lifted_rows_is_the_cone",
             "test_walk::test_the_small_description_reaches_every_extreme_ray",
             "test_listing::test_variance_under_a_ceiling_is_certified",
             "test_listing::test_information_is_proved_by_the_list",
