@@ -62,5 +62,5 @@ def small_order_encodings() -> list[bytes]:
 
 
 def not_canonical() -> list[bytes]:
-    """Every encoding with y from P on, whether it is a point or not."""
+    """Every encoding with y ≥ P, whether it is a point or not."""
     return [(y | sign << 255).to_bytes(32, "little") for y in range(P, 2**255) for sign in (0, 1)]

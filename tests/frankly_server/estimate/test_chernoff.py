@@ -88,7 +88,7 @@ def excluded(
 
 
 @pytest.mark.parametrize("n", [5, 200])
-def test_ends_are_where_the_definition_puts_them(n: int) -> None:
+def test_ends_agree_with_the_definition(n: int) -> None:
     rng, level = random.Random(n), 0.95
     compared = 0
     for mechanism in (*TABLES, random_mechanism(rng, 3, 5), random_mechanism(rng, 4, 6)):
@@ -382,7 +382,7 @@ def test_a_pooled_sum_is_covered_for_all_truths_by_enumeration(
         assert np.einsum("i,j,ijx->x", *chances, inside).min() >= level
 
 
-def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
+def test_one_part_or_two_equal_halves_have_the_ends_of_all_reports() -> None:
     counts = [40, 60, 30, 20]
     doubled = evidence_of(ORDINARY, [2 * c for c in counts], shares(3), None)
     half = tuple(tuple(w / 2 for w in row) for row in shares(3))
@@ -396,7 +396,7 @@ def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
         assert two == pytest.approx(single, abs=1e-9)
 
 
-def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
+def test_distances_from_cut_intervals_would_not_cover_a_sum() -> None:
     """Why `combined_ends` is not used for `kl`: at a share of 0 its coverage would be below 90%."""
     n = 40
     warner = DenseMechanism(4, ((10, 6), (6, 10)))
@@ -411,7 +411,7 @@ def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
     assert np.einsum("i,j,ij->", chances, chances, total - reach <= 0) < 0.9
 
 
-def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
+def test_the_value_with_the_largest_moment_represents_its_group() -> None:
     law = ScoreLaw(
         np.array([0.0, 1.0, 3.0]),
         np.array([0.25, 1.0, 3.5]),
@@ -465,7 +465,7 @@ def test_an_interval_from_a_single_bit_contains_the_displayed_estimate(
 
 
 @pytest.mark.slow
-def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
+def test_ends_of_a_sum_agree_with_the_linear_programme() -> None:
     """A programme over the shares of both parts gives the largest mean moment at each λ and sum."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9
     tallied = ([12, 9, 8, 1], [20, 31, 22, 17])

@@ -81,8 +81,8 @@ def test_equal_numbers_of_sets_and_answers_give_no_closed_form() -> None:
     assert likelihoods[-1] < best - 1
 
 
-def test_extrapolated_steps_come_nearer_and_never_lose_likelihood() -> None:
-    """For a flat table, on which plain EM is slow, and also where an extrapolation overshoots."""
+def test_extrapolated_steps_converge_faster_and_never_lose_likelihood() -> None:
+    """A flat table, on which plain EM is slow, and shares where an extrapolation overshoots."""
     flat = 0.9 * np.full((3, 4), 0.25) + 0.1 * np.eye(3, 4)
     flat[:, 3] += 1 - flat.sum(axis=1)
     plain_gaps, gaps = [], []

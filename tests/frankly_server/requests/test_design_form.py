@@ -73,7 +73,7 @@ def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
     assert second == excess_in_words(answer["value"], answer["bound"])
 
 
-def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
+def test_a_question_is_drawn_as_often_as_its_part() -> None:
     answer = asked(FORM)
     mechanism = AgreementMechanism.from_params(answer["params"])
     for i, entry in enumerate(answer["questions"]):
@@ -93,7 +93,7 @@ def test_joint_tables_have_full_rank() -> None:
         assert numpy.linalg.matrix_rank(law, tol=1e-9) == 4
 
 
-def test_no_bound_is_no_excess() -> None:
+def test_without_a_bound_no_excess_is_stated() -> None:
     answer = asked({"questions": [MEAN], "epsilon": "1"})
     if answer["bound"] is None:
         assert answer["excess"] is None

@@ -168,7 +168,7 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
             1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5
         )
     assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
-    clock_readings = iter([0.0] + [9.0] * 1000)  # the time is up at once
+    clock_readings = iter([0.0] + [9.0] * 1000)  # the time limit is reached at once
     assert by_level(parse_value(draft()).blocks[0], lambda: next(clock_readings)) == []
     several = parse_value(draft() | {"blocks": [
         {key: value for key, value in draft()["blocks"][0].items() if key in ("id", "questions")}

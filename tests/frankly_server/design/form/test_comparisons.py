@@ -20,7 +20,7 @@ def total(k: int, epsilon: float) -> float:
     E = exp(epsilon)
     found = []
     for d in range(1, k):
-        inside = d * E / (d * E + k - d)  # the chance that the set holds the truth
+        inside = d * E / (d * E + k - d)  # the chance that the set contains the truth
         other = inside * (d - 1) / (k - 1) + (1 - inside) * d / (k - 1)
         # At equal shares a given answer is in the set with the chance d/k.
         found.append(k * (d / k) * (1 - d / k) / (inside - other) ** 2)
