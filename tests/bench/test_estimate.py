@@ -107,7 +107,7 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
 
 
 def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
-    """At most 1% of honest surveys alarm, and 95% of those with 5% of fakes of the best report."""
+    """At most 1% of honest surveys alarm; with 5% of fakes of the best report, 95% do."""
     case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
     rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
     alarms = detected = 0

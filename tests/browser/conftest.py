@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of the demo for all tests that look at its page."""
+"""One run of the demo for all tests of its page."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.demo import DemoRun, run_demo
 
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
-    """The demo's page and what was printed on the way."""
+    """The demo's page and its output."""
     run = run_demo(tmp_path_factory.mktemp("demo"))
     assert run.status == 0, run.output
     return run

@@ -51,7 +51,7 @@ def caddyfile(root: Path, compose: dict[str, Any]) -> str:
 def deployment(
     postgres: PostgresServer, image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
 ) -> Iterator[dict[str, str]]:
-    """Prepare the database as its image does; yield the servers' environment, locally."""
+    """Prepare the database as its image does; yield the servers' environment for this machine."""
     database_environment = compose["services"]["database"]["environment"]
     assert database_environment["POSTGRES_PASSWORD"] == PASSWORD
     role, database = database_environment["POSTGRES_USER"], database_environment["POSTGRES_DB"]

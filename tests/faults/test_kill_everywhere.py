@@ -52,7 +52,7 @@ class Wire(FakeServer):
 
 
 def traced(action: Callable[[], object], at: Callable[[int], None]) -> int:
-    """Run `action`, calling `at(i)` before the i-th line or opcode of the SDK; return how many there were."""
+    """Run `action`, calling `at(i)` before the i-th line or opcode of the SDK; return their number."""
     points = 0
 
     def look(frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -82,7 +82,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Death(NamedTuple):
-    """All values seen by the server, and if one was sealed, and sent, when the device died."""
+    """All values the server has seen; if one was sealed and if one was sent before the death."""
 
     values: set[bytes]
     sealed: bool

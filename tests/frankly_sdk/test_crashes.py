@@ -35,7 +35,7 @@ class Moment:
 def moments(
     folder: Path, server: FakeServer, action: Callable[[], object]
 ) -> tuple[list[Moment], int]:
-    """Run `action` and return the distinct moments in their order, and the number of points that were traced."""
+    """Run `action`; return the distinct moments in order, and the number of traced points."""
     distinct: dict[Moment, None] = {}
     points = 0
 
@@ -59,7 +59,7 @@ def moments(
 
 
 def values_on_the_wire(moment: Moment, crashed: FakeServer, folder: Path) -> set[bytes]:
-    """Restart from a moment with another answer, finish, and return every value the server has received."""
+    """Restart from a moment with another answer; return all values that the server has received."""
     folder.mkdir()
     for name, data in moment.files:
         (folder / name).write_bytes(data)
@@ -96,7 +96,7 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
 def test_sending_before_the_seal_is_durable_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sending before sealing is a planted fault that this method must detect."""
+    """Sending before sealing is an error that this method must detect."""
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
     write = Store.seal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind and every notion on a device: explained in words, answered, and sent as its kind writes symbols."""
+"""Every kind and every notion on a device: explained, answered, and sent as a symbol of its kind."""
 
 import json
 from pathlib import Path

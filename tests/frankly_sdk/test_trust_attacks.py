@@ -368,7 +368,7 @@ def test_after_a_theft_new_keys_restore_every_device(
     opened(server, tmp_path / "s.db")  # the thief's signature is accepted
     RECOVERED(server)
     with pytest.raises(DocumentRejected) as caught:
-        opened(server, tmp_path / "s.db")  # it is withdrawn
+        opened(server, tmp_path / "s.db")  # the new keys do not accept it
     assert caught.value.reason == "signature"
     show(true, NEW_PUBLISHER)(server)
     opened(server, tmp_path / "s.db")  # the thief's version does not block it

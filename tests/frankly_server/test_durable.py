@@ -88,7 +88,7 @@ def test_keys_are_synced_file_by_file_before_their_folder_has_its_name(
 def test_an_error_after_the_rename_is_raised_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The temporary file has been renamed, so that it cannot be removed is not the error."""
+    """The temporary file has been renamed by then, so its absence is not the error."""
 
     def fail(_folder: Path) -> None:
         raise OSError(5, "Input/output error")

@@ -19,7 +19,7 @@ PRINTED = {
     (5, 2): {"0.1": 0.374, "0.01": 0.372, "0.001": 0.370},
 }
 DEVIATION = {(2, 5): 0.053, (5, 2): 0.045}
-"""Of one draw, measured over a hundred of them."""
+"""The standard deviation of one draw, measured over a hundred draws."""
 
 
 def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with its first owner, and a browser that records console warnings, errors and foreign requests."""
+"""A server with its first owner, and a browser that records console messages and other requests."""
 
 import os
 import socket

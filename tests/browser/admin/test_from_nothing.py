@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An admin makes a survey from nothing, respondents answer it, an analyst reads it; every page is looked at."""
+"""An admin creates a survey, respondents answer it, an analyst reads it; every page is checked."""
 
 import re
 import time

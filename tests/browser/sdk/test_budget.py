@@ -75,7 +75,7 @@ def visit_with_both(
     final: bool = False,
     **answer: str,
 ) -> list[Any]:
-    """Visit a survey with both SDKs at a cap of 4 nats, answer if there are answers; return their equal results."""
+    """Visit a survey with both SDKs at a cap of 4 nats, answer if `answer`; return equal results."""
     link = wire.publish(document, document.survey)
     served = wire.documents[document.survey]
     public = {name: value for name, value in answer.items() if name == "region"}

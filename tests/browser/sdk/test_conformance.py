@@ -29,7 +29,7 @@ SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers
 
 @pytest.fixture(params=["src", pytest.param("bundle", marks=pytest.mark.full_only)])
 def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A command line of the browser SDK as it is, and as it is bundled; one Chromium serves it."""
+    """A command line of the browser SDK, from sources and bundled; one Chromium serves it."""
     address = tmp_path / "socket"
     serve = [
         sys.executable,

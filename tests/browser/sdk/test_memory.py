@@ -110,7 +110,7 @@ def test_other_servers_do_not_fill_the_evidence(
 
 
 def served_payload(document: SurveyDocument, server: Server, min_reports: int) -> bytes:
-    """The payload that a server makes of a document."""
+    """Return the payload of a document as a server publishes it."""
     collect = f"https://{server.name}.example/v1/surveys/{SURVEY}/reports"
     return replace(document, min_reports=min_reports, collect_url=collect).payload()
 
@@ -139,7 +139,7 @@ def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> Non
 
 
 def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server) -> None:
-    """The requests of a new install and of one that knows older keys, or the newest, are indistinguishable."""
+    """Installs without keys, with older ones and with the newest make the same requests."""
 
     def take_paths() -> list[str]:
         paths = [
@@ -256,7 +256,7 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(
     mirror.rotate()
     assert opened(page, ours, ours.show(FIRST)) is None
     assert opened(page, mirror, mirror.show(FIRST, "cd" * 16)) is None
-    mirror.rotate(2, 3)  # seen there first
+    mirror.rotate(2, 3)  # the mirror serves newer keys first
     assert opened(page, mirror, mirror.show(FIRST, "cd" * 16)) is None
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
     ours.rotate(2)

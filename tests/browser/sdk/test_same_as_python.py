@@ -364,7 +364,7 @@ WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
 
 
 def keys_verdict(envelope: bytes) -> list[str | None] | None:
-    """Judge keys with the Python SDK: None if it accepts, otherwise the code and the field at fault."""
+    """Return the Python SDK's verdict on keys: None if accepted, otherwise code and field."""
     try:
         accept_keys(envelope, NOW)
     except FranklyError as error:

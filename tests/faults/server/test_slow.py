@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders that are slow, silent or speak no HTTP: 408 or 400 in time, no stack trace, no effect on other clients."""
+"""Slow, silent or malformed senders: 408 or 400 in time, no stack trace, no effect on others."""
 
 import http.client
 import json

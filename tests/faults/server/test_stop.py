@@ -44,7 +44,7 @@ def check_stopped(server: Running, devices: Devices) -> None:
 
 
 def test_check_kept_fails_for_missing_and_changed_reports(tmp_path: Path) -> None:
-    """The checks of these tests can fail: a report that was never stored, and one stored with other symbols."""
+    """For a report that was never stored, and for one stored with other symbols."""
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     devices = Devices(server, acknowledged={"a" * 32: (0, 0)}, sent={"a" * 32: (0, 0)})
     with pytest.raises(AssertionError):
