@@ -56,7 +56,7 @@ def schema(layout: Layout) -> Any:
 
 
 def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any:
-    """Return rows (at least one) as an Arrow table with `arrow_schema`, which `schema` made."""
+    """Return rows (at least one) as an Arrow table; `arrow_schema` is the result of `schema`."""
     arrow = optional_module("pyarrow", "parquet")
     ids, symbols, strata = zip(*rows, strict=True)
     # With a dictionary each distinct text is parsed once; most rows share a few texts.

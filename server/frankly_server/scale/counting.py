@@ -78,7 +78,7 @@ def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     reports is checked before the segments are counted.
 
     Raises ExportBroken if an export is missing, unfinished or damaged, if the exports are of
-    different surveys, or if one id stands for two reports; InvalidInput(unsupported) if the engine
+    different surveys, or if two reports have the same id; InvalidInput(unsupported) if the engine
     is not installed.
     """
     manifests = [_complete_manifest(folder) for folder in folders]
@@ -89,7 +89,7 @@ def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     rows: Counter[str] = Counter()
     for folder, manifest in zip(folders, manifests, strict=True):
         for exported in manifest.documents:
-            # Several exports hold the same versions; the digest identifies a version.
+            # Several exports may contain the same version; the digest identifies it.
             versions.setdefault(exported.digest, exported)
             paths = [segment.check(folder) for segment in exported.segments if segment.rows]
             files.setdefault(exported.digest, []).extend(paths)
@@ -134,7 +134,7 @@ def _require_disjoint_ids(
         ids = engine.distinct([path for paths in nonempty for path in paths])
         if ids != sum(counts.reports for counts in by_digest.values()):
             raise ExportBroken(
-                "an id stands for reports of two versions: these exports do not belong together",
+                "reports of two versions have the same id: these exports do not belong together",
             )
 
 
@@ -219,5 +219,5 @@ class _ExportCountsTables:
 
     def by_day(self, *_arguments: Any) -> NoReturn:
         # Only batches and counts have a day; reports, and so their exports, have no time.
-        message = "exports hold no days: ask the database"
+        message = "exports contain no days: use estimates from the database"
         raise InvalidInput(Problem.UNSUPPORTED, message, "by")

@@ -59,7 +59,7 @@ class DuckDB:
         layout: Layout,
         rows: int,
     ) -> Iterator[GroupedReports]:
-        """Group one slice of the ids after another; contents in two slices are yielded twice."""
+        """Group one slice of the ids after another; a group is yielded once per slice it is in."""
         columns = ", ".join(map(block_column, range(len(layout.radices))))
         with self._connected() as connection:
             for _ in self._sliced(connection, files, rows):
@@ -138,7 +138,7 @@ def _select(
 
 
 def _slices(count: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield `count` ranges (from, below) that cover all ids, at most 65,536; None means no end."""
+    """Yield `count` ranges (from, below) that cover all ids, 1 to 65,536; the last has no end."""
     # Ids are random, so equal ranges of their first two bytes hold about equal numbers of reports.
     count = max(1, min(count, 1 << 16))
     edges = [(i << 16) // count for i in range(count)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines that count exported reports: DuckDB (`duck`, one machine) and Spark (`spark`, cluster).
 
-Every engine counts each id once, and makes the counts that a database stores (`store.Layout`). So
-counts do not depend on the engine, on the order of rows or on tasks that a cluster repeats.
+Every engine counts each id once, and computes the counts that a database stores (`store.Layout`).
+So counts do not depend on the engine, the order of rows or tasks that a cluster repeats.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ class Engine(Protocol):
 
         rows : number of rows in `files`, duplicates included.
 
-        Raises ExportBroken if one id stands for two different reports.
+        Raises ExportBroken if two different reports have the same id.
         """
         ...
 
@@ -61,8 +61,8 @@ class Engine(Protocol):
     ) -> Iterator[GroupedReports]:
         """Yield the reports grouped by contents, each id once, in no particular order.
 
-        A group may be yielded in parts. Call `count` first, because only `count` raises if an id
-        stands for two reports.
+        A group may be yielded in parts. Call `count` first, because only `count` raises if two
+        different reports have the same id.
         """
         ...
 
@@ -76,5 +76,5 @@ def require_one_report_per_id(rows: int, ids: int) -> None:
     # Rows are distinct, so an id with two rows has two different contents.
     if rows != ids:
         raise ExportBroken(
-            f"{rows - ids} ids stand for more than one report: these exports do not belong together",
+            f"{rows - ids} reports share an id with another: these exports do not belong together",
         )

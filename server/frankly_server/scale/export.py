@@ -28,9 +28,9 @@ from frankly_server.store import Database, DocumentRow, Layout
 from frankly_server.store.exporting import FIRST, LAST, ExportedRow
 
 ROWS: Final = 1_000_000
-"""Default number of reports in a segment, whose random ids alone take 16 MB."""
+"""Default number of reports in a segment; their random ids alone take 16 MB."""
 _GROUP: Final = 50_000
-"""Rows of a Parquet row group, which is in memory as a whole."""
+"""Number of rows of a Parquet row group; all of them are in memory at once."""
 Range = tuple[str, str]  # ids with after < id ≤ last
 
 

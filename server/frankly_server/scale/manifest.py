@@ -35,7 +35,7 @@ class ExportBroken(FranklyError):
 class Segment:
     """A Parquet file of the reports with after < id ≤ last (32 hex digits; `after` may be "").
 
-    file : path relative to the export's folder. sha256 : of the file's bytes.
+    file : path relative to the export's folder. sha256 : hash of the file's bytes, in hex.
     """
 
     file: str

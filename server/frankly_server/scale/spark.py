@@ -92,8 +92,8 @@ class Spark:
 def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
     """Return one row per id: the least (`a`) and the greatest (`z`) of its rows' contents.
 
-    The two differ if the id stands for two reports. They do not depend on the order of rows, so a
-    task that is repeated after a worker has failed gives the same result.
+    The two differ if two reports have the same id. They do not depend on the order of rows, so a
+    task that is repeated after a worker has failed has the same result.
     """
     rows = spark.read.parquet(*map(str, files))
     contents = functions.struct(*[name for name in rows.columns if name != ID])

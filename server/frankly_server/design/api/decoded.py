@@ -85,8 +85,8 @@ class AtTruths:
     """Variances at n = 1 with the published decoder.
 
     largest : the largest total variance of the targets over all plausible truths.
-    variances : the total variance of the targets at each point; empty for mixtures.
-    target_variances : of each target at the design prior.
+    variances : the total variance of the targets at each truth; empty for a contamination ball.
+    target_variances : variance of each target at the design prior.
     variance : total variance of the shares at the design prior.
     """
 

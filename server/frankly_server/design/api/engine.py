@@ -33,9 +33,7 @@ from frankly_server.design.optimum.programme import Optimum
 from frankly_server.design.tables import objectives
 from frankly_server.design.tables.quantise import BITS, quantise, quantise_by_columns
 
-SMALLER_TABLES: Final = (
-    "use subset-selection, oue or grr, or put the questions in blocks of their own"
-)
+SMALLER_TABLES: Final = "use subset-selection, oue or grr, or put each question in its own block"
 """Advice at the end of the error message about a table that is too large."""
 
 __all__ = [
@@ -56,14 +54,15 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
 
     Only the prior, claims, targets, method and limits of the request are used.
 
-    Raises InvalidInput: identity_mechanism if the raw answer is best at both, optimiser_limit,
+    Raises InvalidInput: identity_mechanism if the raw answer keeps the levels, optimiser_limit,
     mechanism_not_certified.
     """
     prior, shares = request.prior, request.prior.shares
     cone = Cone.of(request.claims, prior.answers)
     if cone.admits_identity():
         message = (
-            "the raw answer already keeps these levels, and is best at both: there is no frontier"
+            "the raw answer already keeps these levels, and has the least variance and the most "
+            "information: there is no frontier"
         )
         raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "frontier")
     frontier_points = []

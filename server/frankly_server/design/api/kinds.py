@@ -78,7 +78,7 @@ def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
 
 
 def information_and_hamming(mechanism: Mechanism, prior: Prior) -> tuple[float, float]:
-    """Return (information in nats, Hamming error), nan if the reports are too many to compute them."""
+    """Return (information in nats, Hamming error), nan if there are too many reports to list."""
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return set_figures.information_and_hamming(mechanism, prior.shares)
     rows = rows_of(mechanism)
@@ -95,8 +95,8 @@ def variances(
     """Return the variance at n = 1 of each target's estimate (default: each share).
 
     It is inf for targets that cannot be estimated, and nan for products with too many reports to
-    list. Sets are decoded from the number of sets that contain each answer; a matrix over all sets
-    could have a slightly smaller variance at an uneven prior.
+    list. Sets are decoded from the number of sets that contain each answer; a decoder that scores
+    every set could have a slightly smaller variance at an uneven prior.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return target_variances(

@@ -72,9 +72,9 @@ def regret(
 ) -> Regret | None:
     """Return the regret of a mechanism with its published decoder; None if it is small or unknown.
 
-    claims : all promises of the mechanism, with levels. It is compared with the families that keep
-        them and, if a claim is neither ldp nor dp, with the optimum for equal shares, provided that
-        its cone is small enough to list.
+    claims : all promises of the mechanism, with levels. It is compared with the families of `PEERS`
+        that keep them and, if a claim is neither ldp nor dp, with the optimum for equal shares, if
+        the cone is small enough to list.
     decoder_prior : counts of the answers, as published.
     """
     even = np.full(mechanism.answers, 1 / mechanism.answers)
@@ -110,7 +110,7 @@ def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanis
 def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
     """Return the optimum for equal shares; None if there is none or its cone is not small.
 
-    Under dp there is no cone, and where the raw answer is private it needs no mechanism.
+    Under dp there is no cone, and if the raw answer is private, no mechanism is needed.
     """
     cone = Cone.of(claims, even.answers)
     if (

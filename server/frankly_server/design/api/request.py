@@ -33,7 +33,7 @@ class DesignRequest:
     claims : all of them must hold; the functions of `promises` build them.
     mechanism : one of MECHANISMS.
     explicit : a family's own parameters; with them, claims may leave their level open.
-    objective : variance, information or hamming: what an optimum is optimal for.
+    objective : variance, information or hamming: the quantity that an optimum optimises.
     targets : rows W of exact numbers, one per answer: the variances of the estimates W·p are
         minimised; None for all shares.
     criterion : total or worst variance of the targets.
@@ -62,11 +62,11 @@ class DesignRequest:
 
 
 def check(request: DesignRequest) -> None:
-    """Raise InvalidInput, naming the field, if the combination of options does not exist."""
+    """Raise InvalidInput, naming the field, if the combination of options is not supported."""
     if not request.claims:
         raise InvalidInput(
             Problem.FIELD_MISSING,
-            "a mechanism needs something to promise",
+            "a mechanism needs at least one promise",
             "notion",
         )
     if request.mechanism not in MECHANISMS:
@@ -113,7 +113,7 @@ def check(request: DesignRequest) -> None:
 
 
 def _check_long_list(request: DesignRequest) -> None:
-    """Raise if only a table could keep the promises, for more answers than a table has rows."""
+    """Raise if the request needs a table, which cannot have this many answers."""
     if any(claim.notion != "ldp" for claim in request.claims):
         message = f"with more than {MAX_ANSWERS} answers only ldp can be promised: merge answers"
         raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
@@ -122,7 +122,7 @@ def _check_long_list(request: DesignRequest) -> None:
 
 
 def long_list_error(answers: int) -> InvalidInput:
-    """Return the refusal of a design that would be a table of too many answers."""
+    """Return the error for a design that would need a table with too many answers."""
     message = (
         f"a table has at most {MAX_ANSWERS} answers, not {answers}: use the mechanism subset-selection, "
         "or optimal without a prior and for all shares"

@@ -15,12 +15,12 @@ from frankly_server.design.notions.cones import Level
 class Design:
     """Mechanism that satisfies its claims, with figures computed from its whole numbers.
 
-    mechanism : of any kind; optima are tables.
+    mechanism : of any kind; an optimum is a table, or subset selection under ldp.
     claims : with the levels that were verified.
     ceiling : largest ratio of a report's probabilities under two answers, which bounds the leakage
         under every prior; None if infinite.
     information, normalised_information : I(X;Y) in nats, and as a share of H(X).
-    variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
+    variance : total variance of the unbiased shares at n = 1, inf if some cannot be estimated.
     target_variances : variance of each target, or of each share if there are no targets.
     hamming : probability that the best guess of the answer from its report is wrong.
     value, bound, gap : the value of the objective, its proven bound over all mechanisms that
@@ -68,20 +68,20 @@ class Design:
 
     @property
     def table(self) -> DenseMechanism:
-        """The mechanism as a table (every optimum is one). Raises TypeError for other kinds."""
+        """The mechanism as a table. Raises TypeError for other kinds."""
         if not isinstance(self.mechanism, DenseMechanism):
             raise TypeError(f"the kind is {self.mechanism.kind}")
         return self.mechanism
 
     @property
     def level(self) -> Level:
-        """Level (p, q) of the first claim; (1, 1) if that has none."""
+        """Level (p, q) of the first claim; (1, 1) if it has none."""
         return self.claims[0].level or (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Verified mechanism near the frontier, with figures of its whole numbers and bounds.
+    """Verified mechanism near the frontier, with bounds and figures from its whole numbers.
 
     information : I(X;Y) in nats.
     variance : total variance of the targets at n = 1.

@@ -2,8 +2,8 @@
 """Request, result and calibration of the explicit families.
 
 Every notion is closed under post-processing and under mixing a mechanism with a constant report.
-Number the members of a family so that each one is such a weakening of the one before. Then a
-promise that member t keeps is kept by every later member. Bisection with the exact verifier finds
+The members of a family are numbered so that each one arises in this way from the one before. So
+every later member keeps a promise that member t keeps, and bisection with the exact verifier finds
 the first member that keeps all promises.
 """
 
@@ -53,8 +53,8 @@ class Explicit:
 class FamilyRequest:
     """Input of a family.
 
-    name : of the family.
-    prior : over the mechanism's answers.
+    name : name of the family.
+    prior : prior over the mechanism's answers.
     claims : all of them must hold. A claim with an open level (None) gets the level that the
         mechanism needs; this requires explicit parameters.
     """
@@ -160,7 +160,7 @@ def claims_not_kept(request: FamilyRequest, detail: str) -> InvalidInput:
 
 
 def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
-    """Return the error for a combination of options that does not exist."""
+    """Return the error for a combination of options that is not supported."""
     return InvalidInput(Problem.UNSUPPORTED, message, field)
 
 

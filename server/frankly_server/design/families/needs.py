@@ -16,7 +16,7 @@ _MAX_BITS = 48
 
 
 def is_open(claim: Claim) -> bool:
-    """Return True if a claim has no level (for alip neither of its two), so that it is settled."""
+    """Return True if a claim has no level (for alip neither of its two)."""
     return claim.level is None and claim.low_level is None
 
 
@@ -25,8 +25,8 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
 
     The level is as tight as whole numbers below 2^53 allow.
 
-    Raises InvalidInput(mechanism_not_certified) if no finite level can be promised. That is always
-    so for dp: the verifier computes δ from a level, but no level from δ.
+    Raises InvalidInput(mechanism_not_certified) if no finite level can be promised, and always for
+    dp: the verifier computes δ from a level, but no level from δ.
     """
     if not is_open(claim):
         return claim

@@ -41,7 +41,7 @@ def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
     values = request.answers // len(joint)
     counts = tuple(row[s * values : (s + 1) * values] for s, row in enumerate(joint))
     if values * len(joint) != request.answers or tuple(map(sum, counts)) != request.prior.masses:
-        raise unsupported(f"{request.name} takes answers (s, u) with s the secret")
+        raise unsupported(f"{request.name} needs answers (s, u), where s is the secret")
     return counts
 
 
@@ -50,7 +50,7 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 
     Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is e^α
     with `alpha`, else the smallest level promised. The mechanism keeps the level E of RLDP for
-    every ball, hence of secret-LDP and LIP; as LDP of the pair its level is E²
+    every ball, hence of secret-LDP and LIP; its level of LDP of the pair is E²
     [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)

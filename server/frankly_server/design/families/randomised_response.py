@@ -38,7 +38,7 @@ def grr(answers: int, level: Level, bits: int = BITS) -> DenseMechanism:
 
 
 def symmetric_response(answers: int, off: int, bits: int = BITS) -> DenseMechanism:
-    """Return the mechanism that sends each wrong answer with weight `off`, and else the truth."""
+    """Return the mechanism that sends each wrong answer with weight `off`, otherwise the truth."""
     on = (1 << bits) - (answers - 1) * off
     rows = [tuple(on if x == y else off for y in range(answers)) for x in range(answers)]
     return DenseMechanism(bits, tuple(rows))
@@ -181,7 +181,7 @@ def required_level(request: FamilyRequest) -> Level:
         return level_for(request.explicit.alpha)
     level = least_level(request.claims)
     if level is None:
-        message = f"{request.name} is built at a level: give epsilon, or alpha"
+        message = f"{request.name} needs a level: give epsilon, or alpha"
         raise InvalidInput(Problem.FIELD_MISSING, message, "alpha")
     return level
 

@@ -168,7 +168,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
             mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    # A size that cannot keep the claims is left out; the error is raised only if all are refused.
+    # A size that cannot keep the claims is left out; the error is raised only if no size can.
     if refusal is not None and not mechanisms:
         raise refusal
     return mechanisms
@@ -188,7 +188,7 @@ def _calibrate_size(request: FamilyRequest, size: int, E: Fraction | None) -> Su
 
 
 def ldp_subsets(answers: int, size: int, E: Fraction) -> SubsetMechanism:
-    """Return the largest `inside` that keeps the ratio E: kE/(kE + a − k), rounded down."""
+    """Return subset selection at the ratio E: `inside` is kE/(kE + a − k), rounded down."""
     return SubsetMechanism(BITS, answers, size, int(_D * size * E / (size * E + answers - size)))
 
 

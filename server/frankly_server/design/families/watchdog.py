@@ -28,8 +28,8 @@ def _family(make: Maker) -> Family:
     def family(request: FamilyRequest) -> Built:
         """Build a table that sends low-risk answers unchanged, and merges or randomises the others.
 
-        An answer is of low risk if its report meets the criterion. The first claim, which is alip,
-        lip or secret-ldp, sets the criterion (lift, lift or ldp) and its levels. With
+        An answer is of low risk if its report meets the criterion. The first claim sets the
+        criterion (lift for alip and lip, ldp for secret-ldp) and its levels. With
         `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound that average and its
         inverse instead (Lift Defs 5, 6). No document can promise such a bound, so the published
         claim is the alip level that the table needs. A group that breaks the criterion is extended

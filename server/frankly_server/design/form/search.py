@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for the components of a form: column generation with exact thresholds and local moves.
 
-Each round prices structures at the current allocation and adds those that would improve it. If there
-is only one class of questions, all structures are priced; otherwise a local search changes the draw
-of one class at a time.
+Each round prices structures at the current allocation and adds those that would improve the value.
+If there is only one class of questions, all structures are priced; otherwise a local search changes
+the draw of one class at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class _ComponentSearch:
             for g, entry in enumerate(self._problem.classes)
             for c in range(len(entry.covers))
         ]
-        # A component that draws a single part knows nothing about a pair: F would be infinite.
+        # Components that draw a single part say nothing about a pair: its variance is infinite.
         for pair in self._problem.pairs.units:
             sketches += self._with_both(pair)
         infos = [self._problem.information(sketch) for sketch in sketches]
@@ -63,7 +63,7 @@ class _ComponentSearch:
         while not self._limits.out_of_time():
             sketches, infos, chances = _kept(sketches, infos, chances)
             known = set(sketches)
-            # Each improving structure costs an information matrix per unit, hence only the best few.
+            # Each structure needs an information matrix per unit, so only the best few are added.
             better = [
                 sketch
                 for price, sketch in self._priced(allocation, sketches)
@@ -73,7 +73,7 @@ class _ComponentSearch:
                 break
             sketches += better
             infos += [self._problem.information(sketch) for sketch in better]
-            # The new components start with a fifth of all reports; a vertex of the simplex would slow Newton.
+            # New components start with a fifth of all reports: Newton is slow from chances of 0.
             share = 0.2
             start = np.concatenate(
                 [chances * (1 - share), np.full(len(better), share / len(better))]
@@ -88,7 +88,7 @@ class _ComponentSearch:
         return Found(self._problem, tuple(sketches), allocation)
 
     def _with_both(self, pair: tuple[int, int]) -> Iterator[Sketch]:
-        """Yield components that inform about a pair: two parts whose sets must both hold the truth."""
+        """Yield components that show a pair: two parts, whose sets must both contain the truth."""
         g, h = pair
         for c in range(len(self._problem.classes[g].covers)):
             if g == h:
@@ -103,7 +103,6 @@ class _ComponentSearch:
         """Return (price, component), the highest price first."""
         pricer = Pricer(self._problem, allocation)
         if len(self._problem.classes) == 1:
-            # Few enough to price all of them.
             structures = self._all_of_one_class()
         else:
             structures = self._moved(pricer, [sketch.structure for sketch in sketches])
@@ -123,12 +122,13 @@ class _ComponentSearch:
         ]
 
     def _moved(self, pricer: Pricer, starts: Sequence[Structure]) -> list[Structure]:
-        """Return the ends of local searches from several starts: no move of one class improves them."""
+        """Return the results of local searches from several starts."""
         everything: Structure = ()
         for g, entry in enumerate(self._problem.classes):
             if not self._problem.meets(everything, g):
                 everything = _with(everything, g, Draw(entry.most, len(entry.covers) // 2))
-        # The dearest components in use, and a draw of all questions, which a climb rarely reaches.
+        # Starts: the components with the highest prices, and a draw of all questions, which a local
+        # search rarely reaches.
         ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
         ends: dict[Structure, None] = {}
         for start in [*ranked[:4], everything]:
@@ -136,12 +136,12 @@ class _ComponentSearch:
         return list(ends)
 
     def _climbed(self, pricer: Pricer, structure: Structure) -> Structure:
-        """Return a structure that no change of one class improves."""
+        """Return the local optimum reached from a structure: no change of one class improves it."""
         is_better = True
         while is_better and not self._limits.out_of_time():
             is_better = False
             for g in range(len(self._problem.classes)):
-                # The pricer remembers every structure, so asking for a price again costs nothing.
+                # The pricer caches prices, so pricing a structure again costs nothing.
                 price = pricer.best(structure)[0]
                 moved = max(self._moves(structure, g), key=lambda s: pricer.best(s)[0])
                 if pricer.best(moved)[0] > price * (1 + 1e-9):
@@ -149,7 +149,7 @@ class _ComponentSearch:
         return structure
 
     def _moves(self, structure: Structure, g: int) -> Iterator[Structure]:
-        """Yield the structure and its neighbours that draw a class otherwise."""
+        """Yield the structure, and its neighbours that differ in the draw of one class."""
         yield structure
         draws, entry = dict(structure), self._problem.classes[g]
         draw = draws.get(g)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper bound of the mean of a sum over an event: E[1_S·h] ≤ T(P(S)) (docs/maths/forms.md).
 
-h = Σ c_i·√v_i·X_i over yes/no questions i, Σ v_i ≤ 1. X_i has mean 0 and variance 1 and depends on
-the answer to question i alone, so it has two values, and its sign is free. Then
+h is Σ c_i·√v_i·X_i over yes/no questions i, with Σ v_i ≤ 1. X_i has mean 0 and variance 1 and
+depends on the answer to question i alone, so it has two values; its sign may be either. Then
 
     T(μ) = min over t of t·μ + U(−t),   U(y) = max over v of E(y + h)₊.
 
-If each v_i may depend on the answers before, U can only grow, and dynamic programming gives it:
+If each v_i may depend on earlier answers, U can only grow; dynamic programming computes this U:
 U_0(y) = y₊ and U_n(y) = max over v in [0, 1] of √(1−v)·E U_{n−1}((y + c_n·√v·X_n) / √(1−v)).
 """
 
@@ -19,13 +19,13 @@ import numpy as np
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_QUESTIONS: Final = 40
-"""Each question takes about 0.03 s."""
+"""Largest number of questions; each takes about 0.03 s."""
 _STEP: Final = 0.02
 _Y: Final = np.arange(-4.5, 4 + _STEP / 2, _STEP)
 _FIRST_ENDS: Final = np.append(0.0, np.geomspace(2e-3, 1, 24))
-"""Ends of the intervals of v at first; those that may hold the largest value are halved."""
+"""Ends of the first intervals of v; those that may contain the maximum are halved."""
 _LOSS: Final = 1e-3
-"""Relative error of U at which halving stops, over all questions."""
+"""Relative error of U, over all questions together, at which halving stops."""
 _HALVINGS: Final = 12
 _SAFE: Final = 1 + 1e-9  # rounding of the float arithmetic
 
@@ -68,7 +68,7 @@ class TailBound:
 def _with_one_more(U: FloatArray, share: float, yes: float, no: float, loss: float) -> FloatArray:
     """Return an upper bound of max over v of √(1−v)·E U((y + √v·X)/√(1−v)) at every y of the grid.
 
-    yes, no : the values of X, with the chances share and 1 − share. loss : relative error to stop at.
+    yes, no : values of X, with probabilities share and 1 − share. loss : relative error allowed.
     """
 
     def mean(y: FloatArray, step: FloatArray, rest: FloatArray) -> FloatArray:
@@ -84,8 +84,8 @@ def _with_one_more(U: FloatArray, share: float, yes: float, no: float, loss: flo
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         np.maximum.at(largest, place, mean(_Y[place], middle, 1 - middle))
-        # E(y + √v·X + …)₊ rises with v and with what is left: the upper end bounds the step, the
-        # lower end the rest.
+        # The mean rises with the step v and with the remainder 1 − v, so `high` bounds the step and
+        # 1 − `low` the remainder.
         above = mean(_Y[place], high, 1 - low)
         open_ = above > largest[place] * (1 + loss) + 1e-12
         place, above = place[open_], above[open_]
@@ -98,7 +98,7 @@ def _with_one_more(U: FloatArray, share: float, yes: float, no: float, loss: flo
 
 
 def _above(U: FloatArray, y: FloatArray) -> FloatArray:
-    """Return values of no less than U at y: U is convex, rises, and rises by at most 1 per unit."""
+    """Return upper bounds of U at y: U is convex and rises, by at most 1 per unit of y."""
     place = np.clip((y - _Y[0]) / _STEP, 0, len(_Y) - 1)
     left = np.minimum(place.astype(np.intp), len(_Y) - 2)
     share = place - left

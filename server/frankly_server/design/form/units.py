@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units of a form's objective: classes of equal questions, and pairs of them.
 
-Equal questions have the same prior, targets and importance. They share a pool, so that the search
-handles them together.
+Equal questions have the same prior, targets and importance. They are drawn from one pool, so the
+search decides on all of them together.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ Targets outside the matrix's range then have a huge variance instead of an error
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """One term of the objective: answers, and the variance to minimise.
+    """One term of the objective: the variance of targets over the answers of a part.
 
-    shares : the answers' prior. targets : rows W. The term is weight · tr(W I⁻¹ Wᵀ) + `constant`,
+    shares : prior of the answers. targets : rows W. The term is weight · tr(W I⁻¹ Wᵀ) + `constant`,
     where I is the information about the answers.
     """
 
@@ -57,7 +57,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartClass:
-    """Parts that are alike: questions, or groups of two.
+    """Equal parts: single questions, or pairs of questions.
 
     members : the questions of each part. unit : the term of one part, with the weight of all parts.
     """
@@ -78,7 +78,7 @@ class PartClass:
 
     @property
     def most(self) -> int:
-        """The largest number of parts that a component may draw: 1 if parts share questions, else all."""
+        """Largest number of parts a component may draw: 1 if parts share questions, else all."""
         return self.size if len(self.questions) == sum(map(len, self.members)) else 1
 
 
@@ -86,7 +86,6 @@ def question_classes(
     request: FormRequest, without: frozenset[int] = frozenset()
 ) -> list[PartClass]:
     """Return the classes of single questions, except those in `without`."""
-    # Questions are values: equal ones are the same key.
     groups: dict[FormQuestion, list[int]] = {}
     for i, question in enumerate(request.questions):
         if i not in without:
@@ -98,9 +97,9 @@ def question_classes(
 
 
 def pair_classes(request: FormRequest) -> list[PartClass]:
-    """Return the classes of wanted pairs, each pair a part of its own.
+    """Return the classes of wanted pairs, where each pair is one part.
 
-    The variance of a single question counts in the first pair that holds it.
+    The variance of a single question counts in the first pair that contains it.
     """
     groups: dict[tuple[FormQuestion | bool, ...], list[tuple[int, int]]] = {}
     counted: set[int] = set()
@@ -112,9 +111,9 @@ def pair_classes(request: FormRequest) -> list[PartClass]:
     classes = []
     for (*_, skip_first, skip_second), members in groups.items():
         pair = tuple(request.questions[i] for i in members[0])
-        # The answers to two questions are taken as independent; nothing is known about them together.
+        # No joint prior of two questions is known, so their answers are assumed independent.
         prior = tuple(a * b for a in pair[0].prior for b in pair[1].prior)
-        # The cells of the joint table, and then the targets of each question that no earlier pair has.
+        # The targets are the cells of the joint table, and those of questions in no earlier pair.
         rows = [np.eye(len(prior))]
         for place, skipped in enumerate((skip_first, skip_second)):
             if not skipped:

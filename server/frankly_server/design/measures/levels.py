@@ -37,7 +37,7 @@ class Leakage:
     between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
     between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP].
 
-    All ≥ 1.
+    All four are at least 1.
     """
 
     highest: Ratio
@@ -83,7 +83,7 @@ def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:
 
 
 def present(prior: Prior) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of the secrets with mass; the others never occur, so nothing leaks them."""
+    """Return the rows of the secrets with mass; the others never occur, so they cannot leak."""
     return tuple(row for row in prior.joint if any(row))
 
 

@@ -70,7 +70,7 @@ class Lifts:
 
     @classmethod
     def from_table(cls, lifts: LiftTable, weights: Weights, prior: Prior) -> "Lifts":
-        """Return the same from the mechanism's exact lift table."""
+        """Return the lifts of a mechanism from its exact lift table."""
         counts, total = prior.shares, prior.total * sum(weights[0])
         expected = [
             sum(n * w for n, w in zip(counts, column, strict=True)) / total
@@ -78,7 +78,7 @@ class Lifts:
         ]
         secrets = np.array([mass / prior.total for mass in prior.masses])
         reports = np.array(expected)
-        # The subtraction is exact; in floats it would lose the digits of a lift near 1.
+        # Subtracting 1 from the exact lift keeps the digits of a lift near 1.
         table, excess = (np.array([[float(v - k) for v in row] for row in lifts]) for k in (0, 1))
         keep = np.ix_(secrets > 0, reports > 0)
         return cls(table[keep], excess[keep], secrets[secrets > 0], reports[reports > 0])

@@ -31,7 +31,7 @@ _LISTED_CANDIDATES = 20_000
 # Cones of rldp, of metric-ldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
 # not listed.
 _MAX_LISTED_ROWS = 400
-# Up to this number of averages, a row for each pair of them is no more than with a further variable.
+# Up to this number of averages, one row per pair needs no more rows than a further variable does.
 _FEW_AVERAGES = 3
 # Up to these numbers of answers and rows, rays are listed even if the bound of their number is
 # large.
@@ -77,9 +77,9 @@ class Cone:
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def lifted_rows(self) -> list[Row]:
-        """Return few rows over q and further variables; their shadow on q is the cone.
+        """Return fewer rows, over q and further variables; their projection on q is the cone.
 
-        Rows in pairs grow with the square of what they compare, and at a ray many of them are tight.
+        `rows` has a row for each pair of averages, and at a ray many of these rows are tight.
         The constant column with every further variable 1 satisfies all rows strictly
         (docs/maths/generation.md, claims 8 and 17).
         """
@@ -179,7 +179,7 @@ def rows_of(claim: Claim, answers: int) -> list[Row]:
 
 
 def _lifted(claim: Claim, answers: int) -> tuple[list[tuple[Row, dict[int, int]]], int]:
-    """Return the rows of a claim, each with its coefficients of further variables, and their number."""
+    """Return a claim's rows, each with its coefficients of further variables, and their number."""
     averages = []
     if claim.notion == "ldp":
         averages = [([int(i == x) for i in range(answers)], 1) for x in range(answers)]

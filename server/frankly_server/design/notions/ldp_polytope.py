@@ -40,7 +40,7 @@ def has_full_column_rank(matrix: Rows) -> bool:
 
 
 def is_inside(matrix: Rows, level: Level) -> bool:
-    """Return True if the matrix is a mechanism of this level, of any width  [Thesis (5.4)]."""
+    """Return True for a mechanism of this level, with any number of columns  [Thesis (5.4)]."""
     p, q = level
     columns = list(zip(*matrix, strict=True))
     sums = set(map(sum, matrix))
@@ -52,8 +52,8 @@ def is_extreme(matrix: Rows, level: Level) -> bool:
     """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
 
     Exact, for any size. The tight constraints are the row sums and a_ij = E·a_kj over the nonzero
-    columns, a sparse system in m·|γ| unknowns. Inside D only zero columns have entries 0, and they
-    leave nothing free. False outside D.
+    columns, a sparse system in m·|γ| unknowns. Inside D only zero columns have entries 0, and these
+    columns add no unknowns. Returns False outside D.
     """
     if not is_inside(matrix, level):
         return False

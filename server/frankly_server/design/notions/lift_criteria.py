@@ -246,8 +246,8 @@ def criterion(
     """Return the criterion that every report must meet.
 
     masses : counts of the secrets, all positive.
-    low_level, level : ratios (p, q), p ≥ q > 0, of the lower and the upper side; None where it is
-        not promised.
+    low_level, level : ratios (p, q), p ≥ q > 0, of the lower and the upper side; None for a side
+        that is not promised.
     measure : one of MEASURES; ldp has one level, `level`.
     order : α of `alpha`, a whole number from 2 to 1000; `alpha` tends to `lift` as α grows.
 

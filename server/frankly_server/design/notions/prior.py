@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 SUM_TOLERANCE = Fraction(1, 10**9)
 # Counts that are rounded to fit a document add up to about this total.
 _SCALE = 2**52
-# A decimal with a huge exponent would become a fraction with as many digits, which could block the
-# server.
+# A decimal with an exponent of a million would become a fraction with a million digits, which could
+# block the server.
 _MAX_EXPONENT = 400
 
 
@@ -117,7 +117,7 @@ def _check_shape(rows: Any, field: str) -> None:
         message = f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
     width = len(rows[0]) if isinstance(rows[0], list | tuple) else 0
-    # One row is the prior of the answer itself, which closed forms take for long lists.
+    # A single row is the prior of the answer itself; closed forms accept long lists of answers.
     most = MAX_SET_ANSWERS if len(rows) == 1 else MAX_ANSWERS
     for s, row in enumerate(rows):
         if not isinstance(row, list | tuple) or len(row) != width or not 2 <= width <= most:
@@ -144,12 +144,12 @@ def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
     """Return whole numbers in the same proportions.
 
     If their total would not fit a document (2^53), they are rounded to a total of about 2^52, and
-    positive numbers to 1 at least. The rounded counts then replace the prior everywhere.
+    positive numbers to at least 1. The rounded counts then replace the prior everywhere.
     """
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]
     common = gcd(*(n for row in counts for n in row))
-    # Counts stay as they were given; probabilities are reduced to lowest terms.
+    # Counts are not changed; probabilities are reduced to lowest terms.
     counts = [[n // common for n in row] for row in counts] if scale > 1 else counts
     total = sum(map(sum, counts))
     if total <= MAX_INT:

@@ -43,7 +43,7 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
 
 
 def answer_ldp(epsilon: Fraction) -> Claim:
-    """Return ε-LDP of the answer; beside a prior-based notion it makes the ceiling finite."""
+    """Return ε-LDP of the answer; in addition to a prior-based notion it bounds the ceiling."""
     return Claim("ldp", level_for(epsilon))
 
 

@@ -17,9 +17,9 @@ MAX_CANDIDATES = 300_000
 def extreme_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
     """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}, sorted, coprime integers.
 
-    By the double description method on GMP rationals: with floats it fails on about 1% of the cones
-    of ten answers, and silently loses rays of others. The cone is pointed because q ≥ 0, so its
-    extreme rays generate it.
+    Uses the double description method on GMP rationals: with floats it fails on about 1% of the
+    cones of ten answers, and silently loses rays of others. The cone is pointed because q ≥ 0, so
+    its extreme rays generate it.
     """
     # cdd takes rows b + A·q ≥ 0 with b in the first column; here b = 0.
     nonnegative = [[0] + [int(i == x) for i in range(dimension)] for x in range(dimension)]

@@ -137,7 +137,7 @@ class _Walk:
         edges = edges / np.abs(edges).max(axis=1, keepdims=True)
         speed = np.matmul(self.R, edges)  # (n, rows, d)
         speed[np.arange(n)[:, None], tight.astype(np.intp)] = 0.0
-        # Share of the slack that one unit of the edge uses up: the largest one is reached first.
+        # Share of the slack that one unit of the edge uses up; the largest share is used up first.
         closing = np.where(speed < -_FLAT, -speed, 0.0)
         closing *= (1 / slack)[:, :, None]
         hit = np.argmax(closing, axis=1)

@@ -27,7 +27,7 @@ class Limits:
         relative to the value for variances, absolute for information (nats) and error rates.
     out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
         user stopped the search), the best result so far is returned.
-    half_time : polled by work that can be done without; it returns True once half of the time is over.
+    half_time : polled by optional work; it returns True once half of the time is over.
     boxes : largest number of boxes in one proof of a variance, for searches without a deadline.
     memory : approximate megabytes for open branches or vertices; once they are used up, the search
         ends with its current bound.
@@ -51,8 +51,8 @@ class Limits:
     ) -> "Limits":
         """Return limits that end a search `seconds` after this call.
 
-        timer : a monotonic clock in seconds; an exception of it ends the search at once. stopped :
-        ends the search once it returns True. others : the fields gap, memory and progress.
+        timer : a monotonic clock in seconds; an exception that it raises ends the search at once.
+        stopped : ends the search once it returns True. others : the fields gap, memory, progress.
         """
         start = timer()
         return cls(

@@ -33,7 +33,7 @@ class LinearOptimum:
 class Support:
     """Farthest point of a polytope in a direction c.
 
-    x : a vertex, shape (n,).
+    x : vertex, shape (n,).
     bound : upper bound of c·x by weak duality; it does not depend on the solver's tolerances.
     reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j lies δ below its upper bound
         (above its lower bound if reduced_j < 0) has c·x ≤ bound − |reduced_j|·δ.

@@ -17,7 +17,7 @@ from frankly_server import rational
 
 OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
-"""Up to this many answers matrices are inverted exactly; with 256 that would take minutes."""
+"""Largest number of answers at which matrices are inverted exactly; 256 would take minutes."""
 # An answer without mass counts as 2^-200 of a person in exact arithmetic, as a share of 1e-12 in
 # floats: a report that only this answer sends would otherwise have probability 0.
 _RARE_SHIFT = 200
@@ -102,7 +102,7 @@ def target_variances(
         else [Fraction(n, total) for n in counts]
     )
     sampling = [mean**2 for mean in means]
-    # Too many answers for an exact inverse; the rank above is exact even so.
+    # There are too many answers for an exact inverse; the rank above is still exact.
     if a > EXACT_ANSWERS:
         covariance = np.linalg.inv(_moments(weights, counts))
         W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])

@@ -74,12 +74,12 @@ def quantise(
 def quantise_by_columns(
     rows: Rows, claims: Sequence[Claim], prior: Sequence[int], bits: int = BITS
 ) -> Quantised:
-    """Round a table of low rank down, entry by entry, and add a report for what is left of each row.
+    """Round a table of low rank down, entry by entry, and add a report for each row's remainder.
 
-    Equal entries of a column stay equal. Errors of the rounding would raise the rank of the other
-    reports: the decoder would have to be exact for the errors too, at a great cost in variance.
-    The report that is left over is almost constant; it holds the share η of the table. Parameters
-    and errors are those of `quantise`.
+    Equal entries of a column stay equal. Rounding errors that differ would raise the rank, and the
+    decoder would have to be unbiased for these errors too, at a great cost in variance.
+    The added report is almost constant and has a probability of about η. Parameters and errors are
+    those of `quantise`.
     """
     mixture = _mixture(rows, prior)
     total, u_total = max(map(sum, rows)), sum(mixture)

@@ -20,7 +20,7 @@ def estimable(mechanism: DenseMechanism, names: Sequence[str] | None = None) -> 
     """Return, as text, a basis of the combinations of shares that can be estimated without bias.
 
     W·p is estimable iff the row W lies in the span of the columns Q(y|·). The basis is the reduced
-    echelon form of these columns, in which every estimable share is a row of its own. Coefficients
+    echelon form of these columns, in which every estimable share has its own row. Coefficients
     are shown to six significant digits; those that round to 0 at six decimals are left out. `names`
     defaults to "answer 0", "answer 1", …
     """
@@ -31,7 +31,7 @@ def estimable_rows(
     weights: Sequence[Sequence[int]],
     names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the same basis for any whole numbers with equal row sums, row = truth."""
+    """Return `estimable` for any whole numbers with equal row sums, row = truth."""
     labels = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
     if rational.rank(weights) == len(weights):
         return tuple(labels)

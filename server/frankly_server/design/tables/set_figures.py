@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Information and Hamming error of mechanisms that report sets, without a table of all sets.
 
-The chance of a set depends on the truth only through whether the set holds it: inside(k) if it
-does, outside(k) if not, k the set's size. So a set y counts by its share of the prior and by its
-most common answers within and without; with equally likely answers by its size alone.
+The probability of a set of size k depends only on whether the set contains the truth: it is
+inside(k) if it does, otherwise outside(k). So a set's contribution depends on its share of the
+prior and the largest shares of an answer in it and outside it; at equal shares only on its size.
 """
 
 import math
@@ -15,7 +15,7 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_ANSWERS = 16
-"""Largest number of answers whose sets are counted one by one."""
+"""Largest number of answers at which all sets are listed."""
 
 Sets = SubsetMechanism | UnaryMechanism
 
@@ -39,7 +39,7 @@ def information_and_hamming(mechanism: Sets, counts: Sequence[int]) -> tuple[flo
 
 
 _Group = tuple[float, float, float, float, float, float]
-"""Number of sets, inside, outside, prior within, and the largest share within and without."""
+"""Number of sets, inside, outside, prior share of a set, largest share in it and outside it."""
 
 
 def _chances(mechanism: Sets, size: int) -> tuple[float, float]:
@@ -74,7 +74,7 @@ def _by_size(mechanism: Sets) -> Iterator[_Group]:
         scale = max(inside, outside)
         if scale > -math.inf:
             yield (
-                # The number of sets may exceed every float; the chance of all together does not.
+                # The number of sets may exceed every float; their total probability does not.
                 math.exp(_log(math.comb(a, size)) + scale),
                 math.exp(inside - scale),
                 math.exp(outside - scale),

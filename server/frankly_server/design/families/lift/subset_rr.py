@@ -9,7 +9,7 @@ such groups, so no groups have to be merged here.
 
 For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response for them.
-Here columns near the boundary are listed, and their best mixture is used. The result meets the
+Instead, columns near the boundary are listed, and their best mixture is used. The result meets the
 criterion and is at least as informative as merging, but need not be the optimum.
 """
 
@@ -99,9 +99,9 @@ def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
     """Return columns that meet the criterion.
 
     Under a polyhedral criterion these are all extreme columns, for groups of more than 6 answers in
-    floats. In other cases they are some columns near the boundary, as they are in a group of more
-    than 100,000 extreme columns, whose response then is not its optimum. Where float errors put
-    columns outside, rounding with the exact test corrects that.
+    floats. Under another criterion, or if a group has more than 100,000 extreme columns, they are
+    some columns near the boundary, so the response may not be the optimum. Float errors can put
+    columns outside the criterion; rounding with the exact test corrects that.
     """
     answers = len(joint[0])
     rows = criterion.rows(joint)
