@@ -29,7 +29,7 @@ _MIXED: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Chances of the components, the value F, and for every unit the inverse I_u⁻¹ and the price G_u."""
+    """Chances of the components, the value F, and I_u⁻¹ and the price G_u of every unit."""
 
     chances: FloatArray
     value: float
@@ -52,11 +52,11 @@ def allocate(
     even = np.full(number, 1 / number)
     chances = even if start is None else (1 - _MIXED) * start + _MIXED * even
     at = programme.at(chances)
-    # Slacks in balance with the chances: every product is F divided by their number.
+    # At the start every product of slack and chance is F divided by their number.
     slacks = np.full(number, at.value / number) / chances
     for _ in range(_STEPS):
         prices = programme.component_prices(at)
-        # The largest price is the duality gap, so that F is within the tolerance of its minimum.
+        # The largest price less F bounds the distance of F from its minimum.
         if float(np.max(prices)) / at.value - 1 < _TOLERANCE or limits.out_of_time():
             break
         barrier = _CENTRING * float(at.chances @ slacks) / number
@@ -66,7 +66,7 @@ def allocate(
         merit = _merit(at, barrier)
         while _merit(moved := programme.at(at.chances + length * step), barrier) > merit:
             length /= 2
-            # No shorter step improves F beyond rounding.
+            # A shorter step would improve F by less than its rounding error.
             if length < 1e-10:
                 return at
         at, slacks = moved, slacks + length * towards
@@ -82,7 +82,7 @@ def _newton(
 ) -> FloatArray:
     """Return the Newton step of −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
 
-    Its unknowns are relative to the chances and its values to F, because both differ by orders of
+    The unknowns are scaled by the chances and the equations by F, because both differ by orders of
     magnitude.
     """
     number, p = len(prices), at.chances

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bounds on the value of a form, over all mechanisms of its level (docs/maths/forms.md).
 
-With g_i the posterior of question i divided by its prior p_i, minus 1, and P_i the projection of
-L²(p_i) onto the row space of the question's centred targets W_i, an unbiased estimator has
-Σ_i ω_i·ν_i²/J_i as its least value: ω_i is the importance, ν_i the nuclear norm of W_i and
-J_i = E‖P_i g_i‖². For any c ≥ 0 this is at least (Σ √ω_i·c_i·ν_i)²/I, I the largest Σ c_i²‖P_i g_i‖²
-of a report's column. Columns have two values, 1 and E, on a set of measure μ. Three bounds on I:
+Let g_i be the posterior of question i divided by its prior p_i, minus 1, and P_i the projection of
+L²(p_i) onto the row space of the question's centred targets W_i. An unbiased estimator has at least
+the value Σ_i ω_i·ν_i²/J_i: ω_i is the importance, ν_i the nuclear norm of W_i, J_i = E‖P_i g_i‖².
+For any c ≥ 0 this is at least (Σ √ω_i·c_i·ν_i)²/I, where I is the largest Σ c_i²‖P_i g_i‖² of a
+column. Columns have two values: E on a set of measure μ, otherwise 1. Four bounds on I:
 
 - Parseval: Σ_i ‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))² · μ(1−μ).
 - Entropy: Σ_i KL(posterior_i ‖ p_i) ≤ KL(posterior), also after a constant below 1 is taken off the
   column, and ‖P_i g_i‖² ≤ ψ_i(KL).
-- Alone: no question has a larger ‖P_i g_i‖² than one that is asked by itself.
-- Tails: of yes/no questions, Σ c_i²‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
+- Alone: ‖P_i g_i‖² is at most its maximum if question i is asked alone at the whole level.
+- Tails: for yes/no questions, Σ c_i²‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
 
-At each μ the smallest bound counts, and I is the largest over μ. Wanted pairs add what each would need by
-itself at the whole level.
+The bound on I is the maximum over μ of the smallest of them. Each wanted pair adds its least
+variance if it is asked alone at the whole level.
 """
 
 from collections.abc import Sequence
@@ -35,21 +35,21 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.linear import FloatArray
 
 _INTERVALS: Final = 600
-"""Intervals of ln(1 + (E−1)μ); the loss is at most ε/600 nats of entropy."""
+"""Number of intervals of ln(1 + (E−1)μ); the loss is at most ε/600 nats of entropy."""
 _FINE_INTERVALS: Final = 4800
-"""The same with tails, whose bound is decided at one μ."""
+"""Number of intervals with tails, whose bound is determined by a single μ."""
 _POINTS: Final = 4000
-"""Points of a curve of ψ, or of all curves of which one is above it."""
+"""Number of points of a curve of ψ, or of all curves whose maximum bounds ψ."""
 _OFFSETS: Final = 24
 _ROUNDS: Final = 5
 _SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic
 _MOST_JOINT: Final = 16
-"""Largest number of joint answers for which the bound of the engine of blocks is taken too."""
+"""Largest number of joint answers for which the bound of `design` is used too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _GainCurve:
-    """What one question can gain: ν, points (KL, ‖P g‖²) above ψ, and the largest ‖P g‖² alone."""
+    """Bounds for one question: ν, points (KL, ‖P g‖²) above ψ, and the largest ‖P g‖² alone."""
 
     nuclear: float
     entropies: FloatArray
@@ -62,7 +62,7 @@ class _GainCurve:
         targets = question.target_matrix
         centred = (targets - (targets @ p)[:, None]) * np.sqrt(p)
         values = np.linalg.svd(centred, compute_uv=False)
-        # Shares of two choices are one contrast, and all of them.
+        # For two choices the only contrast spans all contrasts.
         if len(p) == 2 or np.count_nonzero(values > 1e-9 * values[0]) > 1:
             return cls.of_all_contrasts(p, float(values.sum()), ratio)
         scores = targets[0] - float(targets[0] @ p)
@@ -70,14 +70,14 @@ class _GainCurve:
 
     @classmethod
     def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_GainCurve":
-        """ψ is attained by posteriors of two values r and q on a set of measure s, and they rise in s."""
+        """ψ is attained by densities with the value r on a set of measure s and q elsewhere."""
         least = float(p.min())
         if np.ptp(p) < 1e-12:
             low = high = np.arange(1, len(p)) / len(p)
             steps = _POINTS
         else:
             steps = _POINTS // 10
-            # With uneven shares every measure between the smallest share and its rest may occur.
+            # With uneven shares every measure from the smallest share to 1 minus it may occur.
             odds = np.geomspace(least / (1 - least), (1 - least) / least, 200)
             low, high = odds[:-1] / (1 + odds[:-1]), odds[1:] / (1 + odds[1:])
         entropies, squares = [], []
@@ -114,9 +114,9 @@ class _GainCurve:
 
 
 def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) -> float:
-    """Return a value that no mechanism of this level is below.
+    """Return a lower bound on the value of every mechanism of this level.
 
-    ratio : agree/disagree. variances : of the questions in some design, for good weights c.
+    ratio : agree/disagree. variances : of the questions in some design; good weights c follow.
     """
     if ratio <= 1:
         return 0.0
@@ -133,7 +133,7 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
         )
         for q, found in places.items()
     ]
-    # Two starts: equal weights, and those of the design at hand.
+    # Two starts: equal weights, and weights from the variances of the given design.
     best, c = max(
         _searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes))
     )
@@ -146,7 +146,8 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
 class _Class:
     """Equal questions.
 
-    shares : of the choices. number : of the questions. variance : of each question in some design.
+    shares : prior of the choices. number : number of the questions. variance : variance of each
+    question in some design.
     """
 
     shares: FloatArray
@@ -157,19 +158,19 @@ class _Class:
 
     @property
     def alone(self) -> float:
-        """What these questions need at least, each by itself at the whole level."""
+        """Least value of these questions if each is asked alone at the whole level."""
         return self.number * self.importance * self.curve.nuclear**2 / self.curve.alone
 
 
 def _of(classes: Sequence[_Class]) -> list[float]:
-    """Return the c that would be best if the design were."""
+    """Return the c that would be best if the design were optimal."""
     return [one.importance**0.5 * one.variance / one.curve.nuclear for one in classes]
 
 
 def _searched(
     classes: Sequence[_Class], start: Sequence[float], ratio: float
 ) -> tuple[float, list[float]]:
-    """Return the bound for the best c found from `start`, one class after the other, and that c.
+    """Return the best bound of a search from `start`, one class after the other, and its c.
 
     Every c gives a bound, so the search only has to be short.
     """
@@ -190,7 +191,7 @@ def _searched(
 
 
 def _by_tails(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float:
-    """Return the bound with T, 0 if it does not apply: some question has more than two choices, or they are many."""
+    """Return the bound with T; 0 if there are too many questions or one has over two choices."""
     if (
         any(len(one.shares) > 2 for one in classes)
         or sum(one.number for one in classes) > MOST_QUESTIONS
@@ -217,12 +218,12 @@ def _bound(
 
 
 def _of_joint_answers(request: FormRequest) -> float:
-    """Return the bound that the engine of blocks proves for all joint answers; 0 if they are many.
+    """Return the bound that `design` proves over the joint answers; 0 if there are too many.
 
-    It knows every mechanism of the joint answers, forms among them.
+    It holds for every mechanism over the joint answers, and so for forms.
     """
     sizes = [question.choices for question in request.questions]
-    # With wanted pairs that engine takes long, and rarely closes the gap.
+    # With wanted pairs `design` takes long, and rarely closes the gap.
     if prod(sizes) > _MOST_JOINT or request.cross_tables:
         return 0.0
     answers = list(product(*map(range, sizes)))
@@ -255,7 +256,7 @@ def _of_joint_answers(request: FormRequest) -> float:
 
 
 def _of_pairs(request: FormRequest, ratio: float) -> float:
-    """Return what the wanted pairs' cells need at least, each pair by itself at the whole level."""
+    """Return the least value of the wanted pairs if each is asked alone at the whole level."""
     total = 0.0
     for a, b in request.cross_tables:
         first, second = (shares_of(request.questions[i].prior) for i in (a, b))
@@ -276,10 +277,10 @@ def _information(
     most = _together(classes)
     count = _INTERVALS if tails is None else _FINE_INTERVALS
     ends = np.exp(np.linspace(0, np.log(ratio), count + 1))
-    # Taking a constant off a column keeps the contrasts and lowers its entropy; every offset gives a bound.
+    # A column less a constant has the same contrasts and less entropy; every offset gives a bound.
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
-    # In these terms N = 1 + (E−1)μ runs over the intervals [low, high].
+    # `low` and `high` are the ends of the intervals of N = 1 + (E−1)μ.
     per_offset = []
     for offset in offsets:
         entropy_most = np.maximum(
@@ -307,7 +308,7 @@ def _level_one(low: FloatArray, high: FloatArray, ratio: float) -> FloatArray:
 
 
 def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
-    """Return Σ of value · ln value over a column less `offset`, with N = 1 + (E−1)μ before."""
+    """Return Σ of value · ln value over a column less `offset`; its mean was N = 1 + (E−1)μ."""
     share = (N - 1) / (ratio - 1)
     low = 1 - offset
     result: FloatArray = share * (ratio - offset) * np.log(ratio - offset) + (
@@ -328,7 +329,7 @@ def _together(classes: Sequence[tuple[_GainCurve, float, int]]) -> tuple[FloatAr
     widths, heights = (np.concatenate(parts) for parts in zip(*steps, strict=True))
     with np.errstate(divide="ignore"):
         order = np.argsort(-heights / widths)
-    # Pieces without a width come first; at D = 0 the value is theirs.
+    # Pieces of width 0 come first; their heights add up to the value at D = 0.
     jump = float(heights[widths == 0].sum())
     order = order[widths[order] > 0]
     return (
@@ -338,7 +339,7 @@ def _together(classes: Sequence[tuple[_GainCurve, float, int]]) -> tuple[FloatAr
 
 
 def _entropy(s: float, r: FloatArray) -> FloatArray:
-    """Return KL of densities r on a set of measure s and q on the others, s·r + (1−s)·q = 1."""
+    """Return the KL of densities r on a set of measure s and q elsewhere, s·r + (1−s)·q = 1."""
     q = np.maximum(1 - s * r, 0) / (1 - s)
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = np.where(q > 0, (1 - s) * q * np.log(q), 0.0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of the same questions without a form: separate blocks, or one question drawn at random.
 
-Both are the best of their kind over the covers that the designer of forms tries, at the same total
-level and for the same objective (docs/maths/forms.md).
+Both are optimised over the covers that the designer of forms tries, at the same total level and for
+the same objective (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from frankly_server.design.form.units import PartClass, pair_classes, question_c
 from frankly_server.design.tables.linear import FloatArray
 
 _STEPS: Final = (0.1, 0.02, 0.004, 0.0008)
-"""Fractions of a group's level that the search moves to another group, tried from large to small."""
+"""Fractions of a group's level that the search moves to another group, largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SeparateBlocks:
 class OneQuestion:
     """The objective if one question, or one wanted pair, is drawn and asked at the whole level.
 
-    chances : for each question, the chance that it is asked.
+    chances : the probability that each question is asked.
     """
 
     value: float
@@ -46,8 +46,8 @@ class OneQuestion:
 def separate_blocks(request: FormRequest) -> SeparateBlocks:
     """Return the value of separate blocks at the best split of the level.
 
-    A wanted pair is estimated from two independent reports: its table is the product of their tables.
-    Raises InvalidInput for a request that makes no sense, naming the field.
+    A wanted pair is estimated from two independent reports, by the product of their tables.
+    Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
     number = len(request.questions)
@@ -64,8 +64,8 @@ def separate_blocks(request: FormRequest) -> SeparateBlocks:
 def one_question(request: FormRequest) -> OneQuestion:
     """Return the value of drawing one question with the best chances (Neyman allocation).
 
-    A wanted pair is drawn as one question, because its joint table could not be estimated otherwise.
-    Raises InvalidInput for a request that makes no sense, naming the field.
+    A wanted pair is drawn as one question; otherwise its joint table could not be estimated.
+    Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
     paired = frozenset(i for pair in request.cross_tables for i in pair)
@@ -89,10 +89,10 @@ def one_question(request: FormRequest) -> OneQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Questions as separate blocks, in groups that share a level, and wanted pairs of them.
+    """Questions as separate blocks, in groups of the same level, and wanted pairs of questions.
 
     class_of : class of every group. group : group of every question; the questions of a group are
-    alike, and in equally many wanted pairs. pairs : number of wanted pairs by their groups.
+    equal, and in equally many wanted pairs. pairs : number of wanted pairs by their groups.
     """
 
     classes: tuple[PartClass, ...]
@@ -117,15 +117,15 @@ class _Blocks:
         return cls(tuple(classes), tuple(g for g, _ in names), group, numbers, request.epsilon)
 
     def proportional(self) -> FloatArray:
-        """Return the split that is best if every variance falls with the square of its level."""
+        """Return the split that is best if each variance is inverse to the square of its level."""
         value = self._parts(np.full(len(self.class_of), float(self.epsilon) / len(self.group)))
         return np.array([np.cbrt(value[g]) for g in self.group])
 
     def split(self, start: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and the levels of all questions, by moving level between groups from a start."""
+        """Return the value and all levels of a local search that moves level between groups."""
         counts = np.bincount(self.group).astype(np.float64)
         sums = np.bincount(self.group, weights=start)
-        shares = sums / sums.sum()  # each for all questions of a group together
+        shares = sums / sums.sum()  # one share for all questions of a group together
         value = self._value(shares, counts)
         for step in _STEPS:
             is_better = True

@@ -2,8 +2,8 @@
 """Components of a form in floats: how much information their reports give about every unit.
 
 A structure states how many parts of each class are drawn, with which cover and score; all thresholds
-are tried. If a part is shown, its set is s with the chance q(s)·α if s holds the truth and q(s)·β if
-not; the answers to other parts make no difference (docs/maths/forms.md).
+are tried. If a part is shown, its set is s with probability q(s)·α if s contains the truth and
+q(s)·β if not, whatever the answers to other parts are (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,10 +40,10 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laws:
-    """Laws of a structure for every threshold t = 1, 2, …, along the last axis.
+    """Distributions of a structure's reports for every threshold t = 1, 2, … (last axis).
 
-    agree, other : α and β by class. mean : 1 + (E−1)·P(score ≥ t). tails : by class, the chance that
-    all slots except one of the class score at least 0, 1, ….
+    agree, other : α and β by class. mean : 1 + (E−1)·P(score ≥ t). tails : by class, P(all slots
+    except one of the class score at least 0, 1, …).
     """
 
     agree: Mapping[int, FloatArray]
@@ -57,7 +57,7 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 
     ratio : agree/disagree.
     """
-    # (class, score, chance that a set holds the truth, number of parts)
+    # (class, score, probability that a set contains the truth, number of parts)
     slots = [
         (g, draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     ]
@@ -78,15 +78,15 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 def pair_factors(
     classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int]
 ) -> FloatArray:
-    """Return the factors on the chance of a pair's sets, shape (4, thresholds).
+    """Return the factors on the probability of a pair's sets, shape (4, thresholds).
 
-    In order, if both sets hold the truth, only the first, only the second, and neither.
+    In this order: both sets contain the truth, only the first, only the second, neither.
     """
     draws = dict(structure)
     every = tuple(
         (draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     )
-    # Two parts of one class take two of its slots.
+    # If both parts are of one class, they occupy two of its slots.
     others = tuple(
         (score, inside, pick - pair.count(g))
         for (g, _), (score, inside, pick) in zip(structure, every, strict=True)
@@ -123,7 +123,7 @@ def pair_information(
 
 @lru_cache(maxsize=65536)
 def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
-    """Return the chance of each total score of slots (score, chance to hold the truth, number of slots)."""
+    """Return the probability of each total score of slots (score, P(truth in set), number)."""
     # Slots are independent given the truth, so their scores add up by convolution.
     law = np.ones(1)
     for score, inside, number in slots:
@@ -135,7 +135,7 @@ def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
 
 
 def _reaching(law: tuple[float, ...], most: int) -> FloatArray:
-    """Return the chance of a score of at least 0, 1, …, most."""
+    """Return the probabilities of a score of at least 0, 1, …, most."""
     tail = np.zeros(most + 2)
     tail[: len(law)] = np.cumsum(np.array(law)[::-1])[::-1]
     return tail[: most + 1]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate covers of a part: random sets that cover every answer equally often (docs/maths/forms.md).
 
-Sets of one size suit shares. The optimum for one question at a level E' has columns with values in
-{c, cE'}. The answers with cE' in each column are the sets of a cover: the rows of the table sum to 1,
-so every answer is covered equally often (plug-in theorem).
+For shares, the candidates are all sets of one size. For other targets, they come from the optimum
+for one question at a level E'. Its columns have values in {c, cE'}, and the answers with cE' in a
+column are a set of the cover. The table's rows sum to 1, so every answer is covered equally often
+(plug-in theorem).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_SETS: Final = 1024
-"""Largest number of sets of a candidate; a part's table has at most 4096 columns over all components."""
+"""Largest number of sets of a candidate; all components of a part have at most 4096 columns."""
 # Scale of the whole weights of listed sets; a finer one would change a variance by less than 1e-5.
 _SCALE: Final = 1 << 20
 _MOST_OPTIMISED: Final = 12
@@ -39,8 +40,8 @@ _MOST_OPTIMISED: Final = 12
 class FloatCover:
     """A cover in floats.
 
-    member : member[s][x] is 1 if set s holds answer x, otherwise 0. chance : of each set. inside :
-    chance that the set holds a given answer.
+    member : member[s][x] is 1 if set s contains answer x, otherwise 0. chance : probability of each
+    set. inside : probability that the set contains a given answer.
     """
 
     cover: Cover
@@ -50,7 +51,7 @@ class FloatCover:
 
     @classmethod
     def of(cls, cover: Cover) -> "FloatCover":
-        """Return the candidate of a cover."""
+        """Return a cover in floats."""
         member = np.array(
             [[mask >> x & 1 for x in range(cover.answers)] for mask in cover.masks],
             dtype=np.float64,
@@ -75,7 +76,7 @@ class FloatCover:
     def information(self, shares: FloatArray, agree: float, other: float) -> FloatArray:
         """Return QᵀD⁻¹Q, shape (answers, answers), of the table q(s)·(agree or other).
 
-        D holds the chances of the reports if the answers are distributed as `shares`.
+        D is the diagonal of the reports' probabilities if the answers are distributed as `shares`.
         """
         law = self.member * (agree - other) + other
         weights = self.chance / (law @ shares)
@@ -107,17 +108,17 @@ def candidates(
     if not (are_shares and is_even):
         found += ordered(answers)
         if answers <= _MOST_OPTIMISED or len(targets) == 1:
-            # A question among others is seen at a level below that of the form.
+            # One of several questions has a lower level than the form.
             for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
                 plugged = optimum(prior, targets, level, limits)
                 found += [] if plugged is None else [plugged]
-    # The same sets can come from several of the ways above.
+    # The steps above can find the same sets more than once.
     unique = {(cover.size, cover.listed): cover for cover in found}
     return [FloatCover.of(cover) for cover in unique.values()]
 
 
 def ordered(answers: int) -> Iterator[Cover]:
-    """Yield covers of the two sides of cuts of a scale: of the middle cut, then of all cuts."""
+    """Yield covers for a scale: both sides of the middle cut, then both sides of every cut."""
     full, middle = (1 << answers) - 1, answers // 2
     for cuts in ([middle], range(1, answers)):
         lower = [(1 << cut) - 1 for cut in cuts]
@@ -136,7 +137,7 @@ def rotations(answers: int, size: int) -> Cover:
     masks: set[int] = set()
     covered, numbers = np.zeros(answers), count()
     while len(masks) + answers <= MOST_SETS // 2:
-        # Each set is the one of 50 that makes the differences within all sets most even.
+        # Of 50 sets, the one is added that makes the differences within all sets most even.
         choices = [_scattered(answers, size, next(numbers)) for _ in range(50)]
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
@@ -181,7 +182,7 @@ def optimum(
 def _by_engine(
     prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
 ) -> FloatArray:
-    """Return the columns of the optimum that the engine of blocks finds, shape (reports, answers)."""
+    """Return the columns of the optimum from `design`, shape (reports, answers)."""
     rows = tuple(tuple(Fraction(float(v)).limit_denominator(10**6) for v in row) for row in targets)
     level = level_for(Fraction(round(epsilon * 100), 100))
     request = DesignRequest(
@@ -199,11 +200,11 @@ def _by_engine(
 def _by_intervals(
     prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
 ) -> FloatArray:
-    """Return the columns of the optimum for one target over intervals of its scores and their rests.
+    """Return the best columns for one target whose answers at E are an interval of scores, or not.
 
-    The worth (z·v)² − ν·v of a column is largest at a vertex, and at the optimum z is a line and ν a
-    parabola in the score as far as was seen: so the answers at E are those within an interval of the
-    scores, or outside one. A test compares the values with those of the engine.
+    The worth (z·v)² − ν·v of a column is largest at a vertex. In all observed cases z is a line and
+    ν a parabola in the score at the optimum, so the answers at E have scores within an interval, or
+    outside one. A test compares the values with those of the engine.
     """
     shares, ratio = np.array(prior) / sum(prior), exp(epsilon)
     order, answers = np.argsort(targets[0], kind="stable"), len(prior)
@@ -224,7 +225,7 @@ def _by_intervals(
 
 
 def _uniform(columns: FloatArray) -> Cover | None:
-    """Return the sets of two-valued columns with whole weights, made exactly uniform by single answers."""
+    """Return the sets of two-valued columns with whole weights; single answers make it uniform."""
     weights: dict[int, int] = {}
     answers = columns.shape[1] if columns.ndim == 2 else 0
     for column in columns:
@@ -232,7 +233,7 @@ def _uniform(columns: FloatArray) -> Cover | None:
         if high - low < low * 1e-6:
             continue  # a constant column carries no information
         mask = sum(1 << x for x in range(answers) if column[x] > (low + high) / 2)
-        # A column c·(1, E) draws its set with a chance proportional to c.
+        # The probability of the set of a column c·(1, E) is proportional to c.
         weights[mask] = weights.get(mask, 0) + int(low * _SCALE)
     weights = {mask: weight for mask, weight in weights.items() if weight}
     coverage = [

@@ -26,9 +26,10 @@ BITS: Final = 48
 class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
-    value : Σ importance · variance over questions (the variances of a question's targets added up)
-    and wanted pairs (all cells added up). bound : no mechanism of this level has a smaller value; 0
-    if no bound is known. variances, pair_variances : of each question and of each wanted pair.
+    value : Σ importance · variance over questions and wanted pairs. The variance of a question is
+    the sum over its targets, that of a pair the sum over its cells. bound : no mechanism of
+    this level has a smaller value; 0 if no bound is known. variances : of each question.
+    pair_variances : of each wanted pair.
     """
 
     mechanism: AgreementMechanism
@@ -39,27 +40,27 @@ class FormDesign:
 
     @property
     def excess(self) -> float:
-        """Upper bound on how far the value is above the best possible, as a fraction of the best."""
+        """Upper bound of (value − least possible value) / least possible value."""
         return self.value / self.bound - 1
 
 
 def design_form(request: FormRequest) -> FormDesign:
     """Return the best form found within the limits; its level is exact.
 
-    Raises InvalidInput for a request that makes no sense, naming the field.
+    Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
     level = level_for(request.epsilon)
     ratio = (
         level[0] / level[1]
     )  # rounding: for the search only; the mechanism has the whole numbers
-    # Few wanted pairs are better as parts of their own, many apart: both designs are made.
+    # Few wanted pairs are better as one part each, many as separate questions: both are tried.
     alternatives = [_apart(request, ratio)]
     if request.cross_tables:
         alternatives.append(_grouped(request, ratio))
     alternatives.sort(key=lambda one: one.value)
     for found in alternatives[:-1]:
-        # Many wanted pairs may need larger tables than a device reads.
+        # Many wanted pairs may need larger tables than a device accepts.
         with suppress(InvalidInput):
             return _designed(request, level, found)
     return _designed(request, level, alternatives[-1])
@@ -73,7 +74,7 @@ def _apart(request: FormRequest, ratio: float) -> Found:
 
 
 def _grouped(request: FormRequest, ratio: float) -> Found:
-    """Return the best form in which every wanted pair is a part of its own."""
+    """Return the best form in which every wanted pair is one part."""
     paired = frozenset(i for pair in request.cross_tables for i in pair)
     classes = (*question_classes(request, paired), *pair_classes(request))
     return search(FormProblem(classes, Pairs({}), ratio), request.limits)
@@ -119,16 +120,16 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
 
 
 def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
-    """Return whole numbers proportional to chances that sum to 2^48, each at least 1."""
+    """Return whole numbers that sum to 2^48, about proportional to `chances`, each at least 1."""
     total = 1 << BITS
     numbers = [max(1, int(Fraction(float(chance)) * total)) for chance in chances]
-    # Rounding down leaves a rest, which changes the largest chance least.
+    # The largest number gets the remainder of the rounding, because it changes least by it.
     numbers[int(np.argmax(chances))] += total - sum(numbers)
     return numbers
 
 
 def _variances(request: FormRequest, found: Found) -> list[float]:
-    """Return the variance of each question's targets, from the first part that holds the question."""
+    """Return the variance of each question's targets, from the first part with the question."""
     values = [float("nan")] * len(request.questions)
     # The units of the classes come first.
     for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):
@@ -141,7 +142,7 @@ def _variances(request: FormRequest, found: Found) -> list[float]:
                     rows = lifted(rows, other, first=place == 0)
                 own = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
                 own -= float(((rows @ entry.unit.shares) ** 2).sum())
-                # With several pairs of a question, the estimator uses the first as well.
+                # For a question in several pairs, the estimator also uses the first one.
                 if np.isnan(values[number]):
                     values[number] = own
     return values

@@ -21,7 +21,7 @@ class Pricer:
 
     def best(self, structure: Structure) -> tuple[float, int]:
         """Return the largest price over all thresholds, and its threshold."""
-        # Local searches meet the same structures again and again.
+        # Local searches price the same structures repeatedly.
         if structure not in self._known:
             prices = self._all(structure)
             place = int(np.argmax(prices))
@@ -31,7 +31,7 @@ class Pricer:
     def _all(self, structure: Structure) -> FloatArray:
         problem = self._problem
         found = laws(problem.classes, structure, problem.ratio)
-        # About a unit that it does not show, a component has the information 11ᵀ.
+        # A component has the information 11ᵀ about a unit that it does not show.
         total = np.full(len(found.mean), sum(float(price.sum()) for price in self._prices))
         for g, draw in structure:
             constant, linear, square, shown = self._table(g, draw.cover)
@@ -51,7 +51,7 @@ class Pricer:
     def _of_pair(
         self, structure: Structure, pair: tuple[int, int], unit: Unit, u: int
     ) -> FloatArray:
-        """Return tr(G (M − 11ᵀ)) for every threshold; M is the information of reports that show the pair."""
+        """Return tr(G (M − 11ᵀ)) for every threshold; M is the information if the pair is shown."""
         problem, draws = self._problem, dict(structure)
         factors = pair_factors(problem.classes, structure, problem.ratio, pair)
         covers = [problem.classes[g].covers[draws[g].cover] for g in pair]
@@ -59,7 +59,7 @@ class Pricer:
             cover.spread(problem.classes[g].unit.shares)
             for g, cover in zip(pair, covers, strict=True)
         ]
-        # Without a closed form, one matrix for every threshold.
+        # There is no closed form: one matrix is needed per threshold.
         if spreads[0] is None or spreads[1] is None:
             infos = (
                 pair_information(covers[0], covers[1], factors[:, t], unit.shares)
@@ -100,7 +100,7 @@ class Pricer:
         return self._pair_prices[u]
 
     def _table(self, g: int, cover: int) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """Return 1ᵀG1, and for every set s: 1ᵀG1_s, 1_sᵀG1_s, and the prior's share of s."""
+        """Return 1ᵀG1, and for every set s: 1ᵀG1_s, 1_sᵀG1_s and the prior share of s."""
         if (g, cover) not in self._tables:
             entry = self._problem.classes[g]
             member, price = entry.covers[cover].member, self._prices[g]

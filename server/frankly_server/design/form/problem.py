@@ -20,7 +20,7 @@ from frankly_server.design.tables.linear import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Wanted pairs of questions that are in two parts.
+    """Wanted pairs whose two questions are separate parts.
 
     units : by the two classes (g ≤ h), with the number of wanted pairs as weight.
     """
@@ -47,7 +47,7 @@ class Pairs:
 class FormProblem:
     """Classes of parts and wanted pairs of them, at one level.
 
-    ratio : agree/disagree. Units are numbered: first the classes, then the pairs.
+    ratio : agree/disagree. The units of the classes are numbered first, then those of the pairs.
     """
 
     classes: tuple[PartClass, ...]
@@ -66,7 +66,7 @@ class FormProblem:
             yield u, pair, unit
 
     def information(self, sketch: Sketch) -> dict[int, FloatArray]:
-        """Return the information of a component about every unit that it may show, as a mean over reports."""
+        """Return a component's mean information per report about every unit that it may show."""
         found, structure = laws(self.classes, sketch.structure, self.ratio), sketch.structure
         infos: dict[int, FloatArray] = {}
         for g, draw in structure:
@@ -87,19 +87,19 @@ class FormProblem:
     def about_pair(
         self, structure: Structure, pair: tuple[int, int], unit: Unit, threshold: int
     ) -> FloatArray:
-        """Return the information about a pair's joint answers, of reports that show both questions."""
+        """Return the information of reports that show both questions about their joint answers."""
         draws = dict(structure)
         first, second = (self.classes[g].covers[draws[g].cover] for g in pair)
         factors = pair_factors(self.classes, structure, self.ratio, pair)
         return pair_information(first, second, factors[:, threshold - 1], unit.shares)
 
     def both_shown(self, structure: Structure, pair: tuple[int, int]) -> float:
-        """Return the chance that a report shows two given questions of these classes."""
+        """Return the probability that a report shows two given questions of these classes."""
         draws, (g, h) = dict(structure), pair
         if g not in draws or h not in draws:
             return 0.0
         size, pick = self.classes[g].size, draws[g].pick
-        # Drawn without replacement from one class.
+        # Parts are drawn from a class without replacement.
         if g == h:
             return pick * (pick - 1) / (size * (size - 1))
         return pick / size * draws[h].pick / self.classes[h].size
@@ -111,6 +111,6 @@ class FormProblem:
 
 
 def _when_shown(information: FloatArray, chance: float) -> FloatArray:
-    """Return the mean information about a unit that reports show with this chance."""
+    """Return the mean information about a unit that a report shows with this probability."""
     result: FloatArray = chance * information + (1 - chance)
     return result

@@ -21,7 +21,7 @@ WANTED: Final = ("shares", "mean", "distribution", "contrast")
 class FormQuestion:
     """One question of a form.
 
-    prior : positive counts of its choices, 2 to 64; the design is best for these shares.
+    prior : positive counts of its 2 to 64 choices; the design is optimised for these shares.
     wanted : one of WANTED. scores : the numbers of a mean or of a contrast, one for each choice.
     importance : factor of the question's variance in the objective, above 0.
     """
@@ -38,7 +38,7 @@ class FormQuestion:
 
     @property
     def targets(self) -> tuple[tuple[Fraction, ...], ...]:
-        """The rows W, weights of the choices; the design minimises the sum of their variances."""
+        """Rows W of weights of the choices; the design minimises the sum of their variances."""
         size = self.choices
         if self.wanted in ("mean", "contrast"):
             return (self.scores or (),)
@@ -95,7 +95,7 @@ def _check_question(question: FormQuestion, where: str) -> None:
         raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
     if question.wanted not in WANTED:
         raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
-    # Equal numbers would make every answer the same mean: nothing to learn.
+    # With equal numbers the mean does not depend on the answers.
     needs_scores = question.wanted in ("mean", "contrast")
     if needs_scores != (question.scores is not None) or (
         needs_scores and len(set(question.scores or ())) < 2

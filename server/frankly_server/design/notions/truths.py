@@ -47,8 +47,8 @@ class Truths:
     def largest(self, squares: FloatArray, W: FloatArray) -> float:
         """Return the largest c·q − |Wq|² over all plausible q.
 
-        Over mixtures the result is an upper bound, too high by at most 1e-12 of itself unless the
-        search ends before. The variance is concave in q, so a tangent bounds it, and a tangent is
+        Over mixtures the result is an upper bound, too high by a relative 1e-12 unless the steps
+        run out first. The variance is concave in q, so a tangent bounds it, and a tangent is
         largest at one of the points. Pairwise Frank-Wolfe steps find the point of contact.
         """
         if not self.mixed:

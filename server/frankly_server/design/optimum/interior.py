@@ -2,8 +2,8 @@
 """Primal-dual interior-point method for A-optimal designs (the variance objective).
 
 A path-following method as in textbooks on convex optimisation, with Mehrotra's choice of the
-centring parameter and a line search on the residuals. Its convergence proves nothing: bounds of the
-optimum are computed from the multipliers by its callers (docs/maths/optimum.md, claims 4 and 5).
+centring parameter and a line search on the residuals. Its convergence proves nothing: the callers
+compute bounds of the optimum from the multipliers (docs/maths/optimum.md, claims 4 and 5).
 """
 
 from abc import ABC, abstractmethod
@@ -261,7 +261,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         x_ahead = at.x + min(1.0, _longest(at.x, dx)) * dx
         z_ahead = at.z + min(1.0, _longest(at.z, dz)) * dz
         predicted = float(x_ahead @ z_ahead) / n
-        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less is centred.
+        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less the step centres.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
         # A target below half the requested gap would only make the system ill-conditioned.
         target = max(centring * mu, 0.5 * tolerance * at.value / n)

@@ -40,7 +40,7 @@ REPAIR_LOSS = 0.01
 # Beyond these sizes, thinning and repairs with a(a + 1)/2 moments per report take too long.
 _MAX_REPAIR_ANSWERS = 40
 _MAX_THINNED_REPORTS = 2000
-# Up to so many answers, a symmetric optimum is a table, as any other optimum.
+# With at most this many answers, a symmetric optimum is computed as a table.
 _MOST_TABLE_ANSWERS = 16
 # A decoder prior is rounded to counts of about this total; a document holds integers below 2^53.
 _DECODER_TOTAL = 2**48
@@ -128,8 +128,8 @@ def subset_selection(
     objective : variance (the total of the targets) or information.
 
     None unless the only claim is LDP of the answer, all answers are equally likely, and the
-    objective treats them alike (docs/maths/optimum.md, claim 14). None for few answers, too: the
-    table of an optimum of theirs is small.
+    objective treats them alike (docs/maths/optimum.md, claim 14). Also None for up to 16 answers,
+    because their table is small.
     """
     if cone.answers <= _MOST_TABLE_ANSWERS or len(set(prior.shares)) > 1:
         return None
@@ -139,7 +139,7 @@ def subset_selection(
     ratio = only.level[0] / only.level[1]
     if ratio <= 1:
         return None
-    # Nothing is asked of its columns, so none are listed.
+    # Only the prior and the ratio of this base are used, so no columns are listed.
     none = np.empty((0, cone.answers))
     base = variance_base.Listed(none, prior.probabilities(), ratio=ratio)
     if objective == "information":

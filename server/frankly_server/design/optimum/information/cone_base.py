@@ -87,7 +87,7 @@ class ConeBase:
 
         gain, low, high : shape (answers,).
 
-        The result holds a proven bound; its `x` and `reduced` have shape (answers,).
+        The result contains a proven bound; its `x` and `reduced` have shape (answers,).
         """
         auxiliary = self.size - self.answers
         if not auxiliary:
@@ -137,7 +137,7 @@ class ConeBase:
 
     @cached_property
     def lifted(self) -> FloatArray | None:
-        """Rows over v and auxiliary variables, shape (m, answers + k); None for more than 45 answers."""
+        """Rows over v and k auxiliary variables, shape (m, answers + k); None beyond 45 answers."""
         return None if self.answers > _MAX_ROW_ANSWERS else _scaled(self.cone.lifted_rows())
 
     @property
@@ -219,8 +219,8 @@ def _add_claim(rows: _RowBuilder, claim: Claim, prior: Prior) -> None:
         _add_two_sided(rows, claim)
     else:
         for row in rows_of(claim, rows.answers):
-            # Integer rows hold products of large counts; the solver's absolute tolerances need
-            # entries of about 1.
+            # Entries of integer rows are products of large counts; the solver's absolute tolerances
+            # need entries of about 1.
             size = sum(map(abs, row)) / 2
             rows.add({x: r / size for x, r in enumerate(row) if r})
 

@@ -73,7 +73,7 @@ class _ColumnPool:
         self.add(base.scale[None])  # the constant column lies in every cone: the master is feasible
 
     def add(self, T: FloatArray) -> int:
-        """Add the columns that are new; return how many."""
+        """Add the columns that are new; return their number."""
         candidates, known_count = np.vstack([self.T, T]), len(self.T)
         # Equal columns have equal projections onto a line, so few pairs need a full comparison.
         projection = candidates @ np.linspace(0.5, 1.0, self._base.answers)

@@ -28,10 +28,10 @@ from frankly_server.design.tables.linear import FloatArray
 from frankly_server.design.tables.spread import directions, fractions
 
 _FIRST_WORK = MOST_WORK // 100
-"""Work of listing vertices before any search: about 0.3 s, less than most searches without a list."""
+"""Work allowed for listing vertices before any search: about 0.3 s, less than most searches."""
 _BOXES_BEFORE_LIST = 2000
-"""Boxes of branch and bound in one proof before vertices are listed at any cost."""
-_MOST_STARTS = 2  # times the number of answers: vertices from which local search starts per round
+"""Boxes of branch and bound in one proof before vertices are listed with all allowed work."""
+_MOST_STARTS = 2  # starts of local search per round, per answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Vertices:
         return cls(V, objective.gains(V, LOOSER))
 
     def best(self, multipliers: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-        """Return the columns worth most, of those worth more than `tolerance`, and the largest worth."""
+        """Return the best of the columns worth more than `tolerance`, and the largest worth."""
         worth = self.gains - self.V @ multipliers
         order = np.argsort(-worth, kind="stable")[: _MOST_STARTS * self.V.shape[1]]
         better = order[worth[order] > tolerance]
@@ -168,7 +168,7 @@ class ColumnPricer:
     def _prove_by_boxes(
         self, gain: Information, prices: FloatArray, tolerance: float, limits: Limits, boxes: int
     ) -> PricedColumns:
-        """Use branch and bound until that takes many boxes, then all vertices if they can be listed."""
+        """Use branch and bound up to a number of boxes, then list all vertices if possible."""
         while self._vertices is None:
             most = _BOXES_BEFORE_LIST if self._may_list else boxes
             columns, bound = branch.bound(

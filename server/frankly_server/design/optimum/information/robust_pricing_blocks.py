@@ -37,7 +37,7 @@ class SecretBlock:
 
     @cached_property
     def _inside(self) -> NDArray[np.bool_]:
-        """All sets of values, shape (2^k, k): set i holds the value u if bit u of i is set."""
+        """All sets of values, shape (2^k, k): set i contains the value u if bit u of i is set."""
         k = len(self.lower)
         return (np.arange(1 << k)[:, None] >> np.arange(k) & 1).astype(np.bool_)
 

@@ -2,7 +2,7 @@
 """Proposals of columns under RLDP with many values (docs/maths/generation.md, claim 16).
 
 The search is that of `robust_pricing`, but with few turns v and few corners: for each secret,
-values are sorted by what they gain at M instead of m per unit of their lower bound, and only the
+values are sorted by their gain at M instead of m per unit of their lower bound, and only the
 leading sets T of that order are used. It proves no bound.
 """
 

@@ -16,8 +16,8 @@ class ColumnBase(Protocol):
     prior : p, shape (a,), zeros allowed.
     rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if there are too many, or if `rays`
         replace them.
-    lifted : rows of a cone over v and auxiliary variables whose shadow is the cone, shape (m, a + k);
-        the constant column with every variable 1 satisfies them strictly. None as for `rows`.
+    lifted : rows over v and k auxiliary variables, shape (m, a + k), of a cone whose projection is
+        the cone; the constant column with every variable 1 satisfies them strictly. May be None.
     rays : all extreme points, shape (n, a), if they are known, else None.
     ratio : E if the only claim is LDP of the answer at level ln E, else None.
     """

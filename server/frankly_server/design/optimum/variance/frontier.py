@@ -31,7 +31,7 @@ from frankly_server.design.optimum.variance.reports import balanced
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-# At the ends of the curve one quantity has a millionth of the weight of the other: it breaks ties.
+# At each end of the curve one quantity has a millionth of the other's weight, to break ties.
 _LOW_PRICE = 1e-6
 _HIGH_PRICE = 1e6
 _REFINEMENTS = 40
@@ -220,7 +220,7 @@ class _Curve:
     def _around(
         self, target: float, measure: Callable[[_PricedOptimum], float]
     ) -> tuple[_PricedOptimum, _PricedOptimum]:
-        """Return the points on either side of a target; beyond an end, the last point twice."""
+        """Return the points on either side of a target; beyond an end, the end point twice."""
         above = [point for point in self.points if measure(point) > target]
         below = [point for point in self.points if measure(point) <= target]
         first = below[-1] if below else above[0]

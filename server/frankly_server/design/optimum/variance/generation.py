@@ -3,8 +3,8 @@
 
 (1) Start with columns in many directions. (2) The convex master programme finds the best mechanism
 made of them, and the prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns that are worth more than
-their price ν·v. (4) Repeat with them until there are none, or time is up. Then ν, raised by the
-largest excess that a column may have, proves a bound.
+their price ν·v. (4) Repeat with these columns until there are none, or time is up. Then ν, raised
+by the largest excess that a column may have, proves a bound.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ _FRESH = 0.01
 _MIN_INTERIOR = 0.02
 _MASTER_TOLERANCE = 1e-10
 _ROUNDS = 200
-# Share of the gap at which pricing stops; the master, the reserve and rare reports take from the rest.
+# Share of the gap at which pricing stops; the master, the reserve and rare reports use the rest.
 _STOP = 0.25
 
 
@@ -56,7 +56,7 @@ class VarianceOptimum:
     columns : shape (n, a), p·v = 1.
     theta : shape (n,), positive, Σ θ_j v_j = 1.
     value : value of the objective of this mechanism.
-    bound : no mechanism has a smaller value, as `certificate` proves.
+    bound : lower bound on the value of every mechanism, proved by `certificate`.
     """
 
     columns: FloatArray
@@ -224,7 +224,7 @@ Problem = Callable[[VarianceMaster], VarianceMasterOptimum]
 def generate(
     base: ColumnBase, solve: Problem, limits: Limits, master: VarianceMaster, pricer: VariancePricer
 ) -> VarianceOptimum:
-    """Minimise over all mechanisms of the cone what `solve` minimises over the present columns.
+    """Minimise the objective of `solve` over all mechanisms of the cone, not only known columns.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def _without_rare_reports(
 def _is_as_good(
     columns: FloatArray, theta: FloatArray, objective: Objective, value: float, loss: float
 ) -> bool:
-    """Return True if this is a mechanism for all targets whose value is at most (1 + loss) times `value`."""
+    """Return True if all targets are estimable and the value is at most `loss` (relative) above."""
     if theta.min() <= 0 or np.abs(theta @ columns - 1).max() > _ROW_ERROR:
         return False
     A, W = moments(columns, theta), objective.W

@@ -2,7 +2,7 @@
 """Mechanism with the least maximum of the variance over plausible truths, with its proof.
 
 The method is that of `generation`, except that the price of a column depends on the least
-favourable mixture q̄ of the truths q_i, which changes between rounds. (1) The saddle point over the
+favourable mixture q̄ of the truths q_i, which differs between rounds. (1) The saddle point over the
 present columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing
 over the base at q̄ = Σ π_i q_i finds columns and proves a bound at these π. (3) Repeat until value
 and bound meet, no new column is found, or time is up.
@@ -97,7 +97,7 @@ def least_variance_over(
         extreme.
     """
     limits = limits or Limits()
-    # The columns of the master keep the scale of this centre, while q̄ changes from round to round.
+    # The master scales its columns by this centre, which does not change between rounds as q̄ does.
     centre = truths.points.mean(axis=0)
     master = VarianceMaster(
         base_at(centre), None if starts is None else starts / (starts @ centre)[:, None]

@@ -20,7 +20,7 @@ from frankly_server.design.tables.spread import directions
 
 MAX_VERTICES = 1_000_000
 MOST_WORK = 6 * 10**9
-"""Largest number of operations of a walk: rows times squared dimensions for each vertex, about 20 s."""
+"""Largest number of operations of a walk (about 20 s): rows × dimensions² for each vertex."""
 _STEPS = 50
 _SAME = 1e-7
 
@@ -61,7 +61,7 @@ def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePrice
 def base_vertices(
     base: ColumnBase, limits: Limits, seed: int = 0, work: int = MOST_WORK
 ) -> FloatArray | None:
-    """Return the vertices of a polytope around the base, see `walk.vertices`; None if they are too many.
+    """Return the vertices of a polytope around the base (`walk.vertices`); None if too many.
 
     work : largest number of operations. The walk ends in half of the time, so that a search has the
         rest.

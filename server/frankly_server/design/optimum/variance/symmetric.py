@@ -55,10 +55,10 @@ def best_size(base: ColumnBase, objective: Objective) -> tuple[int, float]:
 
 
 def most_informative_size(answers: int, ratio: float) -> tuple[int, float]:
-    """Return (size of the subset selection with the most information, the largest information in nats).
+    """Return (size of the most informative subset selection, bound of the information in nats).
 
-    The gain of a column depends only on its number of entries E, so at prices λ ∝ 1 the largest gain
-    bounds the information of every mechanism.
+    The gain of a column depends only on its number of entries E, so at prices λ ∝ 1 the largest
+    gain bounds the information of every mechanism.
     """
     V = _by_count(answers, ratio)
     gains = np.mean(V * np.log(V), axis=1)
@@ -135,7 +135,7 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
 def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
     """Return k-subsets of a answers, with weights of sum 1, that cover all pairs equally often.
 
-    These are all subsets if they are few, and otherwise the cyclic shifts of evenly spread ones.
+    These are all subsets if there are few, and otherwise the cyclic shifts of evenly spread ones.
     How often the shifts of one subset cover a pair depends only on the distance of the pair.
     Non-negative least squares weights the subsets so that all distances are covered equally often.
 
