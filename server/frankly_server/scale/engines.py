@@ -76,5 +76,5 @@ def require_one_report_per_id(rows: int, ids: int) -> None:
     # Rows are distinct, so an id with two rows has two different contents.
     if rows != ids:
         raise ExportBroken(
-            f"{rows - ids} reports share an id with another: these exports do not belong together",
+            f"{rows - ids} ids have more than one report: these exports do not belong together",
         )

@@ -146,8 +146,7 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
 class _Class:
     """Equal questions.
 
-    shares : prior of the choices. number : number of the questions. variance : variance of each
-    question in some design.
+    shares : of the choices. number : of questions. variance : of each question in some design.
     """
 
     shares: FloatArray

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate covers of a part: random sets that cover every answer equally often (docs/maths/forms.md).
 
-For shares, the candidates are all sets of one size. For other targets, they come from the optimum
-for one question at a level E'. Its columns have values in {c, cE'}, and the answers with cE' in a
-column are a set of the cover. The table's rows sum to 1, so every answer is covered equally often
-(plug-in theorem).
+For shares, a cover is all sets of one size. Others come from the optimum for one question at a
+level E': its columns have values in {c, cE'}, and the answers with cE' in a column are a set. The
+table's rows sum to 1, so every answer is covered equally often (plug-in theorem).
 """
 
 from collections.abc import Iterator, Sequence

@@ -27,9 +27,8 @@ class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
     value : Σ importance · variance over questions and wanted pairs. The variance of a question is
-    the sum over its targets, that of a pair the sum over its cells. bound : no mechanism of
-    this level has a smaller value; 0 if no bound is known. variances : of each question.
-    pair_variances : of each wanted pair.
+    the sum over its targets, that of a pair the sum over its cells. bound : lower bound on the
+    value of any form of this level, 0 if unknown. variances, pair_variances : of each of them.
     """
 
     mechanism: AgreementMechanism
