@@ -117,7 +117,7 @@ class _Blocks:
         return cls(tuple(classes), tuple(g for g, _ in names), group, numbers, request.epsilon)
 
     def proportional(self) -> FloatArray:
-        """Return the split that is best if each variance is inverse to the square of its level."""
+        """Return the split that is best if each variance is proportional to 1/level²."""
         value = self._parts(np.full(len(self.class_of), float(self.epsilon) / len(self.group)))
         return np.array([np.cbrt(value[g]) for g in self.group])
 

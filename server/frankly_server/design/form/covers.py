@@ -28,7 +28,7 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 MOST_SETS: Final = 1024
-"""Largest number of sets of a candidate; all components of a part have at most 4096 columns."""
+"""Largest number of sets of a candidate; a part's table has at most 4096 columns in all."""
 # Scale of the whole weights of listed sets; a finer one would change a variance by less than 1e-5.
 _SCALE: Final = 1 << 20
 _MOST_OPTIMISED: Final = 12
@@ -107,7 +107,7 @@ def candidates(
     if not (are_shares and is_even):
         found += ordered(answers)
         if answers <= _MOST_OPTIMISED or len(targets) == 1:
-            # One of several questions has a lower level than the form.
+            # Each of several questions has a lower level than the form.
             for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
                 plugged = optimum(prior, targets, level, limits)
                 found += [] if plugged is None else [plugged]
@@ -136,7 +136,7 @@ def rotations(answers: int, size: int) -> Cover:
     masks: set[int] = set()
     covered, numbers = np.zeros(answers), count()
     while len(masks) + answers <= MOST_SETS // 2:
-        # Of 50 sets, the one is added that makes the differences within all sets most even.
+        # The best of 50 sets is added: it makes the differences within all sets most even.
         choices = [_scattered(answers, size, next(numbers)) for _ in range(50)]
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
@@ -199,7 +199,7 @@ def _by_engine(
 def _by_intervals(
     prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
 ) -> FloatArray:
-    """Return the best columns for one target whose answers at E are an interval of scores, or not.
+    """Return the best columns for one target with E inside or outside an interval of scores.
 
     The worth (z·v)² − ν·v of a column is largest at a vertex. In all observed cases z is a line and
     ν a parabola in the score at the optimum, so the answers at E have scores within an interval, or

@@ -28,7 +28,7 @@ class FormDesign:
 
     value : Σ importance · variance over questions and wanted pairs. The variance of a question is
     the sum over its targets, that of a pair the sum over its cells. bound : lower bound on the
-    value of any form of this level, 0 if unknown. variances, pair_variances : of each of them.
+    value of any mechanism of this level, or 0. variances, pair_variances : of each of them.
     """
 
     mechanism: AgreementMechanism
