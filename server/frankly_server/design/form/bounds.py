@@ -70,7 +70,7 @@ class _GainCurve:
 
     @classmethod
     def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_GainCurve":
-        """ψ is attained by densities r on a set of measure s and q elsewhere; both axes rise in s."""
+        """ψ is attained by densities r on a set of measure s, q elsewhere; both axes rise in s."""
         least = float(p.min())
         if np.ptp(p) < 1e-12:
             low = high = np.arange(1, len(p)) / len(p)
