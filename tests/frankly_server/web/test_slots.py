@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests beyond the slots are refused; only the first of them waits. Liveness is never refused."""
+"""Requests beyond the slots are refused, only the first after a wait. Liveness is never refused."""
 
 import json
 import threading
