@@ -34,7 +34,7 @@ def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> No
     finally:
         shell.close()
     assert len(reader.left_out) == 8
-    assert "99 others answer by the same lines" in reader.done
+    assert "99 others answer with the same lines" in reader.done
     assert {path.name for path in tmp_path.iterdir()} >= {
         "frankly",
         "frankly-backup.zip",

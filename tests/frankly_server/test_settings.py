@@ -93,12 +93,15 @@ def test_the_table_of_settings_is_complete_and_has_the_defaults(root: Path) -> N
 
 
 def test_the_table_of_the_compose_file_is_complete(root: Path) -> None:
-    documented = rows((root / "docs" / "operations.md").read_text(encoding="utf-8"), "may say:")
+    documented = rows(
+        (root / "docs" / "operations.md").read_text(encoding="utf-8"),
+        "beside `docker-compose.yml`:",
+    )
     text = re.sub(r"(?m)^\s*#.*$", "", (root / "docker-compose.yml").read_text(encoding="utf-8"))
     used = dict(re.findall(r"\$\{([A-Z_]+):([-?][^}]*)\}", text))
     assert set(documented) == set(used)
     defaults = {
-        name: "needed" if how[0] == "?" else f"`{how[1:]}`" if how[1:] else "none"
+        name: "required" if how[0] == "?" else f"`{how[1:]}`" if how[1:] else "none"
         for name, how in used.items()
     }
     assert documented == defaults
