@@ -105,7 +105,15 @@ def test_the_survey_is_explained(asked: Asked) -> None:
     assert str(asked.choices) in text.replace(",", "")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method",
+    [
+        method
+        if method in ("score", "exact")
+        else pytest.param(method, marks=pytest.mark.full_only)
+        for method in METHODS
+    ],
+)
 def test_shares_are_those_of_the_sets_and_lie_within_their_margins(
     asked: Asked, method: str
 ) -> None:

@@ -35,7 +35,13 @@ def releases(server: Running) -> list[str]:
         services.close()
 
 
-@pytest.mark.parametrize("kind", ["waitress and SQLite", "gunicorn and PostgreSQL"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("waitress and SQLite", marks=pytest.mark.full_only),
+        "gunicorn and PostgreSQL",
+    ],
+)
 def test_the_clock_jumps_under_load(
     kind: str,
     tmp_path: Path,
