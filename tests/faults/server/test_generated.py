@@ -15,7 +15,7 @@ import pytest
 from tests.faults.server.generated import Generator
 from tests.faults.server.running import Running, report_bytes
 
-REQUESTS, FULL_REQUESTS, CLIENTS = 1_000, 100_000, 4
+REQUESTS, FULL_REQUESTS, CLIENTS = 2_000, 100_000, 4
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 
 
