@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+RESPONDENTS = 120
+
 
 @dataclass(frozen=True)
 class DemoRun:
@@ -17,7 +19,7 @@ class DemoRun:
     home: Path
 
 
-def run_demo(folder: Path, survey: str, respondents: int) -> DemoRun:
+def run_demo(folder: Path, survey: str = "affairs", respondents: int = RESPONDENTS) -> DemoRun:
     """Run the demo in a separate process; everything it writes stays under `folder`."""
     report, home = folder / "demo-report.html", folder / "home"
     options = ["--respondents", str(respondents), "--home", str(home), "--report", str(report)]

@@ -9,6 +9,6 @@ from tests.demo import DemoRun, run_demo
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The demo's page and its output."""
-    run = run_demo(tmp_path_factory.mktemp("demo"), "redbook", 300)
+    run = run_demo(tmp_path_factory.mktemp("demo"))
     assert run.status == 0, run.output
     return run

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default demo: nine questions of 1974 as one form; its data and its survey file."""
+"""The default demo: nine questions of 1974 as one form; its data, its survey file, and the run itself."""
 
 import csv
+import re
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 from frankly_sdk.answer import Answer
 from frankly_server.surveys.drafting import draft_blocks
 
 from examples.demo.surveys import SURVEYS
 from examples.redbook import data
+from tests.demo import run_demo
 
 REDBOOK = SURVEYS["redbook"]
 
@@ -42,3 +45,12 @@ def test_separate_blocks_would_need_many_more_people() -> None:
     assert separate is not None
     assert 5000 < separate < 50_000
     assert SURVEYS["affairs"].separate_respondents(1000) is None
+
+
+def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> None:
+    run = run_demo(tmp_path, "redbook", 300)
+    assert run.status == 0, run.output
+    assert re.search(r"[\d,]+ respondents would be needed", " ".join(run.output.split()))
+    page = run.report.read_text(encoding="utf-8")
+    assert "respondents would be needed for the same precision" in page
+    assert "No prior is used." in page
