@@ -7,11 +7,12 @@ WORKDIR /build
 COPY requirements/build.txt requirements/runtime.txt requirements/
 # Wheels are built with the tools of the build lock, so no build downloads anything.
 RUN python3 -m venv --without-pip tools \
-    && python3 -m pip --python tools/bin/python install --no-compile --require-hashes -r requirements/build.txt \
-    && python3 -m pip --python tools/bin/python wheel --no-build-isolation --require-hashes -w wheels -r requirements/runtime.txt
+    && python3 -m pip --python tools/bin/python install --no-compile --no-deps --require-hashes -r requirements/build.txt \
+    && python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps --require-hashes -w wheels -r requirements/runtime.txt
 COPY LICENSE LICENSE
 COPY migrations migrations
 COPY client_sdk/browser/src client_sdk/browser/src
+COPY client_sdk/browser/page client_sdk/browser/page
 COPY shared shared
 COPY analyst analyst
 COPY server server

@@ -28,6 +28,7 @@ VENV = ROOT / ".venv"
 SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / "python"
 BROWSER = ROOT / "client_sdk" / "browser"
+STACKS = ROOT / "client_sdk" / "examples"
 OWN = ("shared", "client_sdk", "analyst", "server")
 
 
@@ -35,7 +36,7 @@ def _has(*paths: str) -> bool:
     return any(match for path in paths for match in Path("/").glob(path.lstrip("/")))
 
 
-# Debian package -> True if its contents are installed; headers of the interpreter that runs this.
+# Debian package -> True if its files are installed; the headers must match this interpreter.
 BUILD: dict[str, Callable[[], bool]] = {
     "python3-pip": lambda: importlib.util.find_spec("pip") is not None,
     "python3-dev": lambda: _has(sysconfig.get_path("include") + "/Python.h"),
@@ -44,7 +45,7 @@ BUILD: dict[str, Callable[[], bool]] = {
     "libcdd-dev": lambda: _has("/usr/include/cdd*/setoper.h", "/usr/local/include/cdd*/setoper.h"),
 }
 TEST: dict[str, Callable[[], bool]] = BUILD | {
-    "chromium": lambda: shutil.which("chromium") is not None,
+    "chromium-headless-shell": lambda: shutil.which("chromium-headless-shell") is not None,
     "strace": lambda: shutil.which("strace") is not None,
     "wrk": lambda: shutil.which("wrk") is not None,
     "postgresql": lambda: (
@@ -53,18 +54,30 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
 }
 FULL: dict[str, Callable[[], bool]] = TEST | {
     "caddy": lambda: shutil.which("caddy") is not None,
+    "chromium": lambda: shutil.which("chromium") is not None,
     "debootstrap": lambda: shutil.which("debootstrap") is not None,
     "default-jre-headless": lambda: shutil.which("java") is not None,
     "docker-compose": lambda: shutil.which("docker-compose") is not None,
     "firefox-esr": lambda: shutil.which("firefox-esr") is not None,
+    "golang-go": lambda: shutil.which("go") is not None,
+    "npm": lambda: shutil.which("npm") is not None,
+    "r-base-core": lambda: shutil.which("Rscript") is not None,
+    "r-cran-broom": lambda: _has("/usr/lib/R/site-library/broom/DESCRIPTION"),
+    "r-cran-httr2": lambda: _has("/usr/lib/R/site-library/httr2/DESCRIPTION"),
+    "r-cran-jsonlite": lambda: _has("/usr/lib/R/site-library/jsonlite/DESCRIPTION"),
+    "r-cran-survey": lambda: _has("/usr/lib/R/site-library/survey/DESCRIPTION"),
+    "r-cran-testthat": lambda: _has("/usr/lib/R/site-library/testthat/DESCRIPTION"),
     "systemd": lambda: shutil.which("systemd-analyze") is not None,
 }
-CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": lambda: shutil.which("npm") is not None}
-PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "full": FULL}
+CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": FULL["npm"]}
+BENCH: dict[str, Callable[[], bool]] = TEST | {"chromium": FULL["chromium"]}
+PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "bench": BENCH, "full": FULL}
 NEEDED_BY: dict[str, tuple[str, ...]] = {
-    "chromium": ("tests/bench", "tests/browser", "tests/deploy", "tests/docs"),
+    "chromium-headless-shell": ("tests/bench", "tests/browser", "tests/deploy", "tests/docs"),
+    "golang-go": ("tests/verifier",),
     "strace": ("tests/faults",),
     "wrk": ("tests/bench",),
+    "npm": ("tests/browser/stacks",),
     "postgresql": (
         "tests/bench", "tests/contract", "tests/deploy", "tests/docs", "tests/faults",
         "tests/frankly_server/accounts", "tests/frankly_server/analysis",
@@ -75,13 +88,20 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
         "tests/frankly_server/web", "tests/simulation",
     ),
     "caddy": ("tests/deploy",),
+    "chromium": ("tests/browser", "tests/docs"),
     "debootstrap": ("tests/deploy",),
     "default-jre-headless": ("tests/frankly_server/scale",),
     "docker-compose": ("tests/deploy", "tests/docs"),
     "firefox-esr": ("tests/browser",),
+    "r-base-core": ("tests/docs", "tests/frankly_analyst_r"),
+    "r-cran-broom": ("tests/frankly_analyst_r",),
+    "r-cran-httr2": ("tests/docs", "tests/frankly_analyst_r"),
+    "r-cran-jsonlite": ("tests/docs", "tests/frankly_analyst_r"),
+    "r-cran-survey": ("tests/docs", "tests/frankly_analyst_r"),
+    "r-cran-testthat": ("tests/frankly_analyst_r",),
     "systemd": ("tests/deploy",),
 }  # fmt: skip
-"""Debian package -> folders of the tests that need it; all tests need a package not listed here."""
+"""Debian package -> folders of the tests that need it; all tests need the packages not listed."""
 PURE = (
     "tests/frankly_protocol",
     "tests/frankly_sdk",
@@ -141,7 +161,7 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 
 def environment(lock: str) -> None:
-    """Install a lock (`demo`, `test`, `full`) into .venv, unless its stamp file is there."""
+    """Install the lock file `demo`, `test` or `full` into .venv, unless its stamp file exists."""
     locks = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in locks] + [
         ROOT / name / "pyproject.toml" for name in OWN
@@ -150,7 +170,8 @@ def environment(lock: str) -> None:
     stamp = VENV / f"installed-{lock}-{sys.implementation.cache_tag}-{digest[:16]}"
     if stamp.exists():
         return
-    # Without pip inside: plain Debian lacks python3-venv. This Python's pip installs into .venv.
+    # The environment has no pip, because plain Debian lacks python3-venv: this Python's pip
+    # installs into it.
     step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
     pip = [
         sys.executable,
@@ -168,7 +189,10 @@ def environment(lock: str) -> None:
         "--no-compile",
     ]  # Python compiles modules on import
     # Builds use the packages of the build lock in .venv, so nothing is fetched without a hash.
-    locked = [*pip, "--no-build-isolation", "--require-hashes", "-r"]
+    # The locks list every dependency, hence --no-deps: otherwise pip would choose a newer release
+    # of a package that another one requires with an extra, and then refuse it because its hash is
+    # not in the lock.
+    locked = [*pip, "--no-build-isolation", "--no-deps", "--require-hashes", "-r"]
     step("build tools", [*locked, "requirements/build.txt"])
     step("Python packages (about half a minute)", [*locked, f"requirements/{lock}.txt"])
     editable = [option for name in OWN for option in ("--editable", f"./{name}")]
@@ -177,7 +201,7 @@ def environment(lock: str) -> None:
 
 
 def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], bool]]:
-    """Return a lock's Debian packages that the tests in pytest's arguments need; all if none."""
+    """Return a lock's Debian packages that the tests in `arguments` need (all tests by default)."""
     paths = [Path(argument.partition("::")[0]) for argument in arguments if argument[:1] != "-"]
     wanted = [(ROOT / path).resolve() for path in paths if (ROOT / path).exists()] or [ROOT]
 
@@ -192,32 +216,35 @@ def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], b
     return {name: here for name, here in PACKAGES[lock].items() if is_needed(name)}
 
 
-def setup(lock: str, arguments: Sequence[str] = ()) -> None:
-    """Install everything for the demo, or for the tests named in pytest's arguments."""
-    system_packages(packages_of(lock, arguments))
-    environment(lock)
+def setup(what: str, arguments: Sequence[str] = ()) -> None:
+    """Install everything for the demo or benches, or for the tests named in pytest's arguments."""
+    needed = packages_of(what, arguments)
+    system_packages(needed)
+    if "npm" in needed:
+        node_packages(STACKS)
+    environment("test" if what == "bench" else what)
 
 
 def become(*arguments: str) -> None:
-    """Replace this process by the environment's Python."""
+    """Restart this script under the Python of .venv, in the same process."""
     sys.stdout.flush()
     os.chdir(ROOT)
     os.execv(PYTHON, [str(PYTHON), *arguments])
 
 
-def node_packages() -> None:
-    """Install the type checker of the browser SDK, at the versions of its lock."""
-    lock, stamp = BROWSER / "package-lock.json", BROWSER / "node_modules" / ".package-lock.json"
+def node_packages(folder: Path) -> None:
+    """Install a folder's Node packages at the versions in its lock file."""
+    lock, stamp = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         step(
-            "Node packages",
-            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", f"--prefix={BROWSER}"],
+            f"Node packages of {folder.relative_to(ROOT)}",
+            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", f"--prefix={folder}"],
         )
         stamp.touch()
 
 
 def run_all(commands: dict[str, list[str]]) -> None:
-    """Run every command, print the output of those that fail, and exit, with 1 if any failed."""
+    """Run every command, print the output of those that fail; exit with status 1 if any failed."""
     failed = []
     for name, (program, *arguments) in commands.items():
         print(f"  {name} … ", end="", flush=True, file=sys.stderr)
@@ -247,21 +274,17 @@ def quick() -> None:
 
 
 def check() -> None:
-    """Run all static checks: lint, import contracts, types of Python and of the browser SDK."""
+    """Run all static checks: lint, import contracts, types of Python and of the npm packages."""
     system_packages(CHECK)
     environment("test")
-    node_packages()
-    tsc = [
-        "npm",
-        "exec",
-        f"--prefix={BROWSER}",
-        "--offline",
-        "--",
-        "tsc",
-        "-p",
-        str(BROWSER / "jsconfig.json"),
-    ]
-    run_all(LINT | {"mypy": ["mypy"], "tsc": tsc})
+    projects = {"tsc": BROWSER / "jsconfig.json", "tsc of the examples": STACKS / "tsconfig.json"}
+    for project in projects.values():
+        node_packages(project.parent)
+    types = {
+        name: ["npm", "exec", f"--prefix={project.parent}", "--offline", "--", "tsc", "-p", str(project)]
+        for name, project in projects.items()
+    }  # fmt: skip
+    run_all(LINT | {"mypy": ["mypy"]} | types)
 
 
 def list_benches(names: Sequence[str]) -> None:
@@ -310,18 +333,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.verb == "bench" and chosen.name is None:
         list_benches(benches)
         return
-    full = "--full" in extra
-    locks = {
-        "test": "full" if full else "test",
-        "bench": "test",
-    }  # benches use the tests' PostgreSQL and Chromium
-    setup(locks.get(chosen.verb, "demo"), extra if chosen.verb == "test" else ())
+    full = chosen.verb == "test" and "--full" in extra
+    what = "full" if full else {"setup": "demo"}.get(chosen.verb, chosen.verb)
+    setup(what, extra if chosen.verb == "test" else ())
     if chosen.verb == "demo":
         become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":
-        become(
-            "-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra
-        )
+        # Use one more worker than there are cores, because tests of servers and browsers often
+        # wait.
+        workers = str(min((os.cpu_count() or 1) + 1, 4))
+        become("-m", "pytest", "-n", workers, "--dist", "worksteal", *extra)
     elif chosen.verb == "bench":
         become(f"bench/{chosen.name}.py", *extra)
 

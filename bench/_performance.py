@@ -30,12 +30,14 @@ _DEMANDS = {
     10: "LIP with a ceiling, which the wizard recommends: certified up to 16 answers",
     11: "levels of pairs (metric-ldp): certified up to 10 answers, and no worse than what is known",
     12: "long lists of equally likely answers under ldp: certified in seconds, small, quick to verify",
+    13: "LIP, 60 secrets and 20 answers, and 20 and 60: certified in 60 s of CPU time, and bounded",
 }
 _PLAIN = {
-    "sdk": "The SDK, beside other libraries",
+    "sdk": "The SDK, compared with other libraries",
     "browser": "The browser SDK",
     "verify": "Exact verification",
-    "estimate": "Estimates, beside other libraries",
+    "estimate": "Estimates, compared with other libraries",
+    "analyst": "Weights and models of the analyst's client",
     "intake": "Intake",
     "scale": "A survey that grows",
     "mutation": "Mutants: single errors in the code, against its tests",
@@ -51,6 +53,7 @@ _BY_AREA = {
     "harmless mutant:"
 }
 _COVERED = {
+    "covered": "Coverage of 95% intervals: the least and the median over the estimates of each case:",
     "shipped": "The same for all shipped designs, computed from the scores of single reports: the "
     "least coverage over figures, truths and sizes, and the largest mean width of `score` relative "
     "to `clt`:",

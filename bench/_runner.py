@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench runner: interleaved trials, and one result as a table for people or JSON for tools."""
+"""Bench runner: interleaved trials; prints the result as a table or as JSON."""
 
 import argparse
 import json
@@ -68,7 +68,7 @@ def load() -> float:
 def turns(trials: Mapping[str, Callable[[], Outcome]], rounds: int) -> dict[str, list[Outcome]]:
     """Return the outcomes of each trial; trials alternate, after one warm-up run of each.
 
-    Other load on the machine so affects all alike.
+    Other load on the machine therefore affects all trials alike.
     """
     outcomes: dict[str, list[Outcome]] = {name: [] for name in trials}
     for trial in trials.values():
@@ -80,7 +80,7 @@ def turns(trials: Mapping[str, Callable[[], Outcome]], rounds: int) -> dict[str,
 
 
 def timed(trial: Callable[[], object]) -> Callable[[], float]:
-    """Return a trial that returns its seconds."""
+    """Return a function that runs a trial and returns its seconds."""
 
     def run() -> float:
         start = time.perf_counter()
@@ -96,7 +96,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def once(figures: Mapping[str, float]) -> Samples:
-    """Return figures that are measured a single time as samples."""
+    """Return figures that are measured only once, as samples."""
     return {name: [value] for name, value in figures.items()}
 
 

@@ -32,6 +32,7 @@ ITEMS = {
     10: "ceilings",
     11: "levels_of_pairs",
     12: "long_lists",
+    13: "large_information",
 }
 _COLUMNS = (
     "item",

@@ -11,7 +11,7 @@ of clipping at several truths.
 
 Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency
 ratio exceeds 1.5, a limit of the shipped designs is missed, or a rival is less than 10 times as
-slow as we are from counts, faster from reports, or has a smaller squared error (among biased
+slow as our code from counts, is faster from reports, or has a smaller squared error (for biased
 estimates inside [0, 1], by more than 1%).
 """
 
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def result(samples: Samples, extra: dict[str, Any]) -> Result:
-    """Return the samples with their bounds; figures without a bound are printed only."""
+    """Return the samples with their bounds; figures without a bound are only printed."""
     at_most = {
         name: limit for start, limit in MOST.items() for name in samples if name.startswith(start)
     }

@@ -4,14 +4,15 @@
 Surveys of 1, 4 and 12 blocks with two public questions, on the server as deployed. It is compared
 with two Flask routes on the same gunicorn that do one INSERT and COMMIT: `plain` first validates
 the report in plain code, `bare` accepts everything. wrk sends reports with random ids over 1, 8 and
-64 connections; with four blocks the client of this bench does so too, over 1 and 8.
+64 connections; with four blocks, the client of this bench also sends reports, over 1 and 8
+connections.
 
-ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: reports stored per second, ours over that route's. p50_…:
-the same for median latencies. ratio_own_…: with the client of this bench. cpu_…_s: CPU time of the
-server per report, independent of other work on the machine. ratio_…_released: the ratio to `plain`
-if the time of releasing all reports is added to them equally. ratio_…_batch: reports per second in
-batches of 500 over HTTP, over COPY into such a table in transactions of 500. Trials alternate; each
-figure is a median.
+ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: reports stored per second, ours divided by that route's.
+p50_…: the same for median latencies. ratio_own_…: with the client of this bench. cpu_…_s: CPU time
+of the server per report, independent of other work on the machine. ratio_…_released: the ratio to
+`plain` if the time of releasing all reports is included. ratio_…_batch: reports per second in
+batches of 500 over HTTP, divided by the rate of COPY into such a table in transactions of 500.
+Trials alternate; each figure is a median.
 """
 
 import argparse
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 def result(samples: Samples) -> Result:
-    """Return the samples with the bounds of their ratios; other figures are printed only."""
+    """Return the samples with the bounds of their ratios; other figures are only printed."""
     of_four = [name for name in samples if f"_{ASKED}_" in name]
     at_least = {
         name: LEAST[end]
@@ -130,7 +131,7 @@ def _singles(
         }
         samples |= _figures(f"{where}_{connections}", turns(trials, rounds))
     for connections in OWN if blocks == ASKED else ():
-        # Enough requests for about as many seconds as with wrk.
+        # Enough requests to run for about as long as wrk.
         n = max(2 * connections, int(seconds * samples[f"{where}_{connections}_per_s"][0]))
         trials = {name: _by_us(server, connections, n) for name, server in servers.items()}
         own_figures = _figures(f"own_{where}_{connections}", turns(trials, rounds))

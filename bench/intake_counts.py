@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of pair counts per report, and their saving per estimate: ratios within one run.
+"""Cost of pair counts per report, and their saving per estimate, as ratios within one run.
 
 `before`: only symbols of tables are counted; estimates of sets and two-way tables read every
 report. Both variants run the same code on the same database and differ only in the layout.

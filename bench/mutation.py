@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing of the code for trust, data and estimates: one small error at a time.
 
-A seeded sample of mutants (`_mutation/areas.py`: areas, their files and tests), one of each file in
-turn, each in a copy of the repository. `_mutation/survivors.toml` explains every survivor as
-`equivalent` or `harmless`; acceptance, ledger, erasure, roles and estimates may have no harmless
-ones. Exits 1 if one is not explained. Verdicts are stored in `.mutation/`: an interrupted run
-resumes, and after new tests only unexplained survivors run again.
+The bench runs a seeded sample of mutants (`_mutation/areas.py`: areas, their files and tests), one
+of each file in turn, each in a copy of the repository. `_mutation/survivors.toml` explains every
+survivor as `equivalent` or `harmless`; acceptance, ledger, erasure, roles and estimates may have no
+harmless survivors. Exits 1 if a survivor is not explained. Verdicts are stored in `.mutation/`: an
+interrupted run resumes, and after new tests only unexplained survivors run again.
 
-Why not a library: mutmut (3.8) selects tests and forks, as this does, but mutates functions only,
-keeps all mutants of a file in one file, which breaks tests that compare or start sources, and runs
-all mutants instead of a seeded sample by area. cosmic-ray accepts a sample and any command, but
-starts an interpreter for each mutant: 2.5 s here before the first test, against 0.5 in a fork.
-Neither supports JavaScript, or a list of survivors by the text of their line instead of its number.
-The operators, which a library would save, are 200 lines per language; we have to maintain them.
+No library is used, for these reasons. mutmut (3.8) selects tests and forks, as this bench does, but
+mutates only functions, keeps all mutants of a file in one file, which breaks tests that compare or
+start sources, and runs all mutants instead of a seeded sample by area. cosmic-ray accepts a sample
+and any command, but starts an interpreter for each mutant: 2.5 s here before the first test,
+against 0.5 in a fork. Neither supports JavaScript, or a list of survivors identified by the text of
+their line instead of its number. The drawback is that we maintain the operators, 200 lines per
+language.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"processes at once ({JOBS})")
     parser.add_argument("--fresh", action="store_true", help="forget the verdicts of earlier runs")
     options = parser.parse_args(arguments)
-    # As Ctrl-C does: end running tests, and remove their copies of the repository.
+    # Like Ctrl-C, end running tests and remove their copies of the repository.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     before = load()
     if options.fresh:
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _quick(tasks: Sequence[Task]) -> list[Task]:
     """Return mutants of each area's part with the fewest test files, all of which are first traced.
 
-    None of the browser SDK, whose tests take minutes.
+    Mutants of the browser SDK are omitted, because their tests take minutes.
     """
     areas = [area for area in AREAS if area.name != "browser"]
     chosen: list[Task] = []

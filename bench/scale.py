@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey that grows to many reports through the batch endpoint: memory and time of estimates.
+"""Memory and time of estimates for a survey that grows to many reports through the batch endpoint.
 
 ratio_memory: largest memory of the server over its memory after a tenth of the reports.
 ratio_estimate: time of an estimate over its time at 10,000 reports; ratio_crosstab: the same for
 the joint table of two questions with 16 choices, from stored counts. Then the reports are exported
-as Parquet and counted by DuckDB, whose estimates must be the same bytes. The figures in the docs
-are for --reports 10000000. --loaded inserts them by SQL, which takes a minute, and measures all but
-intake; --sent measures intake alone.
+as Parquet and counted by DuckDB; the resulting estimates must be byte-identical. The figures in the
+docs are for --reports 10000000. --loaded inserts the reports by SQL, which takes a minute, and
+measures everything except intake; --sent measures only intake.
 """
 
 import argparse

@@ -42,7 +42,7 @@ def measure() -> Result:
 
 
 def _randomising(places: dict[str, Path | None]) -> Samples:
-    """Return CPU time per answer of all, and our ratio to the fastest and to the secure peer."""
+    """Return each library's CPU time per answer, and our ratio to the fastest and secure peer."""
     ours = {
         f"{family}_{k}": per_call(call, CALLS, ROUNDS)
         for k in SIZES

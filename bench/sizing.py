@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disk space of a stored report, and rate of batches of 1,000, for docs/operations.md."""
+"""Disk space per stored report, and intake rate in batches of 1,000, for docs/operations.md."""
 
 import argparse
 import json
@@ -15,6 +15,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -30,7 +31,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
     upgrade(database)
     services = Services(Settings(home=home, database_url=SecretStr(url)), database, SystemClock())
     services.keys.init()
-    services.surveys.apply(services.surveys.parse_definition(_SURVEY))
+    services.surveys.apply(parse_definition(_SURVEY))
     published = services.surveys.publish("habits")
     database.forget_deleted()  # writes SQLite's log into the file
     before, seconds = _bytes(home), 0.0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of exact verification on a device, a plain verifier in Fractions, and the worst documents.
+"""Cost of exact verification on a device, of a plain verifier, and of the worst documents.
 
 worst_accepted: CPU seconds of verifying and of the report's level for the slowest document that
 fills the work budget or 4 MiB (every kind and notion, in several shapes). too_large: the same for
-documents that must be refused or fast. gap_srlip_2^8: longest freeze of a page in Chromium while it
-opens eight yes-or-no questions under SRLIP, with a worker and without.
+documents that must be refused or be fast. gap_srlip_2^8: longest freeze of a page in Chromium while
+it opens eight yes-or-no questions under SRLIP, with a worker and without.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Matrix = list[list[Fraction]]
 
 
 def measure() -> Result:
-    """Time each notion at sizes a document may have; the plain verifier where it is fast enough."""
+    """Time each notion at realistic document sizes, and the plain verifier if it is fast enough."""
     table, joint = _table(64), _joint(64, 64)
     wide = _joint(5, 1000)
     pairs = ((1, 3), (1, 4), (1, 6))
@@ -73,7 +73,7 @@ def measure() -> Result:
 
 
 def _table(answers: int) -> DenseMechanism:
-    """Randomised response with unequal off-diagonal weights."""
+    """Return randomised response with unequal off-diagonal weights."""
     rows = []
     for x in range(answers):
         row = [D // (3 * answers) + 977 * ((x * y) % 13) for y in range(answers)]

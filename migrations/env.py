@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migration runner: one transaction per migration, one runner at a time, short lock timeouts.
+"""Migration runner: one runner at a time, short lock timeouts.
 
-The connection comes from `frankly_server.store.migrate`; a developer's `alembic -c migrations/alembic.ini …` opens the
-database that FRANKLY_DATABASE_URL names.
+On PostgreSQL each migration runs in its own transaction, under an advisory lock. On SQLite all migrations run in one
+transaction, which takes the write lock before it reads the schema version: a second runner then has nothing to do.
+
+`frankly_server.store.migrate` passes in the connection. If a developer runs `alembic -c migrations/alembic.ini …`, this
+module opens the database at FRANKLY_DATABASE_URL.
 """
 
 from typing import Any
@@ -23,7 +26,8 @@ def main(connection: Connection) -> None:
     on_postgresql = connection.dialect.name == "postgresql"
     timeouts: dict[str, str] = {}
     if on_postgresql:
-        # RESET would give the server's own, which are none: the connection goes back into the pool.
+        # The connection returns to the pool, so these values are restored at the end. RESET would
+        # restore the server's defaults instead, which have no timeouts.
         timeouts = {
             name: connection.exec_driver_sql(f"SHOW {name}").scalar_one()
             for name in ("lock_timeout", "statement_timeout")
@@ -36,7 +40,7 @@ def main(connection: Connection) -> None:
     else:
         before = connection.connection.dbapi_connection.execute("PRAGMA busy_timeout").fetchone()[0]
         connection.connection.dbapi_connection.execute(f"PRAGMA busy_timeout={WAIT_MS}")
-        # SQLite changes a table by rebuilding it; dropping the old one must not cascade.
+        # Alembic changes an SQLite table by rebuilding it; dropping the old table must not cascade.
         connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=OFF")
     try:
         context.configure(
@@ -46,7 +50,7 @@ def main(connection: Connection) -> None:
             compare_type=True,
             include_name=lambda name, kind, _parents: kind != "table" or name not in SUPERSEDED,
             transactional_ddl=True,
-            transaction_per_migration=True,
+            transaction_per_migration=on_postgresql,
             on_version_apply=() if on_postgresql else check_references,
         )
         with context.begin_transaction():
@@ -64,9 +68,9 @@ def main(connection: Connection) -> None:
 
 
 def check_references(ctx: Any, **_: Any) -> None:
-    """Undo a migration, inside its own transaction, that leaves rows referring to nothing."""
+    """Raise RuntimeError, which rolls the migration back, if it breaks a foreign key."""
     if ctx.connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
-        raise RuntimeError("the migration would leave rows that refer to nothing; it was undone")
+        raise RuntimeError("the migration would break foreign keys, so it was rolled back")
 
 
 if (given := context.config.attributes.get("connection")) is not None:

@@ -2,5 +2,6 @@
 """Reproduction of the papers' figures: numbers and plots from Frankly's mechanisms, compared with the papers' text.
 
 If a paper is wrong or ambiguous (docs/maths), the figure shows the corrected form, and the printed form as a separate
-curve named "as printed". `printed` holds the algorithms that only such curves need; nothing else may use them.
+curve named "as printed". `printed` contains the algorithms for such curves; no other code may use
+them.
 """

@@ -149,5 +149,5 @@ def _check(check: Check) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    logs.configure(level=logging.CRITICAL)  # messages go to the terminal as text
+    logs.configure(level=logging.CRITICAL)  # send messages to the terminal as text
     sys.exit(front.run(sys.argv[1:], reproduce, "python -m papers"))

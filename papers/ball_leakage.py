@@ -29,7 +29,7 @@ Weights = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class BallLeakage:
-    """Largest leakage of a mechanism over a ball, in nats, and where it is attained.
+    """Largest leakage of a mechanism over a ball, in nats, with the report and pair that attain it.
 
     report, pair : the report and the two secrets that attain it.
     exact : True if `epsilon` is the supremum (orders α ≥ 1, to about 1e-9); False if it is an upper
@@ -81,7 +81,7 @@ def worst_case_over_ball(weights: Weights, ball: Ball) -> BallLeakage:
     blocks = T.reshape(len(ball.counts), -1, T.shape[1])
     extremes = _Extremes(ball, blocks)
     best = BallLeakage(0.0, ball.order >= 1, 0, (0, 1))
-    # Most pairs cannot be the worst even if both secrets spend the whole radius.
+    # Most pairs cannot be the worst pair, even if both secrets spend the whole radius.
     for bound, y, s, t in sorted(extremes.bounds(), reverse=True):
         if bound <= best.epsilon:
             break
@@ -111,7 +111,8 @@ class _Extremes:
             return -_log_ratio(self._sup(s, y, share), self._inf(t, y, 1 - share))
 
         loss_at_ends = min(loss(0.0), loss(1.0))
-        # An infinite ratio at an end is the answer; the search below needs finite values.
+        # If the ratio is infinite at an end, that is the result; the search below needs finite
+        # values.
         if math.isinf(loss_at_ends):
             return -loss_at_ends
         optimum = optimize.minimize_scalar(
@@ -160,8 +161,8 @@ def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
         return _divergence(log_p, optimum(log_gap), alpha) - radius
 
     if excess(-_RANGE) <= 0:
-        # κ = top leaves radius unused. It moves probability to the largest w; if p is 0 there, the
-        # only cost is −ln(1 − moved).
+        # With κ = top, part of the radius is unused. It moves probability to the largest w; if p is
+        # 0 there, the only cost is −ln(1 − moved).
         moved = 1.0 if top == w_positive.max() else -math.expm1(excess(-_RANGE))
         return float((1 - moved) * (np.exp(optimum(-_RANGE)) @ w_positive) + moved * top)
     if excess(_RANGE) >= 0:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Examples 1 and 2: the Rényi divergence, and the ball F beside F′, which its projections span.
+"""Robust, Examples 1 and 2: the Rényi divergence; the ball F and the set F′ of its projections.
 
-F′ holds every distribution whose P(·|s) all lie in the projections F_s  [Robust §4.1, (37)].
+F′ contains every distribution whose P(·|s) all lie in the projections F_s  [Robust §4.1, (37)].
 """
 
 import math
@@ -37,7 +37,8 @@ def renyi_divergence(p: ArrayLike, r: ArrayLike, order: float) -> float:
 
     order : α > 0; at 1 it is the Kullback-Leibler divergence.
 
-    Returns math.inf for α ≥ 1 if r is 0 where p is not, and for α < 1 if they have no value in common.
+    Returns math.inf for α ≥ 1 if r is 0 at a value where p is positive, and for α < 1 if p and r
+    are never both positive.
     """
     p, r = np.ravel(np.asarray(p, dtype=float)), np.ravel(np.asarray(r, dtype=float))
     common_values = (p > 0) & (r > 0)
@@ -106,7 +107,7 @@ def _outline(run: Run) -> Iterator[Row]:
 
 
 def edge(ball: Ball, corners: int) -> FloatArray:
-    """Return points on the edge of {(P(u₁|s₁), P(u₁|s₂)) : P ∈ F}, in turn, shape (corners, 2).
+    """Return points in order along the edge of {(P(u₁|s₁), P(u₁|s₂)) : P ∈ F}, shape (corners, 2).
 
     ball : of two secrets and two values.
     """
@@ -116,7 +117,7 @@ def edge(ball: Ball, corners: int) -> FloatArray:
 
 
 def _reach(ball: Ball, direction: FloatArray) -> FloatArray:
-    """Return the step from P̂ along `direction` to the edge of what F allows, by bisection."""
+    """Return the length of the step from P̂ along `direction` to the edge of F, by bisection."""
     estimate = _shares(ball.counts)
     centre = estimate[:, 0] / estimate.sum(axis=1)
     low, high = 0.0, 1.0
@@ -141,8 +142,8 @@ def _within(ball: Ball, first: FloatArray) -> bool:
 def best_over(points: FloatArray, estimate: FloatArray, epsilon: float) -> FloatArray:
     """Return the table of largest I(X;Y) with P(y|s) ≤ e^ε P(y|t) at every point, shape (4, reports).
 
-    points : (P(u₁|s₁), P(u₁|s₂)) in rows. As the condition is linear in both, it holds in their convex hull.
-    estimate : P̂(s, u), shape (2, 2).
+    points : (P(u₁|s₁), P(u₁|s₂)) in rows. The condition is linear in both, so it also holds in the
+    convex hull of the points. estimate : P̂(s, u), shape (2, 2).
     """
     E, p = math.exp(epsilon), estimate.ravel()
     first, second = (np.stack([v, 1 - v], axis=1) for v in points.T)
@@ -197,7 +198,7 @@ def _checks(rows: Rows) -> Iterator[Check]:
 
 
 def _area(outline: list[Row]) -> float:
-    """Return the area of a polygon from its corners in turn."""
+    """Return the area of a polygon from its corners in order."""
     ahead = [*outline[1:], outline[0]]
     return abs(sum(p.x * q.y - q.x * p.y for p, q in zip(outline, ahead, strict=True))) / 2
 

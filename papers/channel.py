@@ -23,7 +23,8 @@ def entropy(p: FloatArray) -> float:
 def unary_information(keep: float, flip: float, p: FloatArray) -> float:
     """Return I(X; Y) in nats of a unary encoding: the true bit is 1 with chance `keep`, any other with `flip`.
 
-    It sums over all 2^a reports: the chance of a report with k ones depends only on k and on the prior probability that
+    The function sums over all 2^a reports: the chance of a report with k ones depends only on k and
+    on the prior probability that
     the truth is among its ones. p : P(x), up to 20 answers.
     """
     a = len(p)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of curves, points, steps and boxes as SVG text, readable in black and white and without a style sheet.
 
-Curves differ in dash, marker and shade, never in colour alone.
+Curves differ in dash, marker and shade, never only in colour.
 """
 
 import math
@@ -129,7 +129,7 @@ def _box(row: Row, x: svg.Axis, y: svg.Axis, shade: str) -> list[str]:
 
 
 def _marker(k: int, x: float, y: float) -> str:
-    # A ninth curve has the dash of the first one, but another marker.
+    # The ninth curve has the dash of the first curve, but another marker.
     shade, kind = (
         svg.SHADES[k % len(svg.SHADES)],
         _MARKERS[(k + 3 * (k // len(_MARKERS))) % len(_MARKERS)],

@@ -28,7 +28,7 @@ def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
         message = f"extreme points are listed for 2 to {MAX_LISTED} answers and levels above 1"
         raise InvalidInput(Problem.UNSUPPORTED, message, "prior.joint")
     for columns in _column_sets(m, level):
-        # Permuting the columns, zero columns included, gives an extreme point again.
+        # Permuting the columns, including zero columns, yields another extreme point.
         empty = (0,) * m
         for places in permutations(range(m), len(columns)):
             placed = dict(zip(places, columns, strict=True))

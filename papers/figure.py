@@ -81,9 +81,10 @@ class Run:
 class Check:
     """A statement of the paper, compared with our number.
 
-    paper : the printed number; None for a statement without a number. tolerance : largest accepted difference from it.
-    holds : True if the statement holds; None if this run cannot decide it. expected : False if the errata say that the
-    paper is wrong. always : True if a quick run can decide it too, because it concerns each single case.
+    paper : the printed number; None for a statement without a number. tolerance : largest accepted
+    difference from it. holds : True if the statement holds; None if this run cannot decide it.
+    expected : False if the errata say that the paper is wrong. always : True if a quick run can
+    decide the statement too, because it concerns each single case.
     """
 
     words: str

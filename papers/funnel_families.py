@@ -100,7 +100,7 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
     points = [(row.panel, row.x) for row in rows.all if row.curve == OPT]
 
     def share(lower: str, upper: str) -> float:
-        slack = 1e-3 if upper == OPT else 1e-9  # the search may end slightly below the optimum
+        slack = 1e-3 if upper == OPT else 1e-9  # the search may stop slightly below the optimum
         return sum(rows.y(p, lower, x) <= rows.y(p, upper, x) + slack for p, x in points) / len(
             points
         )

@@ -25,7 +25,7 @@ _LDP, _LIP = "ε-LDP", "ε-LIP"
 _HALF = "ε/2-LIP"
 _SRLIP, _SOUND, _PRINTED = (
     "SRLIP, joint cone",
-    "SRLIP, product made in turn",
+    "SRLIP, product with factors chosen in turn",
     "product of Theorem 4, as printed",
 )
 
@@ -126,7 +126,8 @@ def _about_side_channels(rows: Rows) -> Iterator[Check]:
     )
     worst = max((row.most or row.y) / row.x for row in rows.curve("b", _PRINTED).values())
     yield Check(
-        "largest true level / ε of Theorem 4's product on these draws (above 1: ε is broken)", worst
+        "largest true level / ε of Theorem 4's product on these draws (above 1: ε is exceeded)",
+        worst,
     )
 
 
@@ -149,7 +150,7 @@ FIGURES = (
     ),
     Figure(
         "funnel-5", "Figure 5", "LIP and side-channel resistant LIP, three attributes",
-        (_UTILITY, Panel("b", "true level of the printed product", "ε", "least ε it keeps")),
+        (_UTILITY, Panel("b", "true level of the printed product", "ε", "smallest ε it satisfies")),
         {"data": "|S| = 2, attributes 3·3·4 (quick: 2·2·2), cells uniform in [0, 1], normalised",
          "ε": "0.5, 1, 1.5, 2", "optimum": f"local search and at most {_STEPS_JOINT} steps of branch and bound"},
         _side_channels, _about_side_channels, draws=10, quick_draws=1,

@@ -15,7 +15,7 @@ Number = Fraction | float
 
 @dataclass(frozen=True, slots=True)
 class AlipBounds:
-    """Bounds that hold for every mechanism with ALIP; math.inf if the side that they need is missing.
+    """Bounds that hold for every mechanism with ALIP; math.inf if the required side is missing.
 
     l1 to alpha_inverse : bounds for every report, hence for the maximum over the reports.
     total_variation, chi2_divergence : bounds for averages over the reports.
@@ -111,9 +111,9 @@ def min_lift_from(measure: str, value: float, mass: float, order: float = 2) -> 
 def breach_levels(rho_1: Fraction, rho_2: Fraction) -> tuple[Fraction, Fraction]:
     """Return the least Ψ and the largest Λ that rule out ρ₁-to-ρ₂ breaches in both directions.
 
-    Then no event of the secret goes from a probability of at most ρ₁ to one above ρ₂, nor from at
-    least ρ₂ to below ρ₁: (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁  [Lift Prop A1]. The downward direction
-    needs both sides (docs/maths/lift.md).
+    Under these levels, the probability of an event of the secret never rises from at most ρ₁ to
+    above ρ₂, nor falls from at least ρ₂ to below ρ₁: (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁  [Lift Prop
+    A1]. The downward direction needs both sides (docs/maths/lift.md).
 
     Raises ValueError unless 0 < ρ₁ < ρ₂ < 1.
     """

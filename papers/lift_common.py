@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of Lift's figures: the grid of levels, the two data sets, and the three panels."""
+"""Shared code of Lift's figures: the grid of levels, the two data sets, and the three panels."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

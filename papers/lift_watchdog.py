@@ -41,7 +41,7 @@ SUBSETS: Mechanism = (subsets, _as_printed)
 
 
 class _Maker:
-    """The corrected and the printed form of a mechanism; equal partitions are measured only once."""
+    """The corrected and the printed form of a mechanism; equal partitions are measured once."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._ours, self._printed = mechanism

@@ -17,7 +17,7 @@ GAP = 1e-3
 
 @dataclass(slots=True)
 class Steps:
-    """Reports that time is up after `remaining` calls, so that a rerun gives the same bits on any machine."""
+    """Time-out after `remaining` calls, so that a rerun gives the same bits on any machine."""
 
     remaining: int
 
@@ -30,7 +30,8 @@ class Steps:
 def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:
     """Return a design that maximises I(X; Y).
 
-    If the steps end before optimality is proven, the bound is loose; the mechanism keeps its claims in any case.
+    If the steps run out before optimality is proven, the bound is loose, but the mechanism keeps
+    its claims.
 
     Raises InvalidInput like `design`.
     """

@@ -20,7 +20,7 @@ COLUMNS = (
     "sex",
     "native-country",
 )
-"""Columns that the figures use; the file may have others."""
+"""Columns that the figures use; the file may contain other columns."""
 _MOST_BYTES = 64 * 2**20
 _FIELD = "--adult"
 
@@ -37,7 +37,10 @@ class Records:
     def joint(
         self, secret: str, answer: str, without: tuple[str, str] | None = None
     ) -> list[list[int]]:
-        """Return the counts N[s][x] of two columns, values sorted by name. without : (column, value) to leave out."""
+        """Return the counts N[s][x] of two columns, with values sorted by name.
+
+        without : (column, value) to omit.
+        """
         rows = [row for row in self.rows if without is None or row[without[0]] != without[1]]
         secrets, answers = (sorted({row[name] for row in rows}) for name in (secret, answer))
         counts = Counter((row[secret], row[answer]) for row in rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of Robust's figures: an estimate with its ball, and every mechanism made from it."""
+"""Shared code of Robust's figures: an estimate with its ball, and the mechanisms for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from frankly_server.design import Prior
 from frankly_server.design.families.robust.independent_reporting import (
     ValueLeak,
     best_split,
-    distance_bound,
     grr_rows,
 )
 from frankly_server.design.families.robust.secret_rr import secret_rr
@@ -25,6 +24,7 @@ from papers.channel import FloatArray
 from papers.draws import jeffreys, sample
 from papers.figure import Run
 from papers.optimum import most_informative, table_of, weights_of
+from papers.value_leak import distance_bound, leak_of_ball, leak_of_distance, split_table
 
 PEOPLE, BETA = 32_561, "0.05"
 SEED = "robust-synthetic"
@@ -63,7 +63,7 @@ class Estimate:
     @cached_property
     def leak(self) -> ValueLeak:
         """Theorem 5's bound on the leakage from reporting U."""
-        return ValueLeak.of_distance(distance_bound(self.ball))
+        return leak_of_distance(distance_bound(self.ball))
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -79,15 +79,16 @@ class Estimate:
         if name == GRR:
             return grr_rows(secrets * values, float(epsilon))
         if name in (IR, IR_BALL):
-            leak = self.leak if name == IR else ValueLeak.of_ball(self.ball)
-            return best_split(self.counts, float(epsilon), leak).table()
+            leak = self.leak if name == IR else leak_of_ball(self.ball)
+            return split_table(best_split(self.counts, float(epsilon), leak))
         table = np.array(self.weights(name, epsilon, steps), dtype=float)
         return np.asarray(table / table.sum(axis=1, keepdims=True))
 
     def weights(self, name: str, epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
         """Return the integer weights of PolyOpt or of the non-robust optimum."""
         if name == NR:
-            # A pair without counts gets one: at probability 0, no row of the mechanism is defined for it.
+            # A pair without counts gets the count 1, because at probability 0 no row would be
+            # defined for it.
             counted_pairs = promises.pairs(
                 Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
             )

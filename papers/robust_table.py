@@ -43,7 +43,7 @@ def _about(rows: Rows) -> Iterator[Check]:
             for beta, printed in zip(BETAS, values, strict=True):
                 row = rows.curve(panel, name).get(float(beta))
                 if row is not None:
-                    error = row.y - (row.low or row.y)  # about equal to that of the printed mean
+                    error = row.y - (row.low or row.y)  # about that of the printed mean
                     sentence = (
                         f"panel {panel}, {name}, β = {beta} (two standard errors of the difference)"
                     )

@@ -31,7 +31,7 @@ _COLUMNS = (
 
 
 def _curves(estimate: Estimate, panel: str, run: Run) -> Iterator[tuple[str, str, float]]:
-    """Yield (curve, ε, utility). As in the paper, PolyOpt and NR are left out for the large alphabets."""
+    """Yield (curve, ε, utility), without PolyOpt and NR for large alphabets, as in the paper."""
     for epsilon in run.points(EPSILONS, QUICK):
         names: Sequence[str] = _SMALL if panel in "ab" else _LARGE
         for name in names:

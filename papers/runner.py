@@ -19,7 +19,7 @@ MOST_DRAWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FigureOutput:
-    """A figure as text. csv and svg are the same in every run; seconds is CSV too, "" if nothing is timed."""
+    """A figure as text. csv and svg are identical in every run; seconds is also CSV, "" if nothing is timed."""
 
     figure: Figure
     csv: str

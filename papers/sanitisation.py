@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sanitisations under (ε, δ)-DP: composition, error bounds, sufficient checks  [Thesis ch. 3, 4].
 
-E stands for e^ε and is a rational, so all numbers are exact. Corrections: erratum 9.4.
+E denotes e^ε and is rational, so all numbers are exact. Corrections: erratum 9.4.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,8 @@
 The problem: Q(y|x) = ∏_j Q^j(y^j|x^j) with e^−ε ≤ P(y|s,x_J)/P(y|x_J) ≤ e^ε for every set J of
 attributes, every x_J, secret s and outcome y  [Funnel Def 3]. Theorem 4 of Funnel makes each Q^j
 private with respect to p(S,X|x_J) alone and is false: the leakage of Q^1 and Q^2 together can
-exceed the sum of their leakages (erratum 9.15). The conditions lack the earlier outcomes. With
-those, for the attributes in a chosen order,
+exceed the sum of their leakages (erratum 9.15). The theorem's conditions ignore the earlier
+outcomes. With these outcomes, for the attributes in a chosen order,
 
     P(y|s,x_J) / P(y|x_J)  =  ∏_{j ∉ J}  P(y^j|s,x_J,y^{<j}) / P(y^j|x_J,y^{<j}),
 
@@ -15,8 +15,8 @@ other outcomes. There are two ways to bound the product:
 - ``stepwise``: every factor of the right-hand side keeps its own share of ε;
 - ``carried``: the product of the first j factors keeps the sum of the first j shares, so that the
   unused part of earlier shares carries over. A constant mechanism keeps every level, so the first
-  attribute may even get all of ε: the others then use the part that it leaves unused. This is
-  usually best.
+  attribute may even get all of ε, and the others then use what it leaves unused. This is usually
+  the best choice.
 
 Information adds up by the chain rule, I(X;Y) = Σ_j I(X^j; Y^j | Y^{<j}), and its j-th term is
 linear in the weights of Q^j's rays: each factor is optimal for its step, found by exact enumeration
@@ -92,8 +92,8 @@ def best_product(
 ) -> Product:
     """Return the most informative product over all orders, both spendings and a grid of shares of ε.
 
-    grid_parts : the grid holds equal shares, and for carried also all multiples of 1/grid_parts with a
-        positive first share.
+    grid_parts : the grid contains equal shares and, for carried, also all multiples of 1/grid_parts
+        with a positive first share.
 
     Raises like `product_of`.
     """
@@ -262,7 +262,8 @@ def most_informative(rows: Rows, outcomes: NDArray[np.float64]) -> Table:
     If the cone is too thin to round into (for example at a level of 1), returns the constant mechanism.
     """
     values = int(outcomes.shape[1])
-    # In a very thin cone no float mixture of rays gives the constant; adding it keeps the LP feasible.
+    # In a very thin cone, no float mixture of rays equals the constant; adding it keeps the LP
+    # feasible.
     mixed = best_mixture([*lazy_rays(rows, values), (1,) * values], outcomes)
     shares = [max(1, int(p * 2.0**60)) for p in outcomes.sum(axis=0).tolist()]
     return rounded_inside(mixed, shares, lambda column: _keeps(rows, column)) or _CONSTANT * values

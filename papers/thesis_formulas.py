@@ -42,7 +42,7 @@ def _worst(run: Run) -> Iterator[Row]:
                 name = f"p11 = {p11:g}"
                 yield Row("a", name, p00, worst_share(p00, p11))
                 largest = largest_variance(p00, p11, 1.0)
-                if largest > 0:  # at p00 = p11 = 1 and π = 0 or 1 nothing varies
+                if largest > 0:  # the variance is 0 at p00 = p11 = 1 and π = 0 or 1
                     yield Row("b", name, p00, printed_largest_variance(p00, p11) / largest)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo, run by its documented command with few respondents."""
+"""Run of the demo by its documented command, with few respondents."""
 
 import subprocess
 import sys

@@ -9,12 +9,13 @@ T = TypeVar("T")
 
 
 def dense_of(mechanism: Mechanism) -> DenseMechanism:
-    """Return the mechanism as the dense one that the test expects; AssertionError for another kind."""
+    """Return the mechanism as the dense mechanism that the test expects; raise AssertionError for
+    another kind."""
     assert isinstance(mechanism, DenseMechanism)
     return mechanism
 
 
 def present(value: T | None) -> T:
-    """Return the value; AssertionError if it is None."""
+    """Return the value; raise AssertionError if it is None."""
     assert value is not None
     return value

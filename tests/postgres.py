@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PostgreSQL for the tests, with its own data folder, a free port, and durability on."""
+"""PostgreSQL server for the tests, with a separate data folder, a free port, and durability on."""
 
 import itertools
 import os
@@ -16,12 +16,12 @@ from tests.ports import free_port
 
 
 class PostgresServer:
-    """One running server; `create()` returns the URL of a new empty database."""
+    """A running server; `create()` returns the URL of a new empty database."""
 
     def __init__(self, binaries: Path) -> None:
         self.binaries = binaries
         self._account = _account()
-        # A short path, because a socket's path may not be longer than 107 bytes.
+        # The path is short, because a socket's path may have at most 107 bytes.
         self._home = Path(tempfile.mkdtemp(prefix="frankly-pg-", dir="/tmp"))
         self._password = secrets.token_urlsafe(24)
         self._numbers = itertools.count(1)
@@ -29,18 +29,18 @@ class PostgresServer:
 
     @property
     def folder(self) -> Path:
-        """Folder of everything it writes: data files, write-ahead log, and log."""
+        """The folder of all files of the server: data files, write-ahead log, and log."""
         return self._home
 
     def start(self) -> None:
-        """Initialise the data folder and start; about half a second."""
+        """Initialise the data folder and start the server, which takes about half a second."""
         secret = self._home / "password"
         secret.write_text(self._password)
         if self._account:
             for path in (self._home, secret):
                 shutil.chown(path, self._account["user"], self._account["group"])
         data = self._home / "data"
-        # --no-sync affects only this initialisation: the server runs with full durability.
+        # --no-sync affects only this initialisation; the server runs with full durability.
         options = [
             "--no-locale",
             "--encoding=UTF8",
@@ -68,12 +68,12 @@ class PostgresServer:
         )
 
     def stop(self) -> None:
-        """Stop at once and remove every file."""
+        """Stop immediately and remove every file."""
         self.halt()
         shutil.rmtree(self._home)
 
     def halt(self) -> None:
-        """Stop at once; the files stay."""
+        """Stop immediately, but keep the files."""
         self._run("pg_ctl", "-D", str(self._home / "data"), "-m", "immediate", "stop")
 
     def url(self, database: str) -> str:
@@ -98,7 +98,8 @@ class PostgresServer:
             connection.execute(statement)
 
     def _run(self, tool: str, *arguments: str) -> None:
-        # Output goes to a file: the started server inherits it, and would keep a pipe open.
+        # Output goes to a file, because the started server inherits the output and would keep a
+        # pipe open.
         with (self._home / "output").open("w+") as output:
             command = [str(self.binaries / tool), *arguments]
             process = subprocess.run(
@@ -110,10 +111,11 @@ class PostgresServer:
 
 
 def find_binaries(chosen: str | None) -> Path:
-    """Return the folder of initdb: the chosen one, or Debian's newest; RuntimeError if none."""
+    """Return the folder of initdb: the configured folder, or Debian's newest. Raises RuntimeError
+    if there is none."""
     if chosen:
         if not (Path(chosen) / "initdb").is_file():
-            raise RuntimeError(f"FRANKLY_PG_BIN={chosen} holds no initdb")
+            raise RuntimeError(f"FRANKLY_PG_BIN={chosen} contains no initdb")
         return Path(chosen)
     candidates = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = max(candidates, key=lambda path: int(path.parts[4]), default=None)
@@ -125,7 +127,7 @@ def find_binaries(chosen: str | None) -> Path:
 
 
 def _account() -> dict[str, Any]:
-    """Return the account to run as: PostgreSQL's instead of root, under which it refuses to run."""
+    """Return the account that runs the server: postgres instead of root, because PostgreSQL refuses root."""
     return (
         {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a survey file about habits, for tests and benches that need any survey."""
+"""Blocks of a survey file about habits, for tests and benches that need some survey."""
 
 WINDOW = """\
 opens: 2026-05-01T00:00:00Z
@@ -40,7 +40,7 @@ strata:
 
 
 def habits(*blocks: str, budget: str, window: str = WINDOW, strata: str = "") -> bytes:
-    """Return the file of these blocks; without a window the survey opens when it is published."""
+    """Return the file with these blocks; without a window, the survey opens when it is published."""
     head = (
         f"name: habits\ntitle: {{en: Habits}}\nlanguages: [en]\n{window}min_reports: "
         f'10\nbudget: "{budget}"\nblocks:\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of test servers: different in every process, never one in use."""
+"""Ports of test servers, which differ between processes and are never in use."""
 
 import socket
 import subprocess
@@ -27,7 +27,7 @@ def test_processes_get_different_ports(root: Path) -> None:
         process.communicate("\n")
     all_ports = [port for line in lines for port in line]
     assert len(all_ports) == len(set(all_ports)) == 120
-    # below the range from which Linux takes the ports of outgoing connections
+    # Ports lie below the range from which Linux takes ports for outgoing connections.
     assert max(map(int, all_ports)) < 32_768
 
 

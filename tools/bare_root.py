@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow the README in an empty Debian that has only python3 and pip.
+"""Follow the README in a minimal Debian system that has only python3 and pip.
 
 As root: python3 -m tools.bare_root [--base FOLDER] [--without-test] [--bind FOLDER]... [--copy FILE]... [--keep]
 
 debootstrap creates a root file system (or --base copies an existing one), the last commit is cloned
 into it, and tools/follow.py runs there in separate mount and process namespaces. The machine's name
-servers, certificates and pip settings are copied; --bind and --copy add what these settings need (a
-registry on disk, apt's sources).
+servers, certificates and pip settings are copied; --bind and --copy add files that these settings
+need (a registry on disk, apt's sources).
 """
 
 import argparse
@@ -25,14 +25,14 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = ("python3", "python3-pip", "ca-certificates")
 SETTINGS: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf")
 NEEDS_TEST: Final = ("run.py test", "mkdocs")
-"""Lines that --without-test skips: the tests, and commands of packages that only they install."""
+"""Lines that --without-test skips: the tests, and commands that only the test packages install."""
 _PASSED_ON: Final = re.compile(
     r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy"
 )
 
 
 def empty(base: Path) -> None:
-    """Create an empty Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
+    """Create a minimal Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
     command = [
         "debootstrap",
         "--variant=minbase",
@@ -88,7 +88,7 @@ def _mounts(root: Path, binds: Sequence[str]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Create the root, follow the README in it, remove it; exit with the exit code of the run."""
+    """Create the root, follow the README in it, remove the root; exit with the run's exit code."""
     parser = argparse.ArgumentParser(description="Follow the README in an empty Debian.")
     parser.add_argument("--base", type=Path, help="copy this root instead of creating one")
     parser.add_argument(
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         furnish(root, options.copy)
         without = [f"--without={text}" for text in NEEDS_TEST] if options.without_test else []
         lines = script(root, options.bind, [*without, f"--port={options.port}"])
-        # namespaces: mounts and remaining processes end with the run, even after a failure
+        # with namespaces, mounts and remaining processes end with the run, even after a failure
         isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
         code = subprocess.run(isolated, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fenced blocks of a page: files to save, commands, their output, and blocks that no test runs."""
+"""Fenced code blocks of a page: files to save, commands, their output, and untested blocks."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
 class Block:
     """One fenced block; start and end are the positions of its body in the page.
 
-    why : the reason why no test runs it, None if tests do.
+    why : the reason why no test runs it, or None if tests do.
     """
 
     language: str
@@ -28,13 +28,13 @@ class Block:
 
     @property
     def name(self) -> str | None:
-        """Name of the file to save it as, from its first line, or None."""
+        """File name under which to save the block, from its first line, or None."""
         match = _NAMED.match(self.body)
         return match["name"] if match else None
 
     @property
     def commands(self) -> list[str]:
-        """The command lines of a block for the shell; a backslash at the end joins lines."""
+        """The command lines of a shell block; a backslash at the end of a line joins lines."""
         joined = self.body.replace("\\\n", " ")
         return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commit message check: a subject of at most 72 characters, a blank line, and a body that says why.
+"""Commit message check: subject of up to 72 characters, blank line, body with the reasons.
 
 ``python3 tools/commit_message.py FILE``; the pre-commit configuration runs it as a commit-msg hook.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow a page as a newcomer: run its commands in order and its Python, servers in the background.
+"""Follow a page as a newcomer: run its commands and Python in order, servers in the background.
 
     python3 -m tools.follow README.md [--without WORDS]... [--port N]
 
-It needs only Python, so it runs before anything is installed. It fills in what a reader would: the
-link printed by `survey publish` and the key printed by `keys api`. tools/bare_root.py runs it in an
-empty Debian.
+The tool needs only Python, so it can run before anything is installed. Like a reader, it fills in
+the link printed by `survey publish` and the key printed by `keys api`. tools/bare_root.py runs it
+in an empty Debian.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tools.blocks import blocks
 PORT: Final = 8000
 """The port written in pages; --port replaces it everywhere."""
 PYTHONS: Final = {"frankly_sdk": "~/app/bin/python", "frankly_analyst": ".venv/bin/python"}
-"""Package that a snippet imports → its Python: of an app's environment, or of the checkout's."""
+"""Package that a snippet imports → its Python: that of an app's environment or the checkout's."""
 LINK: Final = "https://ask.example.org/s/ID#sha256=…"
 _PUBLISHED: Final = re.compile(r"https?://\S+/s/(?P<survey>[0-9a-f]{32})#sha256=[0-9a-f]{64}")
 _KEY: Final = re.compile(r"frankly_live_[\w-]+")
@@ -37,14 +37,14 @@ class Failed(Exception):
 
 
 class Shell:
-    """One reader's terminal: a folder, an environment, and at most one server in the background."""
+    """A terminal: a folder, an environment, and at most one server in the background."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], port: int) -> None:
         self.folder, self.environment, self.port = folder, {**environment}, port
         self._server: subprocess.Popen[bytes] | None = None
 
     def run(self, line: str) -> str:
-        """Run one command line; return what it printed on standard output. Raises Failed."""
+        """Run one command line and return its standard output. Raises Failed."""
         arguments = shlex.split(line, comments=True)
         if arguments[0] == "export":
             for word in arguments[1:]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutants of server/frankly_server/estimate by module: (text that occurs exactly once, its replacement).
 
-`python -m tools.mutate` tests them one at a time. EQUAL lists those that no test can detect, with
-the reason.
+`python -m tools.mutate` tests them one at a time. EQUIVALENT lists the mutants that no test can
+detect, with the reason.
 """
 
 MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -74,8 +74,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "low = _crossing(excess, 1.0, middle)",
         ),
         (
-            "high = 1.0 if k == n else _crossing(excess, 1.0, middle)",
-            "high = _crossing(excess, 0.0, middle)",
+            "return low, 1.0 if k == n else _crossing(excess, 1.0, middle)",
+            "return low, _crossing(excess, 0.0, middle)",
         ),
         ("np.abs(normals).max(axis=1)", "normals.max(axis=1)"),
     ),
@@ -141,7 +141,13 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("if local is None or _is_line(w, c):", "if local is None:"),
         ("float(c @ local.p) - sampling * float(w @ local.p) ** 2", "float(c @ local.p)"),
+    ),
+    "flags": (
         ("beyond > max(FAR * worst", "beyond > max(worst"),
+        ("margin > IMPRECISE * abs(value)", "margin > abs(value)"),
+        ("informative < FEW and", "informative <= FEW and"),
+        ('"one_report": evidence.n == 1', '"one_report": evidence.n <= 1'),
+        ("evidence.condition > ILL_CONDITIONED", "evidence.condition > ILL_CONDITIONED**2"),
     ),
     "ratios": (
         ("w, c, self.local, self.sampling, z)", "w, c, None, self.sampling, z)"),
@@ -162,8 +168,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("bool(of_answers.min() <= 0 <= of_answers.max())", "True"),
         ("_last(holds_at, side, corners)", "_last(holds_at, side, ())"),
         (
-            "if holds(np.array([0.0, 1.0]), is_score=is_score):",
-            "if holds(np.array([0.0, 1.0]), is_score=False):",
+            "if holds(np.array([0.0, 1.0]), margin):",
+            'if holds(np.array([0.0, 1.0]), Margin("normal", margin.factor)):',
         ),
     ),
     "sets": (
@@ -261,7 +267,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "planner": (
         ("math.ceil(n / self.response_rate - 1e-9)", "math.floor(n / self.response_rate)"),
-        ("inside = n * self.setting.subgroup", "inside = n"),
+        ("inside, factor = n * self.setting.subgroup, self", "inside, factor = n, self"),
         ("return max(self.margins(n))", "return min(self.margins(n))"),
         ("low = middle + 1", "low = middle + 2"),
         (
@@ -286,10 +292,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "pooling": (
         ("freedom = sum(ranks) - rank", "freedom = sum(ranks)"),
-        (
-            "below = weighted_root(weights, [_distances(v, e, 0)",
-            "below = weighted_root(weights, [_distances(v, e, 1)",
-        ),
+        ("[_distances(w, v, e, side) for", "[_distances(w, v, e, 1 - side) for"),
         ("_squares(w) for w in weights", "w for w in weights"),
         ("positive = values > _RANK", "positive = values > -_RANK"),
         ("scale = np.where(scale > 0, scale, 1.0)", "scale = np.ones_like(scale)"),
@@ -307,28 +310,46 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("index = index * factor.reports + y", "index = index * factor.answers + y"),
         ("ordered[index] += n", "ordered[index] = n"),
     ),
+    "effects": (
+        ("(len(ranked) - rank) * p", "(len(ranked) - rank - 1) * p"),
+        (
+            "low = below / (product + math.sqrt(discriminant))",
+            "low = below / (product + 2 * math.sqrt(discriminant))",
+        ),
+        ("h - math.hypot(u - u_low, v_high - v)", "h - math.hypot(u - u_low, v - v_low)"),
+        ("[centre]))[0]), len(values) - 1", "[centre]))[0]), len(values)"),
+        ("remaining = max(0.0, square - float(u @ u)) if side > 0 else 0.0", "remaining = 0.0"),
+    ),
+    "wave_plan": (
+        ("self.persistence ** np.abs(", "self.persistence ** np.square("),
+        ("self.noise[length - 1][:, None, None]", "self.noise[0][:, None, None]"),
+        ("float(self.slopes(every_run).max())", "float(self.slopes(self.shares > 0).max())"),
+        ("slopes > design.total * (1 + _LEAST_GAP)) &", "slopes > 4 * design.total) &"),
+    ),
 }
 
-EQUAL: dict[tuple[str, int], str] = {
+EQUIVALENT: dict[tuple[str, int], str] = {
     ("inputs", 1): "symbols are keys of a mapping, so each occurs once and is added to 0",
     (
         "set_law",
         3,
-    ): "a factor of a column changes neither the likeliest shares nor their gap",
+    ): "scaling a column changes neither the likeliest shares nor their gap",
     (
         "target_ends",
         7,
     ): "a report's decoded shares sum to 1, so E[s sᵀ] 1 = p: w·p adds a multiple of p, and both "
     "w − w·p and c − c·p are orthogonal to p",
 }
-"""Mutants that change no result, by module and place, with the reason."""
+"""Mutants that change no result, by module and index, with the reason."""
 
 NEAREST: dict[str, str] = {
     "chernoff": "test_chernoff test_scores",
     "decoder": "test_decoder test_kinds test_kronecker",
+    "effects": "test_effects",
     "evidence": "test_evidence test_share_moments test_estimator test_likelihood",
     "factors": "test_joint test_sets",
     "figures": "test_figures test_target_ends test_estimator",
+    "flags": "test_flags",
     "identifiable": "test_identifiable test_figures",
     "inputs": "test_inputs test_estimator test_joint",
     "intervals": "test_intervals",
@@ -347,6 +368,7 @@ NEAREST: dict[str, str] = {
     "set_law": "test_kinds test_sets",
     "sets": "test_kinds test_sets",
     "target_ends": "test_target_ends test_figures",
+    "wave_plan": "test_wave_plan",
     "worst_case": "test_worst_case",
 }
 """Test files in tests/frankly_server/estimate that run, by module."""

@@ -2,10 +2,10 @@
 """Mutation testing of the estimator: run the nearest tests against each stored mutant and report the survivors.
 
 .venv/bin/python -m tools.mutate                       # all of `tools.mutants`, one process, tens of minutes
-.venv/bin/python -m tools.mutate --module chernoff     # those of one module; may be repeated
+.venv/bin/python -m tools.mutate --module chernoff     # mutants of one module; may be repeated
 .venv/bin/python -m tools.mutate --most 24 --seed 7    # a random sample: one of each module in turn
 
-Exit status: 1 if a mutant survives that `mutants.EQUAL` does not explain, otherwise 0.
+Exit status: 1 if a mutant survives that `mutants.EQUIVALENT` does not explain, otherwise 0.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from tools.mutants import EQUAL, MUTANTS, NEAREST
+from tools.mutants import EQUIVALENT, MUTANTS, NEAREST
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("frankly_server")
@@ -26,7 +26,7 @@ ESTIMATE = PACKAGE / "estimate"
 TESTS = Path("tests/frankly_server/estimate")
 TIMEOUT_S = 600
 _PASSED, _FAILED = 0, (1, 2)
-"""Exit codes of pytest; 2 if a test file cannot be imported, because the mutant is invalid."""
+"""Exit codes of pytest; 2 if a test file cannot be imported because the mutant is invalid."""
 
 
 def ordered(seed: int) -> list[tuple[str, int]]:
@@ -120,7 +120,7 @@ def main() -> None:
             before, after = MUTANTS[module][place]
             is_survivor = survives(copy, module, place)
             verdict = (
-                f"SURVIVES: {EQUAL.get((module, place), 'not explained')}"
+                f"SURVIVES: {EQUIVALENT.get((module, place), 'not explained')}"
                 if is_survivor
                 else "found"
             )
@@ -129,7 +129,7 @@ def main() -> None:
             )
             sys.stdout.flush()
             survivors += [(module, place)] * is_survivor
-    explained = sum(mutant in EQUAL for mutant in survivors)
+    explained = sum(mutant in EQUIVALENT for mutant in survivors)
     sys.stdout.write(
         f"{len(chosen)} mutants: {len(chosen) - len(survivors)} found, {explained} explained, "
     )

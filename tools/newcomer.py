@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A newcomer's three tasks, from the pages alone: python3 -m tools.newcomer [--port N].
+"""A newcomer's three tasks, done only with the pages: python3 -m tools.newcomer [--port N].
 
-Runs every command and saves every file of a page up to the command that ends the task, installation
-included, in an empty home with the machine's python3 and a fresh clone of the last commit. Prints
-the numbers of commands, lines and seconds of each task.
+The tool runs every command and saves every file of a page up to the command that ends the task,
+including installation. It uses an empty home folder, the machine's python3 and a fresh clone of the
+last commit, and prints the numbers of commands, lines and seconds of each task.
 """
 
 import argparse

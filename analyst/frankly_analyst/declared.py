@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations: dataclasses from which the other forms of a request or a row are generated.
+"""Declarations: dataclasses from which other representations of a request or row are generated.
 
 The metadata of a field:
 
@@ -24,7 +24,7 @@ Method = Callable[[Owner, str, Declared], Result]
 
 
 def kinds(declared: type) -> Mapping[str, Any]:
-    """Return each field's type: without None; for a tuple or union, its first type."""
+    """Return each field's type without None; for a tuple or union, its first type."""
     return {
         name: next((kind for kind in get_args(hint) if kind is not NoneType), hint)
         for name, hint in get_type_hints(declared).items()
@@ -49,14 +49,14 @@ def takes_fields_of(
         method: Method[Owner, Declared, Result],
     ) -> Callable[Concatenate[Owner, str, P], Result]:
         @wraps(method)
-        def call(self: Owner, survey: str, *args: P.args, **given: P.kwargs) -> Result:
-            return method(self, survey, declared(*args, **given))
+        def call(self: Owner, survey: str, *args: P.args, **keywords: P.kwargs) -> Result:
+            return method(self, survey, declared(*args, **keywords))
 
-        ours, theirs = signature(method), signature(declared)
-        owner, survey, _ = ours.parameters.values()
-        # For `help` and the API page, which show this signature.
-        vars(call)["__signature__"] = ours.replace(
-            parameters=[owner, survey, *theirs.parameters.values()]
+        of_method, of_fields = signature(method), signature(declared)
+        owner, survey, _ = of_method.parameters.values()
+        # `help` and the API page show this signature.
+        vars(call)["__signature__"] = of_method.replace(
+            parameters=[owner, survey, *of_fields.parameters.values()]
         )
         call.__doc__ = _described(method, declared)
         return call  # type: ignore[return-value]  # `survey` may be given by name as well

@@ -2,8 +2,8 @@
 """Errors of the analyst's client.
 
 AnalystError
- ├─ Unreachable      no response, or none from a Frankly server: trying again may help
- ├─ Refused          the server refused; `.code`, `.status` and `.field` say why
+ ├─ Unreachable      no response, or a response that is not a Frankly server's: a retry may help
+ ├─ Refused          the server refused the request; `.code`, `.status` and `.field` give the reason
  └─ InvalidRequest   a request that this client refuses without sending it
 """
 
@@ -11,7 +11,8 @@ AnalystError
 class AnalystError(Exception):
     """Base class of this package's errors.
 
-    ``code`` is a stable slug; ``detail`` says what is wrong and how to fix it; ``field`` names the invalid input.
+    ``code`` is a stable slug; ``detail`` describes the problem and how to fix it; ``field`` names
+    the invalid input.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -25,7 +26,7 @@ class AnalystError(Exception):
 
 
 class Unreachable(AnalystError):
-    """No response, none from a Frankly server, or an address to which the key must not be sent."""
+    """No usable response from a Frankly server, or an address that must not get the key."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code="network")
@@ -42,5 +43,6 @@ class Refused(AnalystError):
 class InvalidRequest(AnalystError):
     """A request that this client refuses without sending it.
 
-    ``code`` is one of the server's codes: targets_invalid or unsupported.
+    ``code`` is one of the server's codes: survey_unknown, strata_invalid, targets_invalid, counts_invalid or
+    unsupported.
     """

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of a survey: rows to iterate over, print, plot, combine and export."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from importlib import import_module
+from pathlib import Path
 from typing import Any, Self
 
-from frankly_analyst import formats
+from frankly_analyst import formats, labelled, printing
+from frankly_analyst.comparisons import Comparisons, WaldTest
 from frankly_analyst.errors import InvalidRequest
-from frankly_analyst.plots import SHARE, PlotRow, interval_plot, small_bar
-from frankly_analyst.request import SCALES
+from frankly_analyst.plots import interval_plot
+from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
 from frankly_analyst.rows import Estimate, localised
 
-Ask = Callable[[Any, str | None], "Estimates"]
-"""Function (targets, percent) that requests other targets of the survey, with otherwise equal fields."""
+Ask = Callable[..., "Estimates"]
+"""Function that sends a request for the same survey, with the given fields changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,9 @@ class Estimates:
 
     insufficient : question id, or "id (group)" -> number of further reports needed for an estimate.
     covariances : (question, group) -> covariance matrix of the question's estimates in the order of
-        its rows, None if unknown.
+        its rows, or None if unknown.
     body : the server's response, which `frankly replay` can recompute.
-    ask : function that requests other targets; None if these estimates did not come from a server.
+    ask : function that sends another request; None if these estimates did not come from a server.
     language : language of the labels; None for the survey's first language.
     """
 
@@ -63,6 +64,11 @@ class Estimates:
             language=language,
         )
 
+    @property
+    def comparisons(self) -> Comparisons:
+        """The comparisons that were requested with `compare`."""
+        return Comparisons.from_json(self.body, self.language)
+
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.rows)
 
@@ -79,22 +85,22 @@ class Estimates:
         return rows
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
-        """Ask the server for the total share of several choices, each named once; raises like `lincom`."""
+        """Request the total share of several choices, each named once; raises like `lincom`."""
         _require_different(choices, "choices")
         return self.lincom(question, dict.fromkeys(choices, 1.0), label=" + ".join(choices), by=by)
 
     def diff(self, question: str, choice: str, other: str, by: str = "") -> Estimate:
-        """Ask the server by how much the share of `choice` exceeds that of `other`; raises like `lincom`."""
+        """Request the share of `choice` minus that of `other`; raises like `lincom`."""
         _require_different((choice, other), "other")
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(
         self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = ""
     ) -> Estimate:
-        """Ask the server for Σ weight · share over choices of one question, or over cells "a × b" of a joint table.
+        """Request Σ weight · share over choices of a question or cells "a × b" of a joint table.
 
-        The server computes its interval by the method of these estimates; combining the rows' intervals would not give
-        a valid one.
+        The server computes its interval by the method of these estimates; combining the rows'
+        intervals would not give a valid interval.
 
         Raises Unreachable or Refused, InvalidRequest(targets_invalid) for an unknown question or a repeated name, and
         InvalidRequest(unsupported) if these estimates did not come from a server.
@@ -102,33 +108,106 @@ class Estimates:
         return self._combined(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
     def ratio(
-        self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = ""
+        self,
+        question: str,
+        of: Mapping[str, float],
+        over: Mapping[str, float] | str = ANSWERED,
+        by: str = "",
     ) -> Estimate:
-        """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged if it is unbounded.
+        """Request Σ of · share / Σ over · share with Fieller's interval, flagged if unbounded.
 
-        The interval's method is clt if that of these estimates is clt, otherwise score, flagged `score_instead` if
-        another one was requested. A denominator that is equal for all answers, such as the sum of all choices, only
-        scales the numerator; then the interval uses the method of these estimates. Raises like `lincom`.
+        The interval uses the method of these estimates; for kl, exact and sequence it uses score
+        instead, flagged `score_instead`. A denominator that is equal for all answers, such as the
+        sum of all choices, only scales the numerator; then the interval uses the method of these
+        estimates. over : "answered" divides by the share of the people who chose no choice with a
+        role. Raises like `lincom`.
         """
-        combination = {"of": _by_id(of, "of"), "over": _by_id(over, "over")}
-        return self._combined(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
+        divisor = over if isinstance(over, str) else _by_id(over, "over")
+        label = over if isinstance(over, str) else _formula(over)
+        combination = {"of": _by_id(of, "of"), "over": divisor}
+        return self._combined(question, f"({_formula(of)}) / ({label})", combination, by)
+
+    def net(
+        self, question: str, top: Sequence[str], bottom: Sequence[str], by: str = ""
+    ) -> Estimate:
+        """Request a net score: the share of `top` minus that of `bottom`, among those who answered.
+
+        The margin is computed as for a difference, or as for a ratio if the question has choices
+        with a role. Raises like `lincom`.
+        """
+        _require_different((*top, *bottom), "bottom")
+        weights = dict.fromkeys(top, 1.0) | dict.fromkeys(bottom, -1.0)
+        label = f"net {' + '.join(top)} − {' − '.join(bottom)}"
+        combination = {"of": _by_id(weights, "top"), "over": ANSWERED}
+        return self._combined(question, label, combination, by)
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
-        """Ask the server for the joint table of several questions, each cell with its own margin.
+        """Request the joint table of several questions, each cell with its own margin.
 
         percent : for two questions, "row" for shares within each choice of the first one, "column" for the second.
 
         Raises like `lincom`.
         """
         _require_different(questions, "questions")
-        return self._ask(list(questions), percent)
+        return self._ask(targets=list(questions), percent=percent, quantiles=None)
 
-    def scales(self) -> "Estimates":
-        """Ask the server for mean, distribution and median of the questions with scores or ranges.
+    def compare(
+        self, reference: str | Mapping[str, float] = FIRST, by: str | None = None
+    ) -> Comparisons:
+        """Request a comparison of groups: differences with margins, tests, effect sizes and trends.
+
+        reference : "first", "previous", "mean", "all" (pairs), the id of a group, or weights by group, such as
+        ``{"north": 1, "south": -0.5, "east": -0.5}``, for Σ weight · share over groups. by : the
+        groups; None for the groups of these estimates.
+
+        Raises like `lincom`; also Refused, with the field `compare`, if there are no groups or one
+        is unknown.
+        """
+        text = reference if isinstance(reference, str) else json.dumps(dict(reference))
+        changes = {"compare": text} if by is None else {"compare": text, "by": by}
+        return Comparisons.from_json(self._ask(**changes).body, self.language)
+
+    def homogeneity(self, by: str | None = None) -> tuple[WaldTest, ...]:
+        """Request a test of equal shares in all groups per question; raises like `compare`."""
+        return self.compare(by=by).tests
+
+    def trend(self, by: str | None = None) -> Comparisons:
+        """Request slopes over ordered groups, such as periods; raises like `compare`."""
+        return self.compare(by=by).trends
+
+    def independence(self, first: str, second: str, by: str = "") -> WaldTest:
+        """Request a χ² test of independence of two questions, with Cramér's V or phi.
+
+        by : the group, such as "region=north". Raises like `lincom`.
+        """
+        tables = {
+            _group(question): question
+            for question in self.crosstab(first, second).body["questions"]
+        }
+        if by not in tables:
+            detail = (
+                f"name one of the groups {', '.join(tables)}"
+                if any(tables)
+                else "there are no groups"
+            )
+            raise InvalidRequest(detail, code="targets_invalid", field="by")
+        if (test := tables[by]["independence"]) is None:
+            raise InvalidRequest(
+                "there are too few reports for this table", code="targets_invalid", field="by"
+            )
+        return WaldTest.from_json("independence", _name(tables[by]), test)
+
+    def scales(self, quantiles: Sequence[float] = (0.5,)) -> "Estimates":
+        """Request mean, distribution and quantiles of the questions with scores or ranges.
 
         Raises like `lincom`.
         """
-        return self._ask(SCALES)
+        levels = ",".join(f"{q:.6f}".rstrip("0") for q in quantiles)
+        return self._ask(targets=SCALES, percent=None, quantiles=levels)
+
+    def answered(self) -> "Estimates":
+        """Request the shares among the people who answered each question; raises like `lincom`."""
+        return self._ask(targets=SHARES, percent=ANSWERED, quantiles=None)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, for one question (all its groups if `by` is empty) or for all rows.
@@ -136,7 +215,7 @@ class Estimates:
         Raises InvalidRequest(targets_invalid) if there are no estimates to plot.
         """
         rows = self.rows if question is None else self._rows_of(question, by)
-        bars = _bars(*rows)
+        bars = printing.bars(*rows)
         if not bars:
             raise InvalidRequest(
                 "there are no estimates to plot", code="targets_invalid", field="question"
@@ -147,75 +226,81 @@ class Estimates:
         """Return the CSV of `?format=csv`: a header, one line per row, and one per question without rows."""
         return formats.to_csv(self.body, self.language).decode()
 
-    def to_pandas(self) -> Any:
-        """Return the lines of `to_csv` as a pandas DataFrame. Raises InvalidRequest(unsupported) without pandas."""
-        return _needed("pandas").DataFrame(
-            formats.lines(self.body, self.language), columns=list(formats.COLUMNS)
-        )
+    def to_pandas(self, *, wide: bool = False) -> Any:
+        """Return the lines of `to_csv` as a pandas DataFrame.
+
+        wide : one row for each question and choice, and for each group the columns estimate, se, low, high and n.
+
+        Raises InvalidRequest(unsupported) without pandas.
+        """
+        lines = formats.lines(self.body, self.language)
+        pandas = formats.needed("pandas")
+        if not wide:
+            return pandas.DataFrame(lines, columns=list(formats.COLUMNS))
+        estimated = [line for line in lines if line["status"] == "ok"]
+        groups = list(dict.fromkeys(line["by"] for line in estimated))
+        # A group may lack a row, for example because it has too few reports; its cells stay empty.
+        cells = {(line["question"], line["choice"], line["by"]): line for line in estimated}
+        index = list(dict.fromkeys((line["question"], line["choice"]) for line in estimated))
+        columns = {
+            (group, name): [cells.get((*row, group), {}).get(name) for row in index]
+            for group in groups
+            for name in _WIDE
+        }
+        names = ["question", "choice"]
+        return pandas.DataFrame(columns, index=pandas.MultiIndex.from_tuples(index, names=names))
 
     def to_arrow(self) -> Any:
         """Return the lines of `to_csv` as a pyarrow Table. Raises InvalidRequest(unsupported) without pyarrow."""
-        return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
+        return formats.to_arrow(formats.needed("pyarrow"), self.body, self.language)
+
+    def to_sav(self, path: str | Path) -> None:
+        """Write the lines of `to_csv` as an SPSS file, with labels of variables and values.
+
+        Raises InvalidRequest(unsupported) without pyreadstat (the extra ``files``), or for a path that cannot be
+        written.
+        """
+        labelled.write("sav", self.body, path, self.language)
+
+    def to_dta(self, path: str | Path) -> None:
+        """Write the lines of `to_csv` as a Stata file, with labels; raises like `to_sav`."""
+        labelled.write("dta", self.body, path, self.language)
 
     def _repr_html_(self) -> str:
-        """Return an HTML table for notebooks: every estimate with its interval and a bar with whisker."""
-        lines = [
-            f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
-            f"<td>{row.value}</td><td>{row.interval}</td><td>{row.n}</td>"
-            f"<td>{''.join(map(small_bar, _bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
-            for row in self.rows
-        ]
-        insufficient = [
-            f"<li>{escape(q)}: not enough reports, {missing} more needed</li>"
-            for q, missing in self.insufficient.items()
-        ]
-        titles = ("question", "choice", "estimate", "interval", "n", "", "flags")
-        head = f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"
-        level = f" at {self.rows[0].level:.10g}" if self.rows else ""
-        caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
-        return f"<table>{caption}{head}{''.join(lines)}</table>" + (
-            f"<ul>{''.join(insufficient)}</ul>" if insufficient else ""
-        )
+        """Return an HTML table for notebooks, with the comparisons if there are any."""
+        table = printing.as_html(self.title, self.n, self.rows, self.insufficient)
+        return table + (self.comparisons._repr_html_() if self.body.get("comparisons") else "")
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {self.n} reports"]
-        width = max((len(_label(row)) for row in self.rows), default=0)
-        ends = max((len(row.interval) for row in self.rows), default=0)
-        question = None
-        for row in self.rows:
-            if row.question != question:
-                question = row.question
-                lines.append(
-                    f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
-                )
-            flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
-            numbers = f"{row.value:>7}  {row.interval:<{ends}}"
-            lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
-        lines += [
-            f"{question}: not enough reports, {missing} more needed"
-            for question, missing in self.insufficient.items()
-        ]
-        return "\n".join(lines)
+        text = printing.as_text(self.title, self.n, self.rows, self.insufficient)
+        return "\n".join([text, *([str(self.comparisons)] if self.body.get("comparisons") else [])])
 
     def _rows_of(self, question: str, by: str) -> tuple[Estimate, ...]:
         rows = tuple(row for row in self.rows if row.question == question and by in ("", row.by))
-        return rows or self.of(question, by)  # which raises the error that names the question
+        return rows or self.of(question, by)  # raises an error that names the question
 
-    def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
+    def _ask(self, **changes: Any) -> "Estimates":
         if self.ask is None:
             raise InvalidRequest(
                 "these estimates did not come from a server", code="unsupported", field="targets"
             )
-        return self.ask(targets, percent)
+        return self.ask(**changes)
 
     def _combined(
         self, question: str, label: str, combination: Mapping[str, Any], by: str
     ) -> Estimate:
-        row = self._ask({_id(question): {_NAME: combination}}).of(question, by)[0]
-        return replace(row, choice=label, label=label)
+        response = self._ask(
+            targets={_id(question): {_NAME: combination}},
+            percent=None,
+            quantiles=None,
+            compare=None,
+        )
+        # The server calls the combination `_NAME`; callers see their own formula.
+        return replace(response.of(question, by)[0], choice=label, label=label)
 
 
 _NAME = "combination"
+_WIDE = ("estimate", "se", "low", "high", "n")
 
 
 def _id(name: str) -> str:
@@ -224,7 +309,7 @@ def _id(name: str) -> str:
 
 
 def _require_different(names: Sequence[str], field: str) -> None:
-    """Raise InvalidRequest(targets_invalid) if a name occurs twice: it would be used once, or cancel out."""
+    """Raise InvalidRequest(targets_invalid) if a name occurs twice, which could cancel out."""
     # "a × b" and "a,b" name the same cell.
     ids = [_id(name) for name in names]
     repeated = next((name for name in names if ids.count(_id(name)) > 1), None)
@@ -237,15 +322,6 @@ def _require_different(names: Sequence[str], field: str) -> None:
 def _by_id(weights: Mapping[str, float], field: str) -> dict[str, float]:
     _require_different(tuple(weights), field)
     return {_id(name): weight for name, weight in weights.items()}
-
-
-def _needed(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise InvalidRequest(
-            f"this needs {module}: pip install {module}, or use to_csv()", code="unsupported"
-        ) from None
 
 
 def _formula(weights: Mapping[str, float]) -> str:
@@ -263,15 +339,3 @@ def _group(question: Mapping[str, Any]) -> str:
 def _name(question: Mapping[str, Any]) -> str:
     group = _group(question)
     return f"{question['id']} ({group})" if group else str(question["id"])
-
-
-def _label(row: Estimate) -> str:
-    return f"{row.label} ({row.by})" if row.by else row.label
-
-
-def _bars(*rows: Estimate) -> list[PlotRow]:
-    return [
-        PlotRow(_label(row), row.estimate, row.low, row.high)
-        for row in rows
-        if row.estimate is not None and row.unit == SHARE
-    ]

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """CSV and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
 
-A question with too few reports gets a line too, with n and needed as its only numbers, so that
+A question with too few reports also has a line, with n and needed as its only numbers, so that
 readers notice the missing estimate.
 """
 
 import csv
 import io
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from frankly_analyst.declared import kinds
+from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.rows import Estimate, localised
 
 _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
-"""Columns of a question that a row lacks, by the column of the row after which they come."""
+"""Columns of a question that rows lack, by the column of a row after which they are inserted."""
 _KINDS: Final = {
     column: kind
     for name, row_kind in kinds(Estimate).items()
@@ -64,15 +66,15 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(
-        {name: _cell(value) for name, value in row.items()} for row in lines(answer, language)
+        {name: cell(value) for name, value in row.items()} for row in lines(answer, language)
     )
     return out.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """Return a value, with an apostrophe in front if a spreadsheet would read it as a formula.
 
-    Labels are written by admins; as formulas they would run on the analyst's machine.
+    Admins write the labels; as formulas, they would run on the analyst's machine.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
@@ -83,3 +85,13 @@ def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None)
     # Types are declared: inferred ones would be null for a column with only missing values.
     schema = arrow.schema([(name, types[kind]) for name, kind in _KINDS.items()])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)
+
+
+def needed(module: str) -> Any:
+    """Import an optional module. Raises InvalidRequest(unsupported) if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InvalidRequest(
+            f"this needs {module}: pip install {module}, or use to_csv()", code="unsupported"
+        ) from None

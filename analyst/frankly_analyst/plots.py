@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as SVG text: bars with whiskers, and curves; no scripts, no inline styles, accessible.
+"""Plots as accessible SVG text: bars with whiskers, and curves; no scripts, no inline styles.
 
 Colours come from the page's style sheet through the classes `bar`, `whisker`, `truth`, `axis`,
 `label`, `curve` and `mark`; the attributes written here apply on a page without a style sheet.
@@ -151,9 +151,9 @@ def curve_plot(
         svg.polyline(places, STROKE, 2.5),
         *(svg.dot("curve-point", place, 3.5) for place in places),
     ]
-    groups = _apart([((x.at(mark.x), y.at(mark.y)), mark.label) for mark in marks])
+    groups = _merged([((x.at(mark.x), y.at(mark.y)), mark.label) for mark in marks])
     for i, (place, labels) in enumerate(groups):
-        # A label in the right part ends at its mark, so that it stays inside the picture.
+        # A label in the right part of the picture ends at its mark, so that it stays inside.
         side, shift = ("end", 4) if place[0] > WIDTH * 0.55 else ("start", -4)
         # Labels alternate above and below the curve, so that neighbours do not overlap.
         low = i % 2 == 1 and place[1] + 20 < bottom
@@ -167,7 +167,7 @@ def curve_plot(
     return svg.document(WIDTH, _CURVE_HEIGHT, title, description, elements)
 
 
-def _apart(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, str]]:
+def _merged(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, str]]:
     """Return each place once with all its labels; marks closer than a dot's width share a place."""
     groups: list[tuple[svg.Point, list[str]]] = []
     for place, label in places:

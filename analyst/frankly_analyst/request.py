@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates request: every field, declared once.
+"""Estimates request: the only declaration of its fields.
 
-This declaration generates the query of the HTTP route, the options of the command, the arguments of
+Generated from it: the query of the HTTP route, the options of the command, the arguments of
 `Analyst.estimates`, the links and snippets of the estimates page, the JSON of a stored result and
 the OpenAPI parameters.
 """
@@ -16,8 +16,9 @@ from frankly_analyst.declared import described, kinds
 METHODS: Final = ("score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous",
                   "simultaneous_plugin", "sequence")  # fmt: skip
 """Kinds of margin, that is, of confidence interval."""
-PERCENT: Final = ("row", "column")
-"""Shares within the rows or within the columns of a joint table."""
+ROW, COLUMN, ANSWERED = "row", "column", "answered"
+PERCENT: Final = (ROW, COLUMN, ANSWERED)
+"""Shares within the rows or the columns of a joint table, or among those who answered a question."""
 RESPONDENTS: Final = "respondents"
 INVERSE_VARIANCE: Final = "inverse-variance"
 WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
@@ -26,6 +27,9 @@ SHARES: Final = "shares"
 """Default of `targets`: the shares of every question."""
 SCALES: Final = "scales"
 """Value of `targets`: mean, distribution and median of every question with scores or ranges."""
+FIRST, PREVIOUS, MEAN, ALL = "first", "previous", "mean", "all"
+COMPARISONS: Final = (FIRST, PREVIOUS, MEAN, ALL)
+"""Values of `compare` that are not ids of groups."""
 _DAY: Final = {
     "json": str | None,
     "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
@@ -78,7 +82,7 @@ class EstimatesRequest:
             "description": "`shares`; `scales` for mean, distribution and median of the questions with scores or "
             "ranges; or JSON: a list of question ids for their joint table, or combinations of "
             'choices by question, such as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is '
-            "a ratio.",
+            'a ratio, and "over": "answered" divides by those who answered.',
             "schema": {"maxLength": 1500},
         },
     )
@@ -87,8 +91,17 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "For a joint table of two questions: shares within each choice of the first (`row`) or "
-            "second (`column`).",
+            "second (`column`). For shares: those among the people who answered (`answered`), that is, without the "
+            "choices with a role.",
             "choices": PERCENT,
+        },
+    )
+    quantiles: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "With targets=scales: quantiles to estimate, such as 0.25,0.5; default 0.5, the median.",
+            "schema": {"maxLength": 200},
         },
     )
     weights: str = field(
@@ -108,6 +121,15 @@ class EstimatesRequest:
             "description": "Separate estimates by a public question of the survey or `version`; by `day`, `week` or "
             "`month` of release in UTC; or by one of each, such as `region,week`.",
             "schema": {"maxLength": 72},
+        },
+    )
+    compare: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Compare the groups of `by`: each with the `first`, the `previous` one, the `mean` of all, "
+            "or the group with this id; `all` pairs; or JSON weights by id, for the weighted sum of the groups.",
+            "schema": {"maxLength": 1500},
         },
     )
     since: date | str | None = field(

@@ -11,7 +11,7 @@ from frankly_analyst.request import METHODS
 
 
 def localised(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
-    """Return the text in `language`, or else in the first of `languages` that has one, or else any."""
+    """Return the text in `language`, else in the first possible of `languages`, else any."""
     tag_present = next((tag for tag in (language, *languages) if tag in texts), None)
     return next(iter(texts.values())) if tag_present is None else texts[tag_present]
 

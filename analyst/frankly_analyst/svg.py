@@ -29,6 +29,15 @@ Ticks = Iterable[tuple[float, str]]
 """Values with their labels."""
 
 
+class Svg(str):
+    """SVG text that a notebook shows as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """Scale from values to pixels: low and high lie at the pixels start and end.
@@ -47,17 +56,18 @@ class Axis:
     def around(cls, values: Iterable[float], start: float, end: float, *, log: bool) -> "Axis":
         """Return an axis that covers all finite values, with a little room at the ends.
 
-        Values that are not positive are ignored if `log`.
+        If `log`, values that are not positive are ignored.
         """
         finite = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.1, 1.0]
         low, high = min(finite), max(finite)
         if log:
             low, high = math.log10(low), math.log10(high)
-        # Even a single value needs an axis with a length.
+        # An axis around a single value would have the length 0.
         if high - low < 1e-12 * max(1.0, abs(high)):
             low, high = low - 0.5, high + 0.5
         room = 0.03 * (high - low)
-        # Zero is included if it is near, because an axis that starts above it exaggerates differences.
+        # Zero is included if it is near, because an axis that starts above zero exaggerates
+        # differences.
         low = 0.0 if not log and 0 <= low < 0.35 * high else low - room
         return cls(low, high + room, start, end, _round_step(high + room - low, 5), log)
 
@@ -69,12 +79,13 @@ class Axis:
         covered = [0.0, *values]
         low, high = min(covered), max(covered) if any(covered) else 1.0
         step = _round_step(high - low, most)
-        # The 1e-9 keeps float errors of the quotient from adding a step beyond a value on a tick.
+        # Subtracting 1e-9 keeps float errors of the quotient from adding a step beyond a value on a
+        # tick.
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         return cls(first * step, last * step, start, end, step)
 
     def at(self, value: float) -> float:
-        """Return the pixel of a value; values beyond the axis are at its end."""
+        """Return the pixel of a value; values beyond the axis are placed at its end."""
         if self.log:
             value = math.log10(value) if value > 0 else self.low
         share = min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
@@ -102,19 +113,19 @@ def document(
     description: str,
     elements: Iterable[str],
     attributes: str = 'class="intervals"',
-) -> str:
+) -> Svg:
     """Return a complete SVG of width × height pixels, with title and description for screen readers.
 
     description : "" for none. attributes : further attributes of the svg element.
     """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
-    return "\n".join([
+    return Svg("\n".join([
         f"{head} {attributes}>",
         f"<title>{escape(title)}</title>",
         *([f"<desc>{escape(description)}</desc>"] if description else []),
         *elements,
         "</svg>",
-    ])  # fmt: skip
+    ]))  # fmt: skip
 
 
 def text(x: float, y: float, anchor: str, content: str, size: int = 13, fill: str = "") -> str:

@@ -15,11 +15,11 @@ from frankly_server.store import Database, DocumentRow, Layout, ReportRow, Surve
 
 D = 1 << 48
 DRAWN = 4_000
-"""Number of reports that are drawn; further ones repeat them under other ids."""
+"""Number of reports that are drawn; further reports repeat them under other ids."""
 
 
 def _table(answers: int) -> DenseMechanism:
-    """Randomised response: the truth is about e times as likely as each other answer."""
+    """Return randomised response: the truth is about e times as likely as each other answer."""
     off_diagonal = int(D / (answers - 1 + 2.71828))
     diagonal = D - (answers - 1) * off_diagonal
     return DenseMechanism(
@@ -32,7 +32,7 @@ def _table(answers: int) -> DenseMechanism:
 
 
 def _unary(answers: int) -> UnaryMechanism:
-    """OUE at ε = 1."""
+    """Return OUE at ε = 1."""
     return UnaryMechanism(48, answers, D // 2, int(D / 3.71828))
 
 
@@ -98,7 +98,7 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
         for _ in range(min(n, DRAWN))
     ]
     if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
-        # Real reports hold more distinct sets; rotating the bits makes them cheaply.
+        # Real reports contain more distinct sets; rotating the bits is a cheap way to get them.
         drawn = [
             (_rotated(symbols[0], mechanisms[0], k),)
             for k in range(mechanisms[0].answers)

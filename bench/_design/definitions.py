@@ -14,7 +14,7 @@ from _design.enumeration import FloatArray
 
 
 def rows(claims: Sequence[Claim], answers: int) -> FloatArray:
-    """Return r, shape (m, answers): the claims hold if r·q ≥ 0 for every report's column q."""
+    """Return r, shape (m, answers); the claims hold if r·q ≥ 0 for every report's column q."""
     matrix = np.vstack([row for claim in claims for row in _RULES[claim.notion](claim, answers)])
     size = np.max(np.abs(matrix), axis=1, keepdims=True)
     return np.asarray(matrix / np.where(size > 0, size, 1.0))
@@ -58,7 +58,7 @@ def _srlip(claim: Claim, _: int) -> Iterator[FloatArray]:
 
 
 def _rldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
-    """Each vertex of D_s is L_s with the remaining mass added to one value."""
+    """Yield the rows; each vertex of D_s is L_s with the remaining mass added to one value."""
     bounds = np.array([[n / d for n, d in row] for row in claim.lower_bounds or ()])
     size = bounds.shape[1]
     corners = []

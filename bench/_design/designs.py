@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timed designs by the engine for any objective, under a time limit; unidentifiable optima are accepted."""
+"""Timed designs for any objective, with a time limit; optima need not be identifiable."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from _design.measured import GAP, Measured
 def request(
     prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None
 ) -> DesignRequest:
-    """Return a request without limits. cap : largest total variance, for objective information."""
+    """Return a request without limits. cap : largest total variance, for information."""
     return DesignRequest(
         prior,
         tuple(claims),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random requests over all notions, objectives and levels; each is drawn from its number alone."""
+"""Random requests over all notions, objectives and levels; the number of a request is its seed."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Draw:
 
 
 def draw(number: int, most_answers: int = MOST_ANSWERS) -> Draw:
-    """Return request `number`: kind and objective cycle with the number, the rest is random."""
+    """Return request `number`; its kind and objective cycle, everything else is random."""
     generator = np.random.default_rng([SEED, number])
     kind = KINDS[number % len(KINDS)]
     objective = OBJECTIVES[number // len(KINDS) % len(OBJECTIVES)]
@@ -116,7 +116,7 @@ def _dpv(generator: Random, max_answers: int) -> _Made:
     prior = _prior(generator, max_answers)
     sensitive = int(generator.integers(prior.secrets))
     share = Fraction(prior.masses[sensitive], prior.total)
-    # between the share itself (nothing may be learned) and 1 (certainty)
+    # between the share itself (no information) and 1 (certainty)
     bound = 1 - (1 - share) * Fraction(round(math.exp(-float(_epsilon(generator))), 6))
     return (
         prior,
@@ -172,7 +172,7 @@ def _joint(generator: Random, secrets: int, answers: int) -> Prior:
 def _counts(
     generator: Random, secrets: int, answers: int
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return even to very uneven counts; single cells may be 0, whole rows and columns may not."""
+    """Return counts that range from even to very uneven; cells may be 0, but not whole rows or columns."""
     concentration = _CONCENTRATIONS[int(generator.integers(len(_CONCENTRATIONS)))]
     total = _TOTALS[int(generator.integers(len(_TOTALS)))]
     cells = generator.dirichlet(np.full(secrets * answers, concentration)).reshape(secrets, answers)

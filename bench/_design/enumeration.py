@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optima by the papers' method: list a polytope's vertices in floats, then compare or mix them.
+"""Optima by the papers' method: enumerate vertices of a polytope in floats, compare or mix them.
 
 `capped` runs it in a subprocess with a time limit. Priors are P(s, x) as floats, shape (c, a).
 """
@@ -26,12 +26,12 @@ _BLOCK = 10_000
 
 
 class EnumerationError(Exception):
-    """Rounding errors: cdd failed, or the prior is no mixture of its vertices (erratum 9.17)."""
+    """Rounding errors: cdd failed, or the prior is not a mixture of its vertices (erratum 9.17)."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """I(X; Y) in nats of the best mechanism found, and the number of vertices listed."""
+    """I(X; Y) of the best mechanism, in nats, and the number of enumerated vertices."""
 
     information: float
     vertices: int
@@ -70,7 +70,7 @@ def probabilities(prior: Prior) -> FloatArray:
 def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
     """Maximise I(X; Y) under ε-LDP of the secret, by the vertices of Γ, in a(a − 1) dimensions  [Funnel Thm 2].
 
-    A point of Γ is Q(y|x) of the first a − 1 reports; the last gets the remainder (eq. 3).
+    A point of Γ is Q(y|x) of the first a − 1 reports; the last report gets the remainder (eq. 3).
     """
     a = joint.shape[1]
     conditional = joint / joint.sum(axis=1, keepdims=True)
@@ -89,7 +89,7 @@ def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
 
 
 def _information(points: FloatArray, shares: FloatArray) -> FloatArray:
-    """I(X; Y) of points of Γ, shape (n, a − 1, a)."""
+    """Return I(X; Y) of points of Γ, shape (n, a − 1, a)."""
     Q = np.concatenate([points, 1 - points.sum(axis=1, keepdims=True)], axis=1).clip(0)
     expected = Q @ shares
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,8 +118,8 @@ def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
 def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> FloatArray:
     """Return the vertices of Δ, shape (M, a): distributions v of X with e^−low ≤ Σ_x P(s|x) v_x / P(s) ≤ e^high.
 
-    Rows are divided by P(s): unscaled, cdd loses vertices or aborts (erratum 9.17). `masses` is
-    P(s) over all answers; `joint` may hold only some of them.
+    Rows are divided by P(s), because unscaled rows make cdd lose vertices or abort (erratum 9.17).
+    `masses` is P(s) over all answers; `joint` may contain only some of the answers.
     """
     lift = joint / joint.sum(axis=0) / masses[:, None]
     a = joint.shape[1]
@@ -144,7 +144,7 @@ def mixed(points: FloatArray, shares: FloatArray) -> tuple[Reports, int]:
 
 
 def entropies(columns: FloatArray) -> FloatArray:
-    """H in nats of each column, shape (k,)."""
+    """Return the entropy H of each column in nats, shape (k,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(-np.where(columns > 0, columns * np.log(columns), 0.0).sum(axis=0))
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explicit ε-LDP mechanisms as tables Q(y|x) in floats, with their variance and information.
 
-Shapes: Q (answers, reports), p (answers,). E = e^ε. Every table is decoded by the best unbiased
-estimator, A = Q D⁻¹ Qᵀ with D = diag(Qᵀp), instead of its usual one: the comparison favours it.
+Shapes: Q (answers, reports), p (answers,). E = e^ε, D = diag(Qᵀp), A = Q D⁻¹ Qᵀ. Variances are those
+of the best unbiased estimator, by A⁻¹, which are at most those of each mechanism's usual estimator:
+the comparison favours these mechanisms.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 from _design.enumeration import FloatArray
 
 MOST_BITS = 6
-"""Most answers a for which OUE, with its 2^a reports, is written out as a table."""
+"""Largest number a of answers for which the table of OUE is listed; it has 2^a reports."""
 _LEAST_SHARE, _LEAST_EIGENVALUE = 1e-12, 1e-9
 
 
@@ -27,7 +28,7 @@ def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
 
 
 def subsets(answers: int, size: int, E: float) -> FloatArray:
-    """Subset selection: a `size`-subset is E times likelier with the truth in it. Size 1 is GRR."""
+    """Return subset selection: a subset with the truth is E times likelier; size 1 is GRR."""
     inside = [
         [E if x in chosen else 1.0 for chosen in combinations(range(answers), size)]
         for x in range(answers)
@@ -37,7 +38,7 @@ def subsets(answers: int, size: int, E: float) -> FloatArray:
 
 
 def unary(answers: int, E: float) -> FloatArray:
-    """OUE: independent bits; the truth's is 1 with probability 1/2, each other with 1/(E + 1)."""
+    """Return OUE: independent bits, 1 with probability 1/2 for the truth, 1/(E + 1) for others."""
     rows = []
     for x in range(answers):
         chances = [0.5 if i == x else 1 / (E + 1) for i in range(answers)]
@@ -55,9 +56,10 @@ def _bits(answers: int) -> Iterator[tuple[int, ...]]:
 
 
 def variance(Q: FloatArray, p: FloatArray) -> float:
-    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance at n = 1; inf if shares are not identifiable.
+    """Return the total variance at n = 1, Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx; inf if not identifiable.
 
-    A is inverted as √p A √p, whose eigenvalues, squared correlations, lie in [0, 1].
+    Instead of A, √p A √p is inverted, whose eigenvalues lie in [0, 1]: they are the squared canonical
+    correlations of answer and report.
     """
     sent, root = p @ Q, np.sqrt(np.maximum(p, _LEAST_SHARE))
     scaled = root[:, None] * Q[:, sent > 0] / np.sqrt(sent[sent > 0])
@@ -68,7 +70,7 @@ def variance(Q: FloatArray, p: FloatArray) -> float:
 
 
 def information(Q: FloatArray, p: FloatArray) -> float:
-    """I(X; Y) = Σ p_x Q(y|x) ln(Q(y|x)/P(y)) in nats."""
+    """Return I(X; Y) = Σ p_x Q(y|x) ln(Q(y|x)/P(y)) in nats."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(Q > 0, Q * np.log(Q / (p @ Q)), 0.0)
     return float(p @ terms.sum(axis=1))

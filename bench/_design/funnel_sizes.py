@@ -22,13 +22,13 @@ RATIO = 100
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Yield rows by notion and level; secret-ldp also gets a row of one prior with enumeration."""
+    """Yield rows by notion and level; secret-ldp also gets a row that compares one prior with enumeration."""
     answers, count = (QUICK_ANSWERS, QUICK_PRIORS) if quick else (ANSWERS, PRIORS)
     drawn = list(islice(priors.dirichlet(SECRETS, answers, seed=1), count))
     for notion in ("secret-ldp", "lip"):
         for epsilon in QUICK_EPSILONS if quick else EPSILONS:
             progress(f"{notion} at ε = {epsilon}")
-            _designed(drawn[-1], notion, epsilon)  # fills the caches; not timed
+            _designed(drawn[-1], notion, epsilon)  # warm-up: fills the caches; not timed
             runs = [_designed(prior, notion, epsilon) for prior in drawn]
             if notion == "secret-ldp":
                 yield _one(epsilon, drawn[0], runs[0], quick)
@@ -40,7 +40,7 @@ def _designed(prior: Prior, notion: str, epsilon: str) -> Measured:
 
 
 def _one(epsilon: str, prior: Prior, run: Measured, quick: bool) -> Row:
-    """Compare one prior with enumeration; a quick run, with few vertices, demands no ratio."""
+    """Compare one prior with enumeration; a quick run has few vertices and demands no ratio."""
     listed = enumeration.capped("secret-ldp", prior, float(Fraction(epsilon)))
     fast = quick or listed.seconds >= RATIO * run.seconds
     return Row(
@@ -88,7 +88,7 @@ def _all(notion: str, epsilon: str, drawn: list[Prior], runs: list[Measured]) ->
 
 
 def _listed(prior: Prior, level: float) -> float:
-    """Return the optimum found by enumeration, nan if it fails."""
+    """Return the optimum found by enumeration, or nan if it fails."""
     try:
         return enumeration.lip(enumeration.probabilities(prior), level, level).information
     except EnumerationError:
@@ -96,5 +96,5 @@ def _listed(prior: Prior, level: float) -> float:
 
 
 def _agree(run: Measured, listed: Timed) -> bool:
-    """True if both find the same optimum, or enumeration finds none."""
+    """Return True if both find the same optimum, or enumeration finds none."""
     return listed.optimum is None or abs(listed.optimum.information - run.design.information) <= GAP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 11, metric-ldp: a scale, beside the truncated geometric mechanism; two sensitive answers, beside LDP."""
+"""Item 11, metric-ldp: a scale, against a geometric mechanism; sensitive answers, against LDP."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def scale(answers: int) -> Levels:
 
 
 def high_low(answers: int) -> Levels:
-    """Return `LEVEL` for the first two answers against every other, and no level for the rest."""
+    """Return `LEVEL` for the first two answers against every other; other pairs have none."""
     return [
         [None if x == z or x >= SENSITIVE else LEVEL for z in range(answers)]
         for x in range(answers)

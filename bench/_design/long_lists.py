@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 12, long lists: equally likely answers under ldp, with the mechanism's bytes and its verification."""
+"""Item 12, long lists: equally likely answers under ldp; mechanism size, verification time."""
 
 import json
 import time

@@ -17,7 +17,7 @@ SECRETS, ANSWERS, QUICK_SECRETS, QUICK_ANSWERS = 15, 200, 4, 24
 EPSILONS, QUICK_EPSILONS = tuple(range(1, 9)), (2, 4)
 LIMIT_S, QUICK_LIMIT_S = 60.0, 6.0
 _SEARCH = 0.7
-"""Share of the time limit for the search; rounding and the exact verification need the rest."""
+"""Share of the time limit for the search; rounding and verification need the remaining time."""
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:

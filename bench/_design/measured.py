@@ -43,7 +43,7 @@ def most_informative(prior: Prior, claim: Claim, limit_s: float, gap: float = GA
 
 @dataclass(frozen=True)
 class Summary:
-    """Several designs in one row: mean information and bound, largest gap, median and most time."""
+    """Summary of designs: mean information and bound, largest gap, median and longest time."""
 
     value: float
     bound: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random priors, the same in every run."""
+"""Random priors with fixed seeds, the same in every run."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 8, random designs over all notions: verified again, bounds checked with rival mechanisms."""
+"""Item 8, random designs over all notions: verified again, bounds checked with rivals."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _LEVEL_WITH = 1e-3
 
 @dataclass(frozen=True)
 class _Tried:
-    """One design: its faults, and a rival's value relative to it (1: as good; None: no rival)."""
+    """One design: its faults, and the relative value of a rival (1: equal; None: no rival)."""
 
     drawn: Draw
     faults: tuple[str, ...]
@@ -94,7 +94,7 @@ def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
 
 
 def _within(value: float, design: Design) -> bool:
-    """True if a rival's value is no better than the bound."""
+    """Return True if a rival's value is no better than the bound."""
     bound = math.nan if design.bound is None else design.bound
     if design.objective == "information":
         return value <= bound + _ROUNDING
@@ -102,7 +102,7 @@ def _within(value: float, design: Design) -> bool:
 
 
 def _compared(best: float | None, design: Design) -> float | None:
-    """Return the rival's value relative to the design's: 1 is as good, less is worse."""
+    """Return the rival's value relative to the design's: 1 is equally good, less is worse."""
     if best is None or not math.isfinite(best) or not design.value > _SAME:
         return None
     return best / design.value if design.objective == "information" else design.value / best

@@ -26,7 +26,7 @@ class NoRivalError(Exception):
 
 
 def hamming(Q: FloatArray, p: FloatArray) -> float:
-    """Error probability of the best guess from the report."""
+    """Return the error probability of the best guess from the report."""
     return float(1 - np.max(p[:, None] * Q, axis=0).sum())
 
 
@@ -42,7 +42,7 @@ class Search:
         self._generator = np.random.default_rng(list(seed))
         self._scale = np.where(shares > 0, np.maximum(shares, 1e-6), 1 / len(shares))
         self._columns = np.ones((1, len(shares)))
-        self._mechanisms: list[FloatArray] = []  # whose mixture has the least variance so far
+        self._mechanisms: list[FloatArray] = []  # their mixture has the least variance so far
 
     def best(self, objective: str) -> float:
         """Return the best value of the private mechanisms found. Raises NoRivalError."""
@@ -63,7 +63,7 @@ class Search:
         return np.asarray(self._generator.standard_normal((count, len(self._p))) ** 3)
 
     def _explore(self, directions: FloatArray) -> int:
-        """Add the vertices farthest in these directions; return how many are new."""
+        """Add the vertices farthest in these directions; return the number of new vertices."""
         vertices = [self._vertex(direction) for direction in directions]
         return sum(self._add(v) for v in vertices if v is not None)
 
@@ -89,7 +89,7 @@ class Search:
         return True
 
     def _complement(self, v: FloatArray) -> list[FloatArray]:
-        """Return the other column of the two-report mechanism that sends v as often as possible."""
+        """Return the other column of the two-report mechanism that sends v most often."""
         products = self._rows @ v
         often = min(
             1 / np.max(v),
@@ -114,7 +114,7 @@ class Search:
         if solution.status != 0:
             return np.eye(1, len(v))[0], np.zeros(
                 len(self._p)
-            )  # the constant column alone is always a mechanism
+            )  # the constant column alone is a valid mechanism
         prices = -solution.eqlin.marginals * self._scale * size
         return np.asarray(solution.x.clip(0)), np.asarray(prices)
 
@@ -124,7 +124,7 @@ class Search:
         ]
 
     def _mixed(self, objective: str) -> FloatArray:
-        """Return how often each column is sent in the best mechanism made of the columns."""
+        """Return the frequency of each column in the best mechanism made of the columns."""
         if objective == "variance":
             return self._least_variance()
         return self._programme(self._gains(self._columns, objective))[0]
@@ -135,7 +135,7 @@ class Search:
         return np.asarray((self._p * v * np.log(np.maximum(v, 1e-300))).sum(axis=1))
 
     def _least_variance(self) -> FloatArray:
-        """Frank-Wolfe: optimise weights, add the mechanism of best slope, repeat while it pays."""
+        """Minimise by Frank-Wolfe: optimise weights, add the mechanism of best slope, repeat."""
         n = len(self._columns)
         mixtures = [np.pad(theta, (0, n - len(theta))) for theta in self._mechanisms]
         mechanisms = np.array([*mixtures, self._spread()])
@@ -154,7 +154,7 @@ class Search:
         return np.asarray(weights @ mechanisms)
 
     def _weighed(self, mechanisms: FloatArray, weights: FloatArray) -> FloatArray:
-        """Multiplicative algorithm: multiply each weight by √slope; the trace never rises."""
+        """Multiply each weight by √slope (multiplicative algorithm); the trace never increases."""
         for _ in range(_WEIGHINGS):
             slope = self._slope(weights @ mechanisms)
             if slope is None:
@@ -190,7 +190,7 @@ class Search:
         return None if inverse is None else np.asarray(((self._columns @ inverse) ** 2).sum(axis=1))
 
     def _improve(self, theta: FloatArray, objective: str) -> bool:
-        """Add columns: by ascent of the reduced cost from random mixtures, and random vertices."""
+        """Add random vertices, and columns from ascents of the reduced cost at random mixtures."""
         if objective == "variance":
             gains, inverse = self._slope(theta), self._inverse(theta)
             if gains is None or inverse is None:

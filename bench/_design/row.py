@@ -14,8 +14,8 @@ class Row:
 
     value, bound, gap : of the engine's mechanism, in the unit of its objective (information in
     nats, unless the case says otherwise). seconds : the engine's time. baseline : the method
-    compared with it, "" if none. limit : the demand in words. holds : True if it is met, None
-    without a demand. capped : True if the baseline was stopped at its time limit, which then
+    compared with it, "" if none. limit : the requirement as text. holds : True if it is met, None
+    without a requirement. capped : True if the baseline was stopped at its time limit, which then
     counts as its time.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 5, side channels: three attributes on their joint cone, beside one mechanism per attribute (Funnel Figure 5)."""
+"""Item 5, side channels: a joint cone of three attributes, against products (Funnel Figure 5)."""
 
 import time
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ PRIORS, QUICK_PRIORS = 10, 2
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 LIMIT_S, LOOSE_BELOW, LOOSE_GAP = 60.0, 1.0, 0.05
 _SEARCH = 0.93
-"""Share of the time limit for the search; rounding and the exact verification need the rest."""
+"""Share of the time limit for the search; rounding and verification need the remaining time."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One prior at one level: the optimum, the sound product and Theorem 4's."""
+    """One prior at one level: the optimum, the sound product and the product of Theorem 4."""
 
     run: Measured
     sound: Product
@@ -46,7 +46,7 @@ class _Case:
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Yield two rows per level (sound product, Theorem 4's), then a counterexample to Theorem 4."""
+    """Yield two rows per level (sound product, Theorem 4), then a counterexample to Theorem 4."""
     attributes, count = (QUICK_ATTRIBUTES, QUICK_PRIORS) if quick else (ATTRIBUTES, PRIORS)
     drawn = list(islice(priors.normalised(SECRETS, prod(attributes), seed=5), count))
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
@@ -83,7 +83,7 @@ def _case(prior: Prior, attributes: tuple[int, ...], epsilon: Fraction) -> _Case
 
 
 def _keeps(rows: list[list[int]], claim: Claim, prior: Prior) -> bool:
-    """True if the exact verifier accepts the table rounded to publishable integers."""
+    """Return True if the exact verifier accepts the table rounded to publishable integers."""
     try:
         quantise(rows, [claim], prior.shares)
     except InvalidInput:
@@ -96,7 +96,7 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
     loose = epsilon < LOOSE_BELOW
     relative = max((case.run.design.gap or 0.0) / case.run.design.information for case in cases)
     certified = relative <= LOOSE_GAP if loose else summary.all_certified
-    # the bound holds for every private mechanism, so for the sound products too
+    # the bound holds for every private mechanism, including the sound products
     above = all(
         (case.run.design.bound or 0.0) >= case.sound.information - _ROUNDING for case in cases
     )
@@ -148,7 +148,7 @@ def parity(noise: int, slip: int, total: int) -> Prior:
 
 
 def _counterexample() -> Row:
-    """Each mechanism sends one noisy bit of its copy; only both bits together reveal the parity."""
+    """Return the counterexample: only the two noisy bits together reveal the parity."""
     prior, attributes = parity(noise=1000, slip=1, total=10**5), (4, 4)
     start = time.perf_counter()
     sent = np.array([[0.99, 0.01], [0.01, 0.99]])

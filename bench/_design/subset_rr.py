@@ -4,7 +4,7 @@
 [Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of erratum 9.21-9.22: the risk of a
 group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does
 not meet them is merged with other groups, then with answers of low risk, until it does. As every
-group then keeps both levels, the polytope (26) is never empty and Algorithm 2 needs no unions.
+group then keeps both levels, the polytope (26) is never empty, and Algorithm 2 needs no unions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,12 +35,12 @@ class _Lifts:
     high: float
 
     def risk(self, group: Sequence[int]) -> float:
-        """max(log Λ, −log Ψ): the largest change of any secret's odds, in nats."""
+        """Return max(log Λ, −log Ψ), the largest change of any secret's odds, in nats."""
         smallest, largest = self._range(group)
         return max(largest, -smallest)
 
     def within(self, group: Sequence[int]) -> bool:
-        """True if e^−low ≤ Ψ and Λ ≤ e^high  [Lift §4.1]."""
+        """Return True if e^−low ≤ Ψ and Λ ≤ e^high  [Lift §4.1]."""
         smallest, largest = self._range(group)
         return -self.low <= smallest and largest <= self.high
 
@@ -54,7 +54,7 @@ class _Lifts:
 def subset_random_response(joint: FloatArray, low: float, high: float) -> Response:
     """Return the mechanism for P(s, x) of shape (c, a) under (low, high)-ALIP.
 
-    Raises EnumerationError where floats lose the vertices of a group.
+    Raises EnumerationError if rounding errors lose the vertices of a group.
     """
     lifts = _Lifts(joint, low, high)
     everybody = range(joint.shape[1])
@@ -101,7 +101,7 @@ def _safest(lifts: _Lifts, group: list[int], candidates: Iterable[list[int]]) ->
 
 
 def information(response: Response, joint: FloatArray) -> float:
-    """I(X; Y) = H(X) − H(X|Y) in nats."""
+    """Return I(X; Y) = H(X) − H(X|Y) in nats."""
     shares = joint.sum(axis=0)
     return float(entropies(shares[:, None])[0] - response.chance @ entropies(response.conditional))
 

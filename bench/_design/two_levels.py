@@ -32,7 +32,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             all_runs += runs
             case = f"alip ε={epsilon} λ={split}, {SECRETS}×{ANSWERS}, {len(runs)} priors"
             yield _row(case, Summary.of(runs), "every gap ≤ 1e-6")
-    if not quick:  # the median of a few levels says nothing
+    if not quick:  # the median of only a few levels is not meaningful
         case = f"alip, all {len(all_runs)} designs"
         yield _row(
             case, Summary.of(all_runs), f"every gap ≤ 1e-6, median ≤ {MEDIAN_S:g} s", MEDIAN_S

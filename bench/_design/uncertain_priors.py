@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 6, uncertain priors: robust LDP on Adult (Robust Table 2), beside Independent Reporting."""
+"""Item 6, uncertain priors: robust LDP on Adult, against Independent Reporting (Robust Table 2)."""
 
 import math
 import time
@@ -12,9 +12,7 @@ from frankly_protocol.errors import DocumentRejected, FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
 from frankly_server.design.families.robust.independent_reporting import (
-    ValueLeak,
     best_split,
-    distance_bound,
 )
 from frankly_server.design.notions import promises
 from frankly_server.design.notions.ball_bounds import lower_bounds
@@ -23,11 +21,12 @@ from frankly_server.design.notions.balls import confidence_ball
 from _design import adult, enumeration
 from _design.measured import GAP, most_informative
 from _design.row import Progress, Row
+from papers.value_leak import distance_bound, leak_of_distance
 
 ORDER, BETA, EPSILON = 2, "0.05", Fraction("1.5")
 LIMIT_S, LARGE_LIMIT_S, QUICK_PATIENCE = 1.0, 300.0, 10.0
 _SEARCH = 0.9
-"""Share of the time limit for the search; rounding and verifying 240 answers need the rest."""
+"""Share of the time limit for the search; rounding and verification need the remaining time."""
 _ROUNDING = 1e-12
 
 
@@ -65,7 +64,7 @@ def _row(case: _Case, joint: Prior) -> Row:
     information, bound = run.design.normalised_information, (run.design.bound or math.inf) / entropy
     start = time.perf_counter()
     ball = confidence_ball(joint.joint, ORDER, joint.total, BETA)
-    split = best_split(joint.joint, float(EPSILON), ValueLeak.of_distance(distance_bound(ball)))
+    split = best_split(joint.joint, float(EPSILON), leak_of_distance(distance_bound(ball)))
     baseline, baseline_s = split.information / entropy, time.perf_counter() - start
     mechanism = run.design.table
     realised = realised_level(mechanism, joint.joint)
@@ -110,7 +109,7 @@ def _refused(case: _Case, error: FranklyError) -> Row:
 
 
 def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
-    """True if the exact verifier accepts the mechanism; an independent check."""
+    """Return True if the exact verifier accepts the mechanism; an independent check."""
     try:
         require_private(mechanism, claim)
     except DocumentRejected:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 7, variance: known optima, explicit families, the frontier with information, and what a ceiling costs."""
+"""Item 7, variance: known optima, explicit families, frontier with information, cost of a ceiling."""
 
 import math
 import time
@@ -154,14 +154,14 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
 
 
 def _monotone(curve: list[FrontierPoint]) -> bool:
-    """True if more information always comes with more variance, up to rounding."""
+    """Return True if more information always comes with more variance, up to rounding."""
     steps = list(pairwise(curve))
     increasing = all(b.information >= a.information - SAME for a, b in steps)
     return increasing and all(b.variance >= a.variance * (1 - SAME) for a, b in steps)
 
 
 def _as_said(request: DesignRequest, on: FrontierPoint) -> bool:
-    """True if the mechanism keeps its claims and its stated values are right and within their bounds."""
+    """Return True if the mechanism keeps its claims and its stated values are correct."""
     try:
         require_private(on.mechanism, *request.claims)
     except DocumentRejected:
@@ -179,14 +179,14 @@ def _as_said(request: DesignRequest, on: FrontierPoint) -> bool:
 
 
 def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
-    """True if a direct request with that variance as its cap reaches that information."""
+    """Return True if a direct request with that variance as its cap reaches that information."""
     direct = designed(request(prior, claims, "information", cap=near.variance), LIMIT_S).design
     enough = direct.information >= near.information * (1 - SAME) - SAME
     return enough and direct.variance <= near.variance * (1 + SAME)
 
 
 def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
-    """Compare the optimum under a backstop with the optimum without one."""
+    """Compare the optimum under a backstop ceiling with the optimum without one."""
     claim = promises.promise("lip", prior, epsilon)
     alone = designed(request(prior, [claim], objective), LIMIT_S)
     run = designed(request(prior, [claim, promises.answer_ldp(BACKSTOP)], objective), LIMIT_S)

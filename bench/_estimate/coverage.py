@@ -22,9 +22,9 @@ GUARANTEED = ("exact", "chebyshev", "kl", "sequence", "simultaneous")
 class Cell:
     """One design at one n and one truth.
 
-    coverage : by method, the least over the targets (pointwise), or of all targets at once.
-    variance_z : distance of the mean estimated variance from the variance of the estimates, in
-    Monte Carlo standard errors, for the worst target.
+    coverage : by method, the least over the targets (pointwise), or the joint coverage of all
+    targets. variance_z : distance of the mean estimated variance from the variance of the
+    estimates, in Monte Carlo standard errors, for the worst target.
     """
 
     case: str
@@ -35,7 +35,7 @@ class Cell:
     variance_z: float
 
     def below(self, method: str, level: float) -> float:
-        """Return by how many binomial standard errors a coverage is below its level; negative if above."""
+        """Return the standard errors by which a coverage is below its level; negative if above."""
         rates = self.coverage[method]
         return 0.0 if rates is None else (level - rates) / (level * (1 - level) / self.runs) ** 0.5
 
@@ -72,13 +72,13 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
 
 
 def corrected(errors: float, comparisons: int) -> float:
-    """Return the Bonferroni-corrected number of standard errors for so many comparisons."""
+    """Return the Bonferroni-corrected number of standard errors for this many comparisons."""
     normal = NormalDist()
     return -normal.inv_cdf(normal.cdf(-errors) / comparisons)
 
 
 def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
-    """Return per target if the interval contains the truth, with a tolerance for float rounding."""
+    """Return True per target if its interval contains the truth, up to float rounding."""
     pairs = margins.ends(method, tuple(value))
     if None in pairs:
         return None
@@ -96,8 +96,8 @@ def _share(held: Sequence[np.ndarray | None], *, joint: bool) -> float | None:
 def _variance_z(values: np.ndarray, variances: np.ndarray) -> float:
     """Return |mean of (estimate − mean)² − T| in standard errors, T the estimated variance.
 
-    A sample that happens to vary little would understate the standard error, so it is at least
-    that of normal estimates, whose squared deviations have variance 2T².
+    A sample that happens to vary little would understate the standard error. Therefore it is at
+    least that of normal estimates, whose squared deviations have variance 2T².
     """
     runs = len(values)
     terms = (values - values.mean(axis=0)) ** 2 * runs / (runs - 1) - variances

@@ -37,7 +37,7 @@ Widths are relative to `clt` of the same score, in cells where `clt` covers at l
 
 @dataclass(frozen=True)
 class Found:
-    """One figure of one target of a cell, compared with the limit of its demand."""
+    """One figure of one target of a cell, compared with its limit."""
 
     demand: str
     figure: float

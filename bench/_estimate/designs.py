@@ -87,7 +87,7 @@ def _grr(answers: int, epsilon: float) -> DenseMechanism:
 
 
 def _rounded(Q: FloatArray) -> DenseMechanism:
-    """Return integer weights, rounded down; each row's largest gets the rest up to 2^bits."""
+    """Return integer weights, rounded down; the largest of a row gets the remainder."""
     weights = [[int(v * 2**BITS) for v in row] for row in Q]
     for row in weights:
         row[row.index(max(row))] += 2**BITS - sum(row)

@@ -35,11 +35,11 @@ MOVED = 2
 
 @dataclass(frozen=True)
 class Held:
-    """Coverage and mean width of intervals in one cell, by method and target (nan: no interval).
+    """Coverage and mean width of intervals in one cell, by method and target (nan if no interval).
 
     exactly : True if enumerated, without Monte Carlo error. two : per target, True if scores take
     two values. nearby : least coverage of `clt` at the truths that differ from this one by 2
-    respondents; only computed if `score` is much wider.
+    respondents; computed only if `score` is much wider.
     """
 
     design: str
@@ -54,7 +54,7 @@ class Held:
     nearby: FloatArray | None = None
 
     def beside(self, reference: str, method: str) -> FloatArray:
-        """Return the mean widths of `method` relative to `reference`; nan where that has none."""
+        """Return mean widths of `method` relative to `reference`, nan without a reference interval."""
         widths = self.width[reference]
         return np.asarray(
             np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan)
@@ -88,7 +88,7 @@ def targets_of(shipped: Shipped) -> dict[str, Targets]:
 
 
 def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of one mechanism; none for targets that are not identifiable. Raises Differs."""
+    """Yield the cells of one mechanism, without non-identifiable targets. Raises Differs."""
     case = case_of(shipped.name, shipped.mechanism)
     for kind, targets in targets_of(shipped).items():
         linear = Linear(case, targets, shipped.prior)
@@ -133,7 +133,7 @@ def draws(
 
 
 def holding(ends: Mapping[str, Both], theta: FloatArray) -> dict[str, FloatArray]:
-    """Return, per survey and target, 1 if the interval contains the truth; nan where there is none."""
+    """Return 1 per survey and target if the interval contains the truth, nan without interval."""
     return {
         method: np.where(np.isnan(low), np.nan, (low <= theta + HAIR) & (theta <= high + HAIR))
         for method, (low, high) in ends.items()
@@ -149,7 +149,7 @@ def widths(ends: Mapping[str, Both], weights: FloatArray | None) -> dict[str, Fl
 
 
 def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> FloatArray:
-    """Return the least coverage of `clt` at the truths in which 2 more respondents give some answer."""
+    """Return the least coverage of `clt` at truths in which 2 more respondents give some answer."""
     neighbours = []
     for x in range(len(p)):
         q = p + MOVED / n * (np.eye(len(p))[x] - p)
@@ -196,7 +196,7 @@ def _check(
     i: int,
     theta: FloatArray,
 ) -> None:
-    """Compare one survey with the server's margins: by ends if known, else by holding the truth."""
+    """Compare one survey with the server's margins by their ends or, if unknown, by coverage."""
     value, margins = product_margins(linear, counts)
     for method in ("score", "clt", "chebyshev", "kl", "exact", "sequence"):
         pairs = margins.ends(method, tuple(value))

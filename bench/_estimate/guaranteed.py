@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guaranteed intervals of many simulated surveys at once.
 
-For scores of two values they are functions of one count: the server's code computes them for each
-count that occurs. For others only the range of means is computed whose interval contains the true
-value, from the server's moments: `kl` contains θ unless some λ excludes it, `sequence` unless the
-mixture over λ does.
+For scores of two values, the intervals are functions of one count, and the server's code computes
+them for each count that occurs. For other scores, only the range of means whose interval contains
+the true value is computed, from the server's moments: `kl` contains θ unless some λ excludes it,
+`sequence` unless the mixture over λ does.
 """
 
 import math
@@ -29,7 +29,8 @@ def of_two(
 ) -> dict[str, Both]:
     """Return the ends for surveys with `in_high` reports in the upper group; `value` : estimates.
 
-    They include `clt` for the score of two values itself, which for sets is that of a single bit.
+    The result includes `clt` for the two-valued score itself, which for sets is the score of a
+    single bit.
     """
     assert score.two is not None  # noqa: S101 - checked by the caller
     counts, places = np.unique(in_high, return_inverse=True)
@@ -97,7 +98,8 @@ def _log_moments(
 ) -> FloatArray:
     """Return ln G(λ, θ); with `beyond`, its maximum over θ' ≥ θ for λ < 0, over θ' ≤ θ for λ > 0.
 
-    An upper end is the largest θ that no λ < 0 excludes: θ is outside if all θ' ≥ θ are excluded.
+    An upper end is the largest θ that no λ < 0 excludes, so θ is outside if all θ' ≥ θ are
+    excluded.
     """
     assert score.law is not None  # noqa: S101 - checked by the caller
     moments = chernoff.MixedMoments.of(score.law, w, 0.0, tilts)
@@ -111,8 +113,9 @@ def _log_moments(
 def all_at_once(linear: Linear, counts: IntArray, deviations: FloatArray) -> NDArray[np.bool_]:
     """Return True per survey if `simultaneous` contains all true values.
 
-    Its factor is that of jointly normal estimates. It is computed only if the pointwise factor,
-    a lower bound, is too small and Bonferroni's, an upper bound, is large enough.
+    The factor of `simultaneous` is that of jointly normal estimates. It is computed only if the
+    pointwise factor, a lower bound, is too small and Bonferroni's factor, an upper bound, is large
+    enough.
     """
     n = int(counts[0].sum())
     largest = np.max(np.abs(deviations) / linear.worst, axis=1) * math.sqrt(n)

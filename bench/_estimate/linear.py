@@ -3,7 +3,7 @@
 
 Every estimate is a mean of scores, so its figures follow from the counts by linear algebra.
 `score`, `clt` and `chebyshev` are computed here from their definitions (docs/maths/margins.md),
-and `grid` compares some with the server's, whose decoder also supplies the scores.
+and `grid` compares some of them with the server's. The server's decoder also supplies the scores.
 """
 
 import math
@@ -97,7 +97,8 @@ class Linear:
         value, squares = rates @ self._V.T, rates @ (self._V**2).T
         variance = np.maximum(0.0, squares - value**2) / (n - 1)
         if self._D is not None and self._alone:
-            # As the server does for targets (not covariances): a negative privacy part becomes 0.
+            # As on the server, a negative privacy part of a target's variance becomes 0 (not of
+            # covariances).
             variance += np.maximum(0.0, rates @ self._D.T @ (self.W**2).T - squares) / n
         # Rounding turns a variance of 0 into a tiny positive one.
         error = np.sqrt(np.where(variance < (_VANISHED * self.worst) ** 2, 0.0, variance))

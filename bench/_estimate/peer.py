@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares from reports by a peer library, timed; runs in the peer's environment. Prints JSON.
+"""Timed estimation of shares by a peer library, run in the peer's environment; prints JSON.
 
 python peer.py NAME FOLDER EPSILON K BATCHES
 
-Before the clock starts, reports are read and converted to the form fastest for each aggregator.
+Before timing starts, reports are read and converted to the fastest form for each aggregator.
 """
 
 import importlib
@@ -38,12 +38,12 @@ def pure_ldp(epsilon: float, k: int) -> tuple[Aggregate, Aggregate]:
 
 
 def _shares(server: Any, k: int, n: int) -> list[float]:
-    # Its items are counted from 1.
+    # The library counts items from 1.
     return [float(server.estimate(item + 1, suppress_warnings=True)) / n for item in range(k)]
 
 
 def multi_freq_ldpy(epsilon: float, k: int) -> tuple[Aggregate, Aggregate]:
-    """Return those of multi-freq-ldpy: functions of all reports, clipped at 0 and rescaled to 1."""
+    """Return the aggregators of multi-freq-ldpy, which clip at 0 and rescale to 1."""
     direct = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Aggregator_MI
     unary = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.UE").UE_Aggregator_MI
     return lambda reports: direct(reports, k, epsilon), lambda reports: unary(reports, epsilon)
@@ -53,11 +53,11 @@ PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy}
 
 
 def main(arguments: list[str]) -> None:
-    """Time both kinds on all reports, and estimate each of the first batches."""
+    """Time both mechanisms on all reports, and estimate shares for each of the first batches."""
     name, folder, epsilon, k, batches = arguments
     grr, unary = PEERS[name](float(epsilon), int(k))
     symbols = np.load(f"{folder}/grr.npy").tolist()
-    # float32 sums these ones exactly, and is added to float64 and to float32 without a copy.
+    # float32 sums these ones exactly, and can be added to float64 or float32 without a copy.
     vectors = np.load(f"{folder}/unary.npy").astype(np.float32)
     results: dict[str, Any] = {}
     for kind, aggregate, reports in (("grr", grr, symbols), ("unary", unary, vectors)):

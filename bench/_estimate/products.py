@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mean squared errors of unbiased, projected and clipped estimates from the same reports.
 
-Clipping, as in other libraries, sets negative shares to 0 and divides by the sum. It is biased, as
-is our projection; neither is better at every truth.
+Clipping, as in other libraries, sets negative shares to 0 and divides by the sum. Clipping is
+biased, and so is our projection; neither is better at every truth.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def errors(surveys: int = SURVEYS) -> Samples:
 
 
 def truths() -> dict[str, FloatArray]:
-    """Return true shares: those of the rivals' comparison, all or most on one answer, and even."""
+    """Return true shares: those of the rivals' comparison, all or most in one answer, and even."""
     point = np.eye(reports.K)[0]
     return {
         "falling": reports.truth(),

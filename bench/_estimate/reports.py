@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 K, EPSILON, BITS = 16, 1.0, 48
 BATCHES = 100
-"""Number of surveys that the reports are divided into, to compare errors."""
+"""Number of surveys into which the reports are divided to compare errors."""
 _ROWS = 1 << 20
 
 
 def truth() -> NDArray[np.float64]:
-    """Return the true shares: each answer 0.8 times as frequent as the one before."""
+    """Return the true shares: each answer is 0.8 times as frequent as the previous one."""
     weights = 0.8 ** np.arange(K)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time and squared errors of our estimates, pure-ldp's and multi-freq-ldpy's, on equal reports."""
+"""Time and squared errors of our estimates, pure-ldp's and multi-freq-ldpy's on equal reports."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ way. projected : our biased estimate against the peer's.
 def compare(n: int) -> Samples:
     """Return seconds, ratios (theirs to ours) and ratios of mean squared errors (ours to theirs), by kind and peer.
 
-    Peers that cannot be installed are left out; `peers_missing` is their number.
+    Peers that cannot be installed are skipped; `peers_missing` is their number.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -114,7 +114,7 @@ def _error(shares: NDArray[np.float64]) -> float:
 
 
 def _least(trial: Callable[[], object], rounds: int) -> float:
-    """Return the least of several times: cold caches and other processes only add to it."""
+    """Return the least of several times, because cold caches and other processes only add time."""
     seconds = []
     for _ in range(rounds):
         start = time.perf_counter()

@@ -30,7 +30,7 @@ SURVEYS = (*sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.ya
     ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")
 ))  # fmt: skip
 USUAL = 50
-"""Least number of reports of a design that belongs to no survey; half of the surveys' default."""
+"""Least number of reports for a design without a survey: half of the surveys' default."""
 MOST_CELLS, MOST_SYMBOLS = 40, 600
 
 
@@ -119,7 +119,7 @@ def surveys() -> Iterator[Shipped]:
 def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.float64]]:
     """Return true shares by name: even, zipf, all on one answer, design prior, and rare answers.
 
-    `x rare` has answer x at 0.2% and the others as in the design prior; `x common` has all others
+    `x rare` has answer x at 0.2% and all others as in the design prior; `x common` has all others
     at 0.2%. x is every answer if there are up to 8, otherwise the first and the last.
     """
     even, zipf = np.ones(answers), 1 / np.arange(1, answers + 1)

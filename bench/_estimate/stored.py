@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response times of the estimates service for few and for many stored reports, in SQLite.
 
-SQL inserts the rows that intake would write; a recount checks the counts at the small size.
+SQL inserts the rows that intake would write; a recount checks these counts at the small size.
 """
 
 import sqlite3
@@ -20,6 +20,7 @@ from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from frankly_server.surveys import Surveys
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -76,7 +77,7 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.init()
     surveys = Surveys(settings, database, keys, clock)
-    surveys.apply(surveys.parse_definition(SURVEY))
+    surveys.apply(parse_definition(SURVEY))
     published = surveys.publish("habits")
     survey, document = (
         bytes.fromhex(published.survey_id),

@@ -9,6 +9,7 @@ import numpy as np
 from frankly_server.estimate import ratios as of_product
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.pooling import combined_ends, kl_ends
 from frankly_server.estimate.target_ends import cut as cut_one
 
@@ -23,7 +24,7 @@ POOLS = (
     ("dpv", "families/non-robust"), ("srlip", "rldp"),
 )  # fmt: skip
 SPLITS = ((0.5, 100), (0.1, 500), (0.5, 500), (0.8, 2000))
-"""Share of the reports under the first version, and number of reports of both."""
+"""Share of the reports under the first version, and total number of reports."""
 KL_RUNS = 200
 """Simulated surveys of a pooled cell for which the server computes Chernoff bounds of a target."""
 
@@ -31,7 +32,8 @@ KL_RUNS = 200
 def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
     """Yield the cells of ratios, where all shares are identifiable. Raises Differs.
 
-    An interval contains r if that of a − rb contains 0, or if that of b contains 0: unbounded.
+    An interval contains r if the interval of a − rb contains 0, or if it is unbounded because the
+    interval of b contains 0.
     """
     a = shipped.mechanism.answers
     linear = Linear(case_of(shipped.name, shipped.mechanism), shares(a), shipped.prior)
@@ -99,7 +101,7 @@ def _check_ratio(
     for t, pair in enumerate(margins):
         if pair is None or pair.values[1] == 0:
             continue
-        ends = of_product.ratio([pair], LEVEL, is_score=True).ends
+        ends = of_product.ratio([pair], of_product.Margin("score", normal_quantile(LEVEL))).ends
         low, high = ends or (-np.inf, np.inf)
         room = 1e-3 * max(high - low, HAIR)
         inside, outside = (

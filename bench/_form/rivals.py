@@ -15,7 +15,7 @@ Question = tuple[int, float]
 
 
 def alone(choices: int, epsilon: float) -> float:
-    """Subset selection with the best size [Ye and Barg 2018]; GRR is size 1."""
+    """Return the variance of subset selection at the best size [Ye and Barg 2018]."""
     ratio = exp(epsilon)
     return min(_subset(choices, size, ratio) for size in range(1, choices))
 
@@ -26,7 +26,7 @@ def _subset(choices: int, size: int, ratio: float) -> float:
 
 
 def split(questions: Sequence[Question], epsilon: float) -> float:
-    """Separate blocks: ε is divided optimally among the questions."""
+    """Return the variance of separate blocks: ε is divided optimally among the questions."""
 
     def value(logits: np.ndarray) -> float:
         shares = np.exp(logits - logits.max())
@@ -45,12 +45,12 @@ def split(questions: Sequence[Question], epsilon: float) -> float:
 
 
 def sampled(questions: Sequence[Question], epsilon: float) -> float:
-    """One question, sampled optimally (Neyman allocation), answered at the whole ε."""
+    """Return the variance of one question at the whole ε, sampled by Neyman allocation."""
     return sum(sqrt(importance * alone(k, epsilon)) for k, importance in questions) ** 2
 
 
 def together(questions: Sequence[Question], epsilon: float) -> float | None:
-    """All joint answers as one question, by subset selection; None above 256 joint answers."""
+    """Return the variance of subset selection on joint answers; None above 256 of them."""
     cells = prod(k for k, _ in questions)
     if cells > 256:
         return None
@@ -59,7 +59,7 @@ def together(questions: Sequence[Question], epsilon: float) -> float | None:
 
 
 def fake_data(questions: Sequence[Question], epsilon: float) -> float:
-    """RS+FD with GRR: one question at level ε, uniform fakes for the others [Arcolezi et al. 2021].
+    """Return RS+FD with GRR: a question at ε, uniform fakes for the others [Arcolezi et al. 2021].
 
     The paper uses ε' = ln(m(e^ε−1)+1), which exceeds ε for the whole form: see `fake_data_level`.
     """
@@ -82,14 +82,17 @@ def fake_data_level(choices: Sequence[int], epsilon: float) -> float:
             k * (ratio if x == y else 1) / (ratio + k - 1)
             for k, x, y in zip(choices, truth, report, strict=True)
         )
-        for report in [(0,) * m]  # every other report is this one with choices renamed
+        for report in [(0,) * m]  # every other report equals this one up to renamed choices
         for truth in product(*map(range, choices))
     ]
     return log(max(laws) / min(laws))
 
 
 def means(points: int, epsilon: float) -> dict[str, float]:
-    """The mean of an even answer on a grid of [−1, 1]: Duchi et al. 2018, PM and HM of Wang et al. 2019."""
+    """Return the variances of the mean of an even answer on a grid of [−1, 1].
+
+    Methods: Duchi et al. 2018; PM and HM of Wang et al. 2019.
+    """
     second = float((np.linspace(-1, 1, points) ** 2).mean())
     ratio, root = exp(epsilon), exp(epsilon / 2)
     duchi = ((ratio + 1) / (ratio - 1)) ** 2
@@ -103,7 +106,7 @@ def means(points: int, epsilon: float) -> dict[str, float]:
 
 
 def distribution(points: int, epsilon: float) -> dict[str, float]:
-    """The distribution function of an even ordinal answer, by GRR and by subset selection."""
+    """Return variances of an even ordinal answer's distribution function: GRR, subset selection."""
     rows = np.tril(np.ones((points, points)))[:-1]
     spread = np.trace(rows @ (np.eye(points) - 1 / points) @ rows.T)
     ratio = exp(epsilon)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured curves as one SVG, drawn by the code that draws the papers' figures."""
+"""Plot of the measured curves as one SVG, drawn with the code for the papers' figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ PANELS = (
 
 @dataclass(frozen=True, slots=True)
 class Measured(Figure):
-    """A figure of our measurements, not of a paper."""
+    """A figure with our own measurements instead of a paper's."""
 
     @property
     def paper(self) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured curves: CPU seconds of designs, verifications and estimates; intake by processes.
 
-CPU time instead of elapsed time, because other work on the machine hardly changes it.
+CPU time is measured instead of elapsed time, because other work on the machine hardly affects it.
 """
 
 import statistics

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upper limit of the stack: a Flask route that only stores a report, with one INSERT and COMMIT.
 
-It uses the same gunicorn options, table columns, key and database settings as the server. With a
-document it validates each report first; without one it accepts every report.
+It uses the same gunicorn options, table columns, key and database settings as the server. If a
+document is given, the route validates each report first; otherwise it accepts every report.
 ``bare.py URL PORT THREADS [DOCUMENT]``.
 """
 
@@ -53,7 +53,7 @@ def application(insert: Insert, read: Callable[[str], Read]) -> Flask:
 
 
 def taking(survey: str) -> Read:
-    """Return the reader that makes a row of a report without validating it."""
+    """Return the reader that converts a report to a row without validating it."""
 
     def read(body: Any) -> Row:
         symbols = ",".join(map(str, body["y"]))
@@ -143,7 +143,7 @@ def _on_sqlite(path: str) -> Insert:
     local, one_writer = (
         threading.local(),
         threading.Lock(),
-    )  # SQLite's busy handler sleeps: that would slow this baseline down and flatter us
+    )  # SQLite's busy handler sleeps, which would slow this baseline down in our favour
 
     def connected() -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=10)

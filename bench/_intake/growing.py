@@ -32,7 +32,8 @@ def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Samp
         home = Path(folder)
         with ours(home / "server", url, CASE) as server:
             figures = _sent(server, reports)
-            # Before others are loaded by SQL: their ids, in order, would take less space per row.
+            # Exported before other reports are loaded by SQL, whose ordered ids take less space per
+            # row.
             database = Database(url)
             figures["database_bytes_per_report"] = [_bytes(database, url) / reports]
             database.close()
@@ -74,7 +75,7 @@ def _sent(server: Served, reports: int) -> Samples:
     step = SIZE * TOGETHER
     memory, rates, cpu = [], [], []
     for sent in range(0, reports, step):
-        # Made just before they are sent, so that the client's memory does not grow either.
+        # Created just before they are sent, so that the client's memory does not grow either.
         batches = load.batches(server.document, TOGETHER, SIZE)
         felt = load.run(server, batches, CONNECTIONS)
         rates.append(SIZE * felt.per_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients on persistent connections that wait for each response; lean, as they share the CPU."""
+"""Lightweight clients on persistent connections that wait for each response."""
 
 import re
 import secrets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our server and the bare one, on the same gunicorn, each with its own database on one server."""
+"""Our server and the bare one, under the same gunicorn, with separate databases on one server."""
 
 import os
 import secrets
@@ -75,7 +75,7 @@ def _frankly(home: Path, url: str) -> Iterator[tuple[int, int]]:
         "FRANKLY_HOME": str(home),
         "FRANKLY_DATABASE_URL": url,
         "FRANKLY_THREADS": str(THREADS),
-        "FRANKLY_SURVEY_RATE_PER_S": "1000000",  # so that the limit is never reached
+        "FRANKLY_SURVEY_RATE_PER_S": "1000000",  # high enough never to be reached
     }
     command = ["-m", "frankly_server.cli", "serve", "--production", "--port", str(port)]
     with _running(command, environment, port, home / f"log-{port}") as group:

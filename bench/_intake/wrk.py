@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk as a client: reports with random ids over persistent connections, for some seconds."""
+"""wrk as a client: sends reports with random ids over persistent connections for some seconds."""
 
 import json
 import subprocess

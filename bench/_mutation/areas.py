@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Areas that are mutated: their files, the tests of each, and the size of the sample.
 
-A mutant belongs to the first part that matches its file and function. Its tests are first the
-mirror of the file, then other tests of it. They run on SQLite first; if a part says
-`on_postgresql`, a mutant that survives is also run on PostgreSQL.
+A mutant belongs to the first part that matches its file and function. Its tests are first those
+that mirror the file, then other tests of the file. They run on SQLite first; if `on_postgresql` is
+set for a part, a surviving mutant is also run on PostgreSQL.
 """
 
 import re
@@ -20,7 +20,7 @@ _BROWSER = "client_sdk/browser/src"
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 
 
-@cache  # read once, so that a test written during a run does not disturb it
+@cache  # read once, so that a test written during a run does not affect it
 def _files(tests: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for short in tests.split():
@@ -34,9 +34,9 @@ def _files(tests: str) -> tuple[str, ...]:
 class Part:
     """Files and their tests.
 
-    files : names without suffix, in `folder`. tests : files below `tests/`, nearest first. functions
-    : pattern of the qualified names that belong here, empty for all. on_postgresql : True if tests
-    on PostgreSQL run too.
+    files : names without suffix, in `folder`. tests : files below `tests/`, nearest first.
+    functions : pattern of the part's qualified names, empty for all. on_postgresql : True if tests
+        on PostgreSQL run too.
     """
 
     folder: str
@@ -62,7 +62,7 @@ class Part:
 
 
 BLIND = frozenset({"tests/browser/sdk/test_pages.py::test_the_docs_name_the_hashes"})
-"""Tests that fail on any change of a file's bytes: they kill every mutant and prove nothing."""
+"""Tests that fail on any change of a file's bytes; they would kill every mutant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Area:
     is_strict: bool = False
 
 
-# Tests by subject. `server/` stands for `frankly_server/`, `sdk/` for `frankly_sdk/`.
+# Tests by subject; `server/` stands for `frankly_server/`, `sdk/` for `frankly_sdk/`.
 _SDK_TESTS = "sdk/*"
 _PROTOCOL_TESTS = (
     "frankly_protocol/* frankly_protocol/audit/* sdk/test_acceptance vectors/test_vectors"
@@ -113,7 +113,9 @@ _ESTIMATE = {
     "decoder products kronecker": "decoder kinds kronecker joint",
     "evidence estimator": "evidence share_moments estimator likelihood figures kinds",
     "factors joint": "joint sets",
-    "figures": "figures target_ends estimator intervals margins",
+    "effects": "effects",
+    "figures": "figures target_ends flags estimator intervals margins",
+    "flags": "flags target_ends figures",
     "identifiable": "identifiable figures",
     "inputs": "inputs estimator joint",
     "intervals": "intervals chernoff figures",
@@ -125,6 +127,7 @@ _ESTIMATE = {
     "ratios": "ratios",
     "set_fit set_law sets": "kinds sets joint",
     "target_ends": "target_ends figures",
+    "wave_plan": "wave_plan",
     "worst_case": "worst_case target_ends",
 }
 """Files of `estimate/`, and the tests in `estimate/` of each."""
@@ -193,7 +196,7 @@ AREAS: tuple[Area, ...] = (
         Part(
             f"{_SERVER}/store",
             "batches counts database days documents engines log partitions releases reports schema statistics "
-            "survey_states surveys tokens upsert whole migrate",
+            "survey_states surveys tokens upsert released_reports migrate",
             _STORE, on_postgresql=True,
         ),
         Part(f"{_SERVER}/store", "backup", "server/store/test_backup server/cli/test_keeping"),

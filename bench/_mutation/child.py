@@ -36,14 +36,14 @@ OWN_FAILURE = 97
 
 
 def warm() -> None:
-    """Import what every run needs, so that forks share it."""
+    """Import the libraries that every run needs, so that forks share them."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Plugins are named below: discovering and importing all of them takes 2 s.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in (*_LIBRARIES, *_PLUGINS):
         with suppress(ImportError):
             importlib.import_module(name)
-    gc.freeze()  # otherwise a garbage collection in a fork copies all these pages
+    gc.freeze()  # otherwise a garbage collection in a fork would copy all these pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _Recorder:
 
 
 class _Tracing:
-    """Plugin that records for each test its seconds and the project's functions that it calls.
+    """Plugin that records, for each test, its seconds and the project functions that it calls.
 
     Functions called at import or by fixtures of a module or session count for every test of the
     file, because they run only once, for the first test.
@@ -156,7 +156,7 @@ class _Tracing:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         self._now = self._functions[item.nodeid] = set()
-        if self._calls:  # again, because a test may have switched tracing off
+        if self._calls:  # set again, because a test may have switched tracing off
             sys.settrace(self._called)
         sys.settrace(self._called)
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutants of a JavaScript file: changes of single tokens, conditions and statements.
 
-A tokeniser is enough for these and needs no Node package. Comments (which hold all types), template
-literals, regular expressions and strings with spaces are not mutated.
+A tokeniser suffices for these changes and needs no Node package. Comments (which contain all
+types), template literals, regular expressions and strings with spaces are not mutated.
 """
 
 import re

@@ -12,8 +12,8 @@ class Mutant:
     """Replacement of `source[start:end]` (bytes of the file) by `after`.
 
     path : the file, from the top of the repository. function : qualified name of the enclosing
-    function, empty at module level. operator : kind of the change. line : the source line it begins
-    on, without indentation. nth : position among mutants that agree in everything else.
+    function, empty at module level. operator : kind of the change. line : the source line on which
+    the change begins, without indentation. nth : position among mutants that are otherwise equal.
     """
 
     path: str

@@ -242,10 +242,10 @@ class _Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Leave f-strings alone: they are messages, and their parts have no positions."""
+        """Skip f-strings: they are messages, and their parts have no positions."""
 
     def visit_arg(self, node: ast.arg) -> None:
-        """Leave annotations alone."""
+        """Skip annotations."""
 
 
 def _name(node: ast.expr | None) -> str:

@@ -3,11 +3,12 @@
 
 1. Every test file of the sample runs once without a mutant, traced, to record which tests pass,
    their seconds, and the functions that each calls.
-2. On a mutant run first up to 40 tests that call its function: those of the mirror file before
-   others, the fastest first. If it survives, the remaining ones run, up to 20 s of tests, or 60 s
-   if the part includes PostgreSQL. For a constant of a file, the tests whose files import it run,
-   up to 60 s; for the browser SDK, all tests of the part, up to 200 s. A mutant counts as killed if
-   a test fails, or if a run takes more than 4 times the usual seconds of its files + 10.
+2. Each mutant is run first with up to 40 tests that call its function: those of the mirror file
+   before others, the fastest first. If the mutant survives, the remaining tests run, up to 20 s of
+   tests, or 60 s if the part includes PostgreSQL. For a constant of a file, the tests whose files
+   import it run, up to 60 s; for the browser SDK, all tests of the part, up to 200 s. A mutant
+   counts as killed if a test fails, or if a run takes more than 4 times the usual seconds of its
+   files + 10.
 """
 
 import json
@@ -83,7 +84,7 @@ class Bench:
         self._explained = survivors.stored()
 
     def verdict(self, task: Task) -> Record | None:
-        """Return the stored verdict, None if there is none or it is no longer valid."""
+        """Return the stored verdict, or None if there is none or it is no longer valid."""
         stored = self._results.verdicts.get(task.mutant.id)
         if stored is None or stored["source"] != digest(self._root, [task.mutant.path]):
             return None
@@ -92,13 +93,13 @@ class Bench:
         return None if is_due and task.mutant.key not in self._explained else stored
 
     def run(self, tasks: Sequence[Task], jobs: int) -> None:
-        """Give every task a verdict."""
+        """Run every task until it has a verdict."""
         open_tasks = [task for task in tasks if self.verdict(task) is None]
         if not open_tasks:
             return
         files = dict.fromkeys(name for task in open_tasks for name in task.part.test_files())
         untraced = [name for name in files if not self._is_traced(name)]
-        # Pages run in a browser, where their calls cannot be traced; tracing would only take time.
+        # Pages run in a browser, where calls cannot be traced, so tracing is skipped.
         parts = [part for area in AREAS for part in area.parts]
         traced = {
             name for part in parts if part.paths()[0].endswith(".py") for name in part.test_files()
@@ -137,7 +138,7 @@ class Bench:
         return {name: test for name, test in found.items() if test["ok"] and name not in BLIND}
 
     def reaching(self, task: Task) -> tuple[list[str], list[str]]:
-        """Return the tests that call the mutant's function: those of the first run, and others."""
+        """Return the tests that call the mutant's function, for the first run and the second."""
         known = {
             name: test
             for name, test in self.tests(task).items()
@@ -149,9 +150,9 @@ class Bench:
         mirror = f"/test_{Path(task.mutant.path).stem.strip('_')}.py::"
         names = sorted(tests, key=lambda name: (mirror not in name, tests[name]))
         first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
-        # A constant may matter anywhere in its file, and each database takes seconds to create.
+        # A constant may affect all of its file, and each database takes seconds to create.
         is_plain = task.mutant.function and not task.part.on_postgresql
-        # The calls of a page are unknown.
+        # The functions that a page calls are unknown.
         is_page = task.mutant.path.endswith(".js")
         most_s = 10 * MOST_S if is_page else MOST_S if is_plain else 3 * MOST_S
         others, seconds = [], 0.0
@@ -191,7 +192,9 @@ class _Traced:
         record = {"tests_of": self._name, "digest": digest(tree, [self._name])}
         self._bench.results.add(record | outcome | {"seconds": round(seconds, 2)})
         failed = [name for name, test in outcome["tests"].items() if not test["ok"]]
-        note = f", left out, as they fail without a mutant: {', '.join(failed)}" if failed else ""
+        note = (
+            f", skipped because they fail without a mutant: {', '.join(failed)}" if failed else ""
+        )
         self._bench.say(f"traced {self._place} {self._name} {seconds:.1f} s{note}")
         return True
 
@@ -205,7 +208,7 @@ class _Judged:
         self._is_begun, self._seconds = False, 0.0
 
     def start(self, tree: Path) -> tuple[Chosen, float, bool]:
-        """Put the mutant into the tree; return the next tests and their limit in seconds."""
+        """Write the mutant into the tree; return the next tests and their limit in seconds."""
         if not self._is_begun:
             trees.write(tree, self._task.mutant)
         self._is_begun = True
@@ -223,7 +226,7 @@ class _Judged:
         if outcome["exit"] == 0 and self._due:
             return False
         trees.restore(self._bench.root, tree, self._task.mutant)
-        # Hashes of the copy: if tests change during the run, survivors are due again.
+        # Hashes of the copied files: if tests change during the run, survivors must run again.
         verdict = {0: "survived", -1: "timeout"}.get(outcome["exit"], "killed")
         mutant = self._task.mutant
         self._bench.results.add(
@@ -283,7 +286,7 @@ class _Pool:
             report.unlink(missing_ok=True)
             if not has_ended:
                 outcome = {"exit": -1}
-            # A process that the mutant ended (os._exit, a crash) leaves no report.
+            # A process that the mutant has ended (os._exit, a crash) writes no report.
             if job.end(tree, outcome or {"exit": 1, "failed": "the process ended"}, seconds):
                 self._free.append(tree)
             else:
@@ -299,6 +302,6 @@ def _end(pid: int, tree: Path, *, is_reaped: bool = False) -> None:
             os.waitpid(pid, 0)
     mark = f"{MARK}={tree}".encode()
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or belongs to another user
+        with suppress(OSError):  # the process has ended, or belongs to another user
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 os.kill(int(process.name), signal.SIGKILL)

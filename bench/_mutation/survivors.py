@@ -9,7 +9,7 @@ from pathlib import Path
 LIST = Path(__file__).with_name("survivors.toml")
 KINDS = ("equivalent", "harmless")
 """equivalent : same results in every case that can occur, perhaps slower. harmless : different
-results that harm nobody: other wording, more work, a generous limit that is one larger."""
+results without harm: other wording, more work, a generous limit that is one larger."""
 _FIELDS = {"file", "function", "line", "change", "kind", "why"}
 Key = tuple[str, str, str, str]
 

@@ -36,19 +36,19 @@ def copies(root: Path, count: int) -> Iterator[list[Path]]:
 
 
 def write(tree: Path, mutant: Mutant) -> None:
-    """Put a mutant into a tree."""
+    """Write a mutant into a tree."""
     path = tree / mutant.path
     _replace(path, mutant.apply(path.read_bytes()))
 
 
 def restore(root: Path, tree: Path, mutant: Mutant) -> None:
-    """Put the original file back."""
+    """Restore the original file."""
     _replace(tree / mutant.path, (root / mutant.path).read_bytes())
 
 
 def _replace(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    # Python considers a compiled file current if time (in whole seconds) and size agree, and many
-    # mutants have the size of the original: every write gets a different time.
+    # Python considers a compiled file current if time (in whole seconds) and size agree. Many
+    # mutants have the size of the original, so every write gets a different time.
     time = 1_000_000_000 + next(_writes)
     os.utime(path, (time, time))

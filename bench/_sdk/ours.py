@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK: randomising one answer, and a report from opening the survey to erasure."""
+"""Timing of our SDK: randomising one answer, and a report from opening the survey to erasure."""
 
 import contextlib
 import tempfile

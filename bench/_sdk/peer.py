@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of randomising one answer with a peer library, in its environment. Prints seconds by round.
+"""Timing of randomising one answer with a peer library, in its environment; prints seconds.
 
 python peer.py NAME CALLS ROUNDS [SIZES…]
 """
@@ -15,7 +15,7 @@ Call = Callable[[], object]
 
 
 def pure_ldp(k: int) -> Iterator[tuple[str, Call]]:
-    """Python's own generator and floats."""
+    """Return pure-ldp's calls, which use Python's own generator and floats."""
     oracles = importlib.import_module("pure_ldp.frequency_oracles")
     grr, unary = oracles.DEClient(EPSILON, k), oracles.UEClient(EPSILON, k, use_oue=True)
     yield "grr", lambda: grr.privatise(TRUTH)
@@ -23,7 +23,7 @@ def pure_ldp(k: int) -> Iterator[tuple[str, Call]]:
 
 
 def multi_freq_ldpy(k: int) -> Iterator[tuple[str, Call]]:
-    """Compiled, with NumPy's generator and floats."""
+    """Return multi-freq-ldpy's calls: compiled, with NumPy's generator and floats."""
     grr = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Client
     unary = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.UE").UE_Client
     yield "grr", lambda: grr(TRUTH, k, EPSILON)
@@ -31,7 +31,7 @@ def multi_freq_ldpy(k: int) -> Iterator[tuple[str, Call]]:
 
 
 def opendp(k: int) -> Iterator[tuple[str, Call]]:
-    """Rust, secure random source. Bit vectors are whole bytes: k becomes a multiple of 8."""
+    """Return OpenDP's calls (Rust, secure random source); bit vectors round k up to whole bytes."""
     dp = importlib.import_module("opendp.prelude")
     dp.enable_features("contrib")
     grr = dp.m.make_randomized_response(list(range(k)), prob=0.5)
@@ -49,7 +49,8 @@ PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy, "opendp": ope
 def per_call(call: Call, calls: int, rounds: int) -> list[float]:
     """Return the CPU seconds of a call in each round; a first round warms caches and compilers.
 
-    CPU time, because libraries are timed one after the other: a busy moment must not slow one down.
+    CPU time is used because the libraries are timed one after another: a busy moment of the machine
+    must not slow one of them down.
     """
     samples = []
     for _ in range(rounds + 1):

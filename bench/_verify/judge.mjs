@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { digestOf } from "../../client_sdk/browser/src/canonical.js";
 import { readSurvey, requireAllPrivate } from "../../client_sdk/browser/src/documents.js";
-import { reportLevel } from "../../client_sdk/browser/src/ledger.js";
+import { reportLevel } from "../../client_sdk/browser/src/levels.js";
 
 async function seconds(trial) {
   const before = process.cpuUsage();
@@ -28,6 +28,14 @@ for await (const path of createInterface({ input: process.stdin })) {
       return failed(error);
     }
   });
-  const [judged] = survey ? await seconds(async () => { await requireAllPrivate(survey).catch(failed); reportLevel(survey); }) : [0];
+  const judge = async () => {
+    try {
+      requireAllPrivate(survey);
+    } catch (error) {
+      failed(error);
+    }
+    reportLevel(survey);
+  };
+  const [judged] = survey ? await seconds(judge) : [0];
   console.log(JSON.stringify({ read, judged, code }));
 }

@@ -19,28 +19,22 @@ from frankly_protocol.errors import DocumentRejected
 from playwright.sync_api import sync_playwright
 
 from _verify import worst
+from tests.chromium import CHROMIUM, QUIET
 
 _HERE = Path(__file__).parent
 _SOURCES = _HERE.parents[1] / "client_sdk" / "browser" / "src"
-_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--no-first-run",
-]
 ROUNDS = 5
 _OPEN = """async ({text, beside}) => {
-  const [{bytesOf, digestOf}, {readSurvey, requireAllPrivate}, {reportLevel}] =
-    await Promise.all(["canonical", "documents", "ledger"].map((name) => import(`/${name}.js`)));
+  const [{bytesOf, digestOf}, {checkBeside}, {check}] =
+    await Promise.all(["canonical", "beside", "verifier"].map((name) => import(`/${name}.js`)));
   let last = performance.now(), longest = 0;
   const look = () => {
     longest = Math.max(longest, performance.now() - last - 4);
     last = performance.now();
   };
   const looking = setInterval(look, 4);
-  const began = performance.now(), bytes = bytesOf(text), survey = await readSurvey(bytes, await digestOf(bytes));
-  await requireAllPrivate(survey, beside ? bytes : null);
-  reportLevel(survey);
+  const began = performance.now(), bytes = bytesOf(text), digest = await digestOf(bytes);
+  for await (const _ of (beside ? checkBeside : check)(bytes, digest, [0n, 1n]));
   const took = performance.now() - began;
   await new Promise((done) => setTimeout(done, 20));
   clearInterval(looking);
@@ -50,11 +44,11 @@ _OPEN = """async ({text, beside}) => {
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def judged() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return rows for the largest accepted documents, and for those that must be refused or fast.
+    """Return rows for the largest accepted documents, and for those to refuse or read quickly.
 
     A row has the CPU seconds of reading, and of verifying with the report's level, by language.
     """
@@ -76,9 +70,7 @@ def opened() -> dict[str, list[float]]:
     samples: dict[str, list[float]] = {}
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path="/usr/bin/chromium", args=_ARGUMENTS
-            )
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
             for name, beside in (("worker", True), ("page", False)):
                 rounds = [_visit(browser, server.server_port, beside=beside) for _ in range(ROUNDS)]
                 for figure, values in zip(("gap", "open"), zip(*rounds, strict=True), strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest documents within the work budget, by kind and notion, and some too large ones."""
+"""The largest documents within the work budget by kind and notion, and some that are too large."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -90,7 +90,7 @@ def largest(make: Callable[[int], SurveyDocument], limit: int) -> tuple[int, Sur
 
 
 def fits(document: SurveyDocument) -> bool:
-    """True if a document is within the budget and the size limit."""
+    """Return True if a document is within the budget and the size limit."""
     try:
         require_affordable(document.blocks)
     except DocumentRejected:
@@ -180,7 +180,7 @@ def _srlip(values: int, count: int, reports: int, secrets: int) -> Made:
 
 
 def _rising(secrets: int, answers: int) -> Joint:
-    """Return counts that spread more for each further secret, so that searches take many steps."""
+    """Return counts with wider spread for later secrets, so that searches take many steps."""
     answer_indices = range(answers)
     return tuple(
         tuple(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel's Theorem 4 as printed, as a baseline; defined in `papers`, which draws it too."""
+"""Baseline: Funnel's Theorem 4 as printed; defined in `papers`, which also plots it."""
 
 from frankly_server.design import Prior
 

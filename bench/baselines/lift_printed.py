@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift's watchdog as printed, as a baseline; defined in `papers`, which draws it too."""
+"""Baseline: Lift's watchdog as printed; defined in `papers`, which also plots it."""
 
 from papers.printed.lift import (
     Printed,

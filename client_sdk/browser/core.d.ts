@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Types of `@frankly/sdk/core`: everything but the words. */
+/** Types of `@frankly/sdk/core`: everything except the texts. */
 import type { Client as Full, Options } from "./frankly.d.ts";
 
 export type {
-  Answers, Budget, Choice, ChoiceRole, Choices, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, ReportLevel, SecretLevel, Survey, Words,
+  Answers, Budget, Choice, ChoiceRole, Choices, EventName, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, ReportLevel, SecretLevel, Survey, Words,
 } from "./frankly.d.ts";
 export {
   AlreadyAnswered, BudgetExceeded, ClockError, DocumentRejected, Equivocation, FranklyError, InsecureTransport, InvalidInput,

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Types of `@frankly/sdk`. */
 
-/** An exact ratio n/d; null where one is infinite. */
+/** An exact ratio n/d; fields use null for an infinite ratio. */
 export type Rational = [bigint, bigint];
 /** A text per language tag. */
 export type Words = Record<string, string>;
 /** Question id → choice id. */
 export type Choices = Record<string, string>;
 
-/** Question id → choice id; a whole number, for a question that asks for one; or the ids of the ticked boxes. */
+/** Question id → the choice's id, a whole number if the question asks for a number, or the ids of the ticked boxes. */
 export type Answers = Record<string, string | number | readonly string[]>;
 
-/** `no_answer`: prefers not to say. `not_applicable`: does not apply, or was not asked. */
+/** `no_answer`: the person prefers not to say. `not_applicable`: the question does not apply, or was not asked. */
 export type ChoiceRole = "no_answer" | "not_applicable";
 
 export interface Choice {
   id: string;
   label: Words;
   role?: ChoiceRole;
-  /** Smallest number of its range, in a question that asks for a number. */
+  /** Smallest number of the choice's range, in a question that asks for a number. */
   from?: number;
   /** Its value on a scale, as decimal text. */
   score?: string;
@@ -34,65 +34,63 @@ export interface Question {
   ask_if?: { question: string; choices: string[] };
 }
 
-/** What became of an answer; `detail` as an error's. */
+/** The state of an answer; `detail` is a message, as in an error. */
 export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
 
-/** Something that happened; nothing in it depends on an answer or a draw. `detail` is as an error's, or empty. */
-export interface FranklyEvent { name: string; survey: string; code: string; detail: string; }
+export type EventName = "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused";
+
+/** An event of a client; its content never depends on an answer or a draw. `detail` is a message as in an error, or empty. */
+export interface FranklyEvent { name: EventName; survey: string; code: string; detail: string; }
 
 export interface PolicyOptions {
   /**
-   * Nats of log-odds, as a decimal string; "5" by default: what all surveys answered by one respondent may cost together,
-   * and how far one report may move the odds of any secret that its survey declares.
+   * Limit in nats of log-odds, as a decimal string; "5" by default. It bounds the total cost of all surveys answered by
+   * one respondent, and how far one report may move the odds of any secret that its survey declares.
    */
   cap?: string;
-  /** Nats: blocks that rest on a prior must have a ceiling within it, and may then come unpinned. */
+  /** Maximum ceiling, in nats, of blocks that rest on a prior; such blocks are then accepted through unpinned links too. */
   maxCeiling?: string | null;
   /** Accept links without a digest and without a log. */
   allowUnpinned?: boolean;
-  /** Accept only what a watched transparency log vouches for. */
+  /** Accept only documents in a witnessed transparency log, pinned or not. */
   requireLog?: boolean;
-  /** Below 1: what the δ of all (ε, δ) promises that count as stated may add up to; "0" by default. */
+  /** Largest total δ of all (ε, δ) promises that are used; at least 0 and less than 1, "0" by default. */
   deltaCap?: string;
   /**
-   * Ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same by somebody to
-   * whom nothing has been charged, if the odds of every declared secret (of the answers, where none is declared) stay
-   * within the cap; nothing else can be answered here afterwards.
+   * Ids of surveys that may cost more than the cap, or an infinite amount. A respondent can answer one if nothing has
+   * been charged before and the odds of every declared secret (of the answers, if none is declared) stay within the
+   * cap; nothing else can be answered here afterwards.
    */
   finalSurveys?: string[];
-  /** Hosts that may collect reports besides the one of the link; none by default. */
+  /** Hosts that may collect reports in addition to the link's; none by default. */
   collectHosts?: string[];
 }
 
 export interface Options {
   policy?: PolicyOptions;
-  /** Bytes of the keys document shipped with the page; without it the server's first one is trusted and remembered. */
+  /** Bytes of the keys document shipped with the page; without it, the first one from the server is trusted and remembered. */
   keys?: Uint8Array | null;
   /** Name of this install's database; "frankly" by default. */
   store?: string;
-  /** Send even where the browser keeps nothing; a page that is left then forgets that it has answered. */
+  /** Send even if the browser stores nothing; answered surveys are then forgotten when the page is closed. */
   allowMemory?: boolean;
   onEvent?: (event: FranklyEvent) => void;
-  /** https address of a reverse proxy that everything goes through. */
+  /** https address of a reverse proxy through which all requests go. */
   relay?: string | null;
-  /** A report leaves at a random moment within so many milliseconds of its seal; 10 by default. */
+  /** Each report is sent at a random time within this many milliseconds of being sealed; 10 by default. */
   spreadMs?: number;
-  /** Ed25519 for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */
+  /** Ed25519 verification for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */
   verify?: (key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>;
-  /** The rest exists for tests. */
-  fetch?: typeof fetch;
-  now?: () => number;
-  timer?: () => number;
-  sleep?: (ms: number) => Promise<void>;
-  randomBits?: (bits: number) => number;
 }
 
 export interface BlockExplanation {
   block: string;
   questions: string[];
-  /** Least and greatest chance that what leaves names the true answer; null if symbols are no answers. */
+  /** Smallest and largest chance that the symbol names the true answer; null if symbols do not correspond to answers. */
   same: [Rational, Rational] | null;
+  /** Chance that the best guess from the symbol is right; for a form, at the question for which this chance is largest. */
   guess: Rational;
+  /** The same chance without the symbol; for a form, at the same question. */
   blind: Rational;
   ceiling: Rational | null;
   unchanged: boolean;
@@ -102,18 +100,24 @@ export interface BlockExplanation {
 export interface Explanation {
   title: string;
   blocks: BlockExplanation[];
-  /** What the ledger charges for the form, in nats of log-odds, rounded up. */
+  /** The ledger's charge for the form, in nats of log-odds, rounded up. */
   formNats: string;
-  /** The chance that is charged with `formNats`; 0 unless the policy allows one. Who has less of it left pays `level.ceiling`. */
+  /** The δ charged together with `formNats`; 0 unless the policy allows one. With less δ left, `level.ceiling` is charged. */
   formDelta: Rational;
   level: ReportLevel;
   signedBy: string[];
-  leaves: string;
+  /** The report with placeholders for its random values. */
+  reportTemplate: string;
   words: string;
+  /** Language of the sentences. */
+  language: string;
   toString(): string;
 }
 
-/** What the whole report tells about one secret, given the public answers. */
+/** An app's own texts for explanations by part and name, as in frankly_sdk/texts/en.json; plural forms by CLDR category. */
+export type Texts = Partial<Record<"explanation" | "promises" | "whole" | "budget", Record<string, string | Record<string, string>>>>;
+
+/** Bound on the information of the whole report about one secret, given the public answers. */
 export interface SecretLevel {
   /** In the unit of the secret's notions: a ratio of odds for secret-ldp and rldp, else a lift. */
   level: Rational | null;
@@ -121,14 +125,14 @@ export interface SecretLevel {
   unit: "odds" | "lift";
   /** As in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports. */
   delta: Rational;
-  /** The block that counts its promise for `odds`; null if every block counts its prior-free bound. */
+  /** Id of the block whose promise is used for `odds`; null if every block uses its prior-free bound. */
   counted: string | null;
-  /** What the public answers alone tell: 1 without public questions, null if infinite or not known. */
+  /** Bounds for the public answers alone: 1 without public questions, null if infinite or unknown. */
   strataLift: Rational | null;
   strataOdds: Rational | null;
 }
 
-/** The level of a whole report; `cost` is what the ledger charges, `ceiling` the same where no δ is left. */
+/** The level of a whole report; `cost` is the ledger's charge, `ceiling` the charge if no δ is left. */
 export interface ReportLevel {
   secrets: Map<string, SecretLevel>;
   answers: { level: Rational | null; odds: Rational | null; delta: Rational };
@@ -139,20 +143,20 @@ export interface ReportLevel {
 }
 
 /**
- * What answering costs one respondent, and what is left: nats of log-odds as decimal strings, costs rounded up, what is
- * left rounded down, "inf" if infinite. `toString()` is a sentence for the respondent.
+ * Cost of a survey for one respondent, and the remaining budget: nats of log-odds as decimal strings. Costs are rounded
+ * up, remaining amounts down; "inf" is infinite. `toString()` returns a sentence for the respondent.
  */
 export interface Budget {
-  /** "0.0000" once the survey is answered. */
+  /** The ledger's charge; "0.0000" if the survey has been answered. */
   cost: string;
-  /** The chance that is charged with it. */
+  /** The δ charged together with `cost`. */
   delta: string;
   cap: string;
   spent: string;
   left: string;
   leftAfter: string;
   isAnswered: boolean;
-  /** The cost is above the cap: nothing else can be answered afterwards. */
+  /** True if the cost is above the cap, so that nothing else can be answered afterwards. */
   isFinal: boolean;
   canAnswer: boolean;
   toString(): string;
@@ -172,12 +176,12 @@ export interface Survey {
   token: { kind: string; key: string | null } | null;
 }
 
-/** Limits as `Client.open` takes them, checked; `allowed` is the cap on δ as an exact ratio. */
+/** Validated limits for `Client.open`; `allowed` is the cap on δ as an exact ratio. */
 export class Policy { constructor(options?: PolicyOptions); readonly allowed: Rational; }
 
-export { explain } from "./explain.js";
+export { explain, learn } from "./explain.js";
 
-/** What a survey's link names. */
+/** Parse a survey link; throws LinkError, or InsecureTransport for an http:// address of another machine. */
 export function readLink(text: string): { origin: string; survey: string; digest: string | null };
 
 export class Client {
@@ -186,15 +190,17 @@ export class Client {
   static open(link: string, options?: Options): Promise<Client>;
   readonly survey: Survey;
   readonly signedBy: string[];
-  /** Names the chain of keys: the digest of its version 1. What is remembered of the survey belongs to it. */
+  /** Name of the chain of keys, the digest of its version 1. The survey's stored data belongs to this chain. */
   readonly chain: string;
   readonly trust: { pinned: boolean; logged: boolean };
-  /** The level of the whole report, with as much δ as the policy allows. */
+  /** The invite code of a personal link, which `answer` uses unless it gets a token; null without one. */
+  readonly invite: string | null;
+  /** The level of the whole report, with δ up to the policy's cap. */
   readonly level: ReportLevel;
   readonly questions: Question[];
-  /** With a budget, the words say what is left before and after, too. */
-  explain(language?: string, budget?: Budget): Explanation;
-  /** What answering costs this respondent, and what is left before and after; nothing is charged. */
+  /** Explain the survey; with a budget, the text includes the remaining budget before and after. */
+  explain(language?: string, budget?: Budget, texts?: Texts): Explanation;
+  /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. */
   budget(respondent?: string): Promise<Budget>;
   answered(respondent?: string): Promise<Receipt | null>;
   answer(
@@ -202,13 +208,13 @@ export class Client {
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
   ): Promise<Receipt>;
   flush(timeoutMs?: number): Promise<Receipt[]>;
-  /** What contradicts each other; `chain` is the first root of the keys it was signed under. */
+  /** Return stored evidence of contradictions; `chain` is the first root of the keys that signed each piece. */
   evidence(): Promise<{ chain: string; digest: string; data: Uint8Array }[]>;
-  on(name: "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
+  on(name: EventName | "*", listener: (event: FranklyEvent) => void): () => void;
   close(): void;
 }
 
-/** `detail` is in words with `@frankly/sdk` and the element; with `@frankly/sdk/core` it is a key for `describe` of `@frankly/sdk/texts`. */
+/** `detail` is a message; with `@frankly/sdk/core`, it is only a key, which `describe` of `@frankly/sdk/texts` translates. */
 export class FranklyError extends Error { detail: string; code: string; field: string | null; }
 export class InvalidInput extends FranklyError {}
 export class DocumentRejected extends FranklyError { reason: string; }

@@ -2,5 +2,5 @@
 /** Types of `@frankly/sdk/texts`. */
 import type { FranklyError, FranklyEvent, Receipt } from "./frankly.d.ts";
 
-/** What an error, a receipt or an event of `@frankly/sdk/core` says, in words; empty where an event says nothing. */
+/** Return the message of an error, a receipt or an event of `@frankly/sdk/core`; empty for an event without a message. */
 export function describe(what: FranklyError | Receipt | FranklyEvent): string;

@@ -36,6 +36,7 @@ from frankly_sdk.evidence import Evidence, evidence
 from frankly_sdk.explain import Explanation
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
+from frankly_sdk.shared_store import SharedStoreWarning
 
 __all__ = [
     "AlreadyAnswered",
@@ -63,6 +64,7 @@ __all__ = [
     "RandomnessError",
     "Receipt",
     "RollbackDetected",
+    "SharedStoreWarning",
     "StoreError",
     "Survey",
     "SurveyClosed",

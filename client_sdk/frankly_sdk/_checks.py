@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Argument checks for the public API, before anything is fetched, drawn or sealed.
+"""Argument checks for the public API and the testing kit, before anything is fetched, drawn or sealed.
 
 Every error is an InvalidInput that names the argument and what is expected; none repeats its value.
 """
@@ -53,7 +53,7 @@ def _or_none(kind: type) -> Callable[[object], bool]:
 
 
 def _offers(*methods: str) -> Callable[[object], bool]:
-    # Checked by methods, not by type: apps and tests pass their own transports and clocks.
+    # Duck typing: apps and tests pass their own transports and clocks.
     return lambda value: (
         value is None or all(callable(getattr(value, name, None)) for name in methods)
     )
@@ -61,6 +61,10 @@ def _offers(*methods: str) -> Callable[[object], bool]:
 
 _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "store": (_is_path, "expected the path of this install's store file"),
+    "ca_file": (
+        lambda value: value is None or _is_path(value),
+        "expected the path of a file of certificates",
+    ),
     "policy": (_or_none(Policy), 'expected a Policy, such as Policy(cap="3")'),
     "keys": (
         _or_none(bytes),
@@ -72,14 +76,17 @@ _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
         lambda value: value is None or callable(value),
         "expected a function that takes an Event",
     ),
+    "background": (_is_switch, _SWITCH),
+    "one_person": (_is_switch, _SWITCH),
     "spread_s": (_is_seconds, _SECONDS),
     "patience_s": (_is_seconds, _SECONDS),
     "timeout_s": (_is_seconds, _SECONDS),
     "transport": (_offers("get", "post"), "expected a Transport, an object with get and post"),
     "clock": (_offers("now"), "expected a Clock, an object whose now() returns the time in UTC"),
     "randbits": (callable, _FUNCTION),
-    "sleep": (callable, _FUNCTION),
+    "sleep": (lambda value: value is None or callable(value), _FUNCTION),
     "timer": (callable, _FUNCTION),
+    "wait": (callable, _FUNCTION),
 }
 
 
@@ -105,7 +112,7 @@ def time_of(clock: Clock) -> datetime:
 
 
 def key_fault(key: object) -> InvalidInput | None:
-    """Return the error of a respondent's key, None if there is none.
+    """Return the error of a respondent's key, or None if there is none.
 
     A blank key is refused, because it could be mistaken for the person who owns the install.
     """
@@ -123,5 +130,8 @@ def each(rows: Iterable[_Row]) -> Iterator[_Row]:
     try:
         return iter(rows)
     except TypeError:
-        detail = "expected rows, each a tuple of key, choices, strata and, if the survey requires one, the token"
-        raise InvalidInput(Problem.FIELD_TYPE, detail, "rows") from None
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "expected rows, each a tuple of key, choices, strata and, if the survey requires one, the token",
+            "rows",
+        ) from None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQLite with full sync: commits survive a power cut, and erased data is overwritten.
 
-A rollback journal is used, not a write-ahead log, in which erased symbols would remain. The journal
-is overwritten too: it holds the pages as they were before a transaction, so after an erasure it
-would still hold the erased data.
+The database uses a rollback journal instead of a write-ahead log, because erased symbols would
+remain in such a log. The journal is overwritten too: it contains the pages as they were before a
+transaction, so after an erasure it would still contain the erased data.
 
 - journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs it,
-  so a commit cannot be undone later. A deleted journal could come back after a power cut, and the
+  so a commit cannot be undone later. A deleted journal could reappear after a power cut, and the
   blocks of a deleted or truncated journal would not be overwritten.
 - locking_mode=EXCLUSIVE until the journal mode is set: setting it reads the file, and would
   otherwise roll back a journal of a killed process in the default mode, which deletes the journal.
@@ -22,19 +22,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from frankly_sdk import _platform
 from frankly_sdk._tables import VERSION, is_known, steps_from
 from frankly_sdk.errors import StoreError
 
 _BUSY_S = 15.0
 _PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON", "temp_store=MEMORY")
-# Bytes of the journal that are read and overwritten at a time.
+# Chunk size, in bytes, for reading and overwriting the journal.
 _CHUNK = 64 * 2**10
 
 # Held during every transaction and every fork: after a fork in the middle of a transaction, the
 # child would seem to hold the lock, and its exit would roll back the parent's transaction. It is
 # also held while a new file is created.
 _GATE = threading.RLock()
-os.register_at_fork(
+_platform.on_fork(
     before=_GATE.acquire,
     after_in_parent=_GATE.release,
     after_in_child=_GATE.release,
@@ -92,15 +93,15 @@ class Database:
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query; an empty list if the store has no tables yet."""
         connection = self._connection()
-        # The gate too, because a child forked in the middle of a read would inherit a lock that is
-        # never released.
+        # Reads take the gate too: a child forked in the middle of a read would inherit a lock that
+        # is never released.
         with connection.lock, _GATE, _translated(self._path):
             return (
                 connection.db.execute(statement, values).fetchall() if self._is_readable() else []
             )
 
     def run(self, statement: str, *values: object) -> None:
-        """Run a statement; one that reads or writes rows belongs inside `transaction`."""
+        """Run a statement; call it inside `transaction` if the statement reads or writes rows."""
         with _translated(self._path):
             self._connection().db.execute(statement, values)
 
@@ -116,8 +117,8 @@ class Database:
         with connection.lock, _GATE, _translated(self._path):
             connection.db.execute("BEGIN EXCLUSIVE")
             try:
-                # The journal may be opened and closed here: SQLite holds its locks on the database
-                # file, not on the journal.
+                # The journal may be opened and closed here, because SQLite locks the database file,
+                # not the journal.
                 with (
                     contextlib.suppress(FileNotFoundError),
                     self._journal.open("r+b", buffering=0) as file,
@@ -141,7 +142,7 @@ class Database:
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
-                # Without waiting: opening must not block while another process writes.
+                # No waiting here: opening must not block while another process writes.
                 self.run("PRAGMA busy_timeout = 0")
                 with contextlib.suppress(StoreError):
                     self.overwrite_journal()
@@ -159,9 +160,7 @@ class Database:
             # install's answers. An existing file is never opened here, because closing it would
             # drop all locks that this process has on it.
             with contextlib.suppress(FileExistsError):
-                os.close(
-                    os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-                )
+                _platform.create_private(self._path)
             if not self._path.is_file():
                 raise StoreError(
                     f"{self._path} is not a file; give a file for this install's store"
@@ -176,9 +175,8 @@ class Database:
             )
             try:
                 _set_up(db)
-                # After _set_up, which raises for a file that is not a database.
-                if self._path.stat().st_mode & 0o077:
-                    self._path.chmod(0o600)
+                # Runs after _set_up, which raises an error for a file that is not a database.
+                _platform.make_private(self._path)
             except BaseException:
                 db.close()
                 raise
@@ -229,18 +227,18 @@ def _set_up(db: sqlite3.Connection) -> None:
 
 
 def _overwrite(handle: int) -> None:
-    """Overwrite every chunk that is not all zeros, in place; sync if there was one."""
+    """Overwrite every chunk that is not all zeros, in place; sync if any chunk was overwritten."""
     offset, is_clean = 0, True
-    # In chunks, so that a large journal does not fill the memory.
-    while chunk := os.pread(handle, _CHUNK, offset):
+    # Read in chunks, so that a large journal does not fill the memory.
+    while chunk := _platform.read_at(handle, _CHUNK, offset):
         if _has_bytes(chunk):
             is_clean = False
-            offset += os.pwrite(handle, bytes(len(chunk)), offset)
+            offset += _platform.write_at(handle, bytes(len(chunk)), offset)
         else:
             offset += len(chunk)
     # A sync is slow, and pointless if nothing was overwritten.
     if not is_clean:
-        os.fsync(handle)
+        _platform.sync(handle)
 
 
 def _has_bytes(chunk: bytes) -> bool:
@@ -257,6 +255,6 @@ def _chunks(path: Path) -> Iterator[bytes]:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a path with a NUL
+    except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: path with a NUL
         # SQLite's messages name tables and conditions, never values, so they may be shown.
         raise StoreError(f"the store {path} cannot be used: {error}; nothing was sent") from None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A requests adapter without a session: no cookies, no redirects, nothing from the environment.
+"""A requests adapter without a session: no cookies, no redirects, no environment settings.
 
-Below the adapter, every read from a socket is charged to an allowance of seconds and bytes, so that
-endless headers, chunk sizes or bodies raise AllowanceSpent, whether they arrive fast or slowly.
+Every read from a socket is charged to an allowance of seconds and bytes. Endless headers, chunk
+sizes or bodies therefore raise AllowanceSpent, whether they arrive fast or slowly.
 """
 
 import io

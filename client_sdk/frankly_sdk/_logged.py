@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log rule (docs/protocol.md §4, step 8): the document is in a witnessed, append-only log.
 
-A device's requests contain nothing that it remembers: it requests a proof of the document, and all
-leaf hashes of the head that the server has just sent. A request for a consistency proof would name
-the last head seen, and a server could recognise a device by showing it a unique head.
+A device's requests reveal nothing about its stored state: it requests a proof of the document, and
+all leaf hashes of the head that the server has just sent. A request for a consistency proof would
+name the last head seen, and a server could recognise a device by showing it a unique head.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class LogRule:
     renamed: Callable[[str], None]
 
     def require(self, digest: str, *, prefer_kept: bool) -> None:
-        """Raise unless the document is logged; stores proof and head in one transaction.
+        """Raise unless the document is logged; store its proof and the head in one transaction.
 
         prefer_kept : True to use the stored proof, without a request, while its cosignatures are
         recent; False to use it only if the server sends no usable response.
@@ -57,7 +57,8 @@ class LogRule:
         try:
             data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
         except NetworkError:
-            # Without the server, a stored proof is accepted while its cosignatures are recent.
+            # If the server is unreachable, a stored proof is accepted while its cosignatures are
+            # recent.
             if stored_proof is None or not self._still_good(stored_proof, digest):
                 raise
             return
@@ -82,7 +83,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) Raise unless the entries of the last remembered head are a prefix of these."""
+        """(8.4) Raise unless the log at `head` extends the log at the last remembered head."""
         before = self._last_head()
         if before is None:
             return
@@ -94,7 +95,8 @@ class LogRule:
             )
         if head == last:
             return
-        # Recomputed from all leaves: a consistency proof would name the head seen last.
+        # The roots are recomputed from all leaves, because a consistency proof would name the head
+        # seen last.
         if head.size > last.size:
             tree = self._tree(head)
             if tree.root(last.size) == last.root:
@@ -103,7 +105,7 @@ class LogRule:
         raise Equivocation("the log has forked: it shows a different history than before", "log")
 
     def _last_head(self) -> bytes | None:
-        """Return the newest head seen of this log, None if there is none.
+        """Return the newest head seen of this log, or None if there is none.
 
         A head of an unknown chain is used if the chain has none and the log's current key signed
         it.

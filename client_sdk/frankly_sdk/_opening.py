@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retrieval of a survey from the store or the server; either way it passes every check."""
+"""Retrieval of a survey from the store or the server, with every check in both cases."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
 from frankly_sdk._logged import LogRule
 from frankly_sdk._tables import UNKNOWN_CHAIN
-from frankly_sdk._trusted import Remembered, accept_survey, is_still_signed
+from frankly_sdk._trusted import Remembered, accept_survey
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.link import SurveyLink
@@ -87,9 +87,9 @@ class Opening:
     def _alias(self, shipped: bytes | None) -> str:
         """Return the alias of a chain: the link's origin, with the digest of any shipped keys.
 
-        Keys shipped with the app get their own alias, because keys that were trusted on first use,
-        or shipped before, say nothing about the new ones. Two aliases may turn out to name the same
-        chain.
+        Keys shipped with the app get their own alias, because keys that were trusted on first use
+        or shipped earlier do not authenticate the new ones. Two aliases may turn out to name the
+        same chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
@@ -125,7 +125,8 @@ class Opening:
         # Unchanged keys are not written again: another process may hold the write lock.
         if self.store.alias_keys(alias) != newest:
             with self.store.transaction():
-                # Read again: another process may have trusted keys of this origin since.
+                # Read again, because another process may have stored keys of this origin in the
+                # meantime.
                 for stored_keys in (
                     self.store.alias_keys(alias),
                     self.store.keys(proven.first_root),
@@ -136,7 +137,7 @@ class Opening:
         return _Trusted(proven.keys, proven.first_root)
 
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
-        """Return the document accepted last for this survey, None if there is none.
+        """Return the document accepted last for this survey, or None if there is none.
 
         A document of an unknown chain is returned if enough of the publisher's current keys signed
         it.
@@ -145,18 +146,17 @@ class Opening:
         if remembered is not None:
             return remembered
         inherited = self.store.survey(UNKNOWN_CHAIN, self.link.survey)
-        return (
-            inherited
-            if inherited is not None and is_still_signed(inherited, trusted.keys.publisher)
-            else None
-        )
+        publisher = trusted.keys.publisher
+        if inherited is None or not publisher.has_signed(inherited.envelope, SURVEY_TYPE):
+            return None
+        return inherited
 
     def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
         """Return True if the pinned document is stored and its signers are still trusted."""
         # Only a pin makes the network unnecessary: without one, there may be a newer version.
         if remembered is None or remembered.digest != self.link.digest:
             return False
-        return is_still_signed(remembered, trusted.keys.publisher)
+        return trusted.keys.publisher.has_signed(remembered.envelope, SURVEY_TYPE)
 
     def _still_good(self, envelope: bytes, chain: str) -> _Trusted | None:
         try:
@@ -175,7 +175,7 @@ class Opening:
         except Equivocation:
             self._keep_evidence(trusted.chain, remembered, data)
             raise
-        # Written only after every check, so that a refused document is never remembered.
+        # Stored only after every check, so that a refused document is never remembered.
         document = Remembered(accepted.document.version, accepted.document.digest, data)
         if accepted.withdrawn is not None and accepted.withdrawn != document.digest:
             self._keep_evidence(trusted.chain, remembered, data)
@@ -202,8 +202,14 @@ class Opening:
             return self._fetch(self.link.origin + path, limit, kind)
 
         def renamed(old_name: str) -> None:
-            detail = f"the log is now called {role.log.name} (before: {old_name}); its old head is kept as evidence"
-            self.announce(Event("log_renamed", self.link.survey, "log_renamed", detail))
+            self.announce(
+                Event(
+                    "log_renamed",
+                    self.link.survey,
+                    "log_renamed",
+                    f"the log is now called {role.log.name} (before: {old_name}); its old head is kept as evidence",
+                )
+            )
 
         rule = LogRule(role, trusted.chain, self.store, fetch, self.now, renamed)
         rule.require(digest, prefer_kept=digest == self.link.digest)

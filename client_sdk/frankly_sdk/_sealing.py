@@ -16,7 +16,8 @@ from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
-from frankly_protocol.trust.tokens import check_token
+from frankly_protocol.trust.invite_codes import is_like_code, token_of_code
+from frankly_protocol.trust.tokens import check_token, encode_token
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
@@ -31,7 +32,7 @@ class Row:
     respondent : the result of `Store.respondent_name`.
     truth : the answers to randomise. public : the answers to public questions. Only the row that
         `settled` returns is randomised.
-    token : the token that the document's token rule requires, None if there is no rule.
+    token : the token that the document's token rule requires, or None if there is no rule.
     """
 
     respondent: str
@@ -42,7 +43,7 @@ class Row:
     def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
         """Return the row with one choice per question (`Answer.settled`), or the error.
 
-        The error is not raised, because a traceback would hold the answers.
+        The error is not raised, because a traceback would contain the answers.
         """
         truth = self.truth.settled(document.questions)
         if isinstance(truth, UnknownChoice):
@@ -53,18 +54,26 @@ class Row:
         return replace(self, truth=truth, public=public)
 
 
-def require_token(document: SurveyDocument, token: str | None) -> None:
-    """Raise InvalidInput(token_invalid) if the survey's rule refuses the token."""
+def token_to_send(document: SurveyDocument, token: str | None) -> str | None:
+    """Return the token of the report: `token`, or the one that an invite code stands for.
+
+    Raises InvalidInput(token_invalid) for a mistyped code, or if the survey's rule refuses the
+    token.
+    """
     if token is not None and not isinstance(token, str):
         raise InvalidInput(
             Problem.TOKEN_INVALID, "a token is a string, exactly as it was issued", "token"
         )
-    check_token(document.token, document.survey, token)
+    rule = document.token
+    if token is not None and rule is not None and rule.key is None and is_like_code(token):
+        token = encode_token(token_of_code(token, document.survey))
+    check_token(rule, document.survey, token)
+    return token
 
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """Seals answers to one accepted document; chain : name of the chain of its keys."""
+    """Seals answers to one accepted document; `chain` is the name of the chain of its keys."""
 
     document: SurveyDocument
     level: ReportLevel
@@ -77,7 +86,7 @@ class Sealing:
     randbits: RandomBits
 
     def answered(self, respondent: str = "") -> Sealed | None:
-        """Return this respondent's sealed answer to the survey, None if there is none."""
+        """Return this respondent's sealed answer to the survey, or None if there is none."""
         return self.store.answer(self.chain, self.document.survey, respondent)
 
     def one(self, row: Row) -> Sealed | None:
@@ -112,7 +121,7 @@ class Sealing:
         if self.answered(row.respondent) is not None:
             return None
         self._require_open()
-        require_token(document, row.token)
+        row = replace(row, token=token_to_send(document, row.token))
         spent = store.spent(row.respondent)
         # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self.policy.check(
@@ -123,7 +132,8 @@ class Sealing:
             spent=spent,
         )
         length = document.report_length
-        # Written before the draw: a full disk must fail while no value has been drawn.
+        # Space is reserved before the draw: if the disk is full, this must fail before any value is
+        # drawn.
         store.reserve(
             chain,
             document.survey,
@@ -147,7 +157,7 @@ class Sealing:
     def _draw(self, row: Row) -> Report | None:
         """Draw every block's symbol and the report's id; returns None if a draw fails.
 
-        The original error is dropped, because its traceback holds the true answers.
+        The original error is dropped, because its traceback contains the true answers.
         """
         randbits = self.randbits
         try:
@@ -164,7 +174,7 @@ class Sealing:
         except Exception:  # noqa: BLE001
             return None
         except BaseException as interruption:  # noqa: BLE001
-            # Ctrl-C is passed on, without the frames that hold the answers.
+            # Ctrl-C is re-raised without the frames that contain the answers.
             raise interruption.with_traceback(None) from None
 
     def _require_open(self) -> None:
@@ -174,8 +184,9 @@ class Sealing:
         except ClockError:
             if now < closes:
                 raise
-            closed = f"the survey closed at {format_time(closes)}, this device's clock says {format_time(now)}"
-            raise SurveyClosed(closed) from None
+            raise SurveyClosed(
+                f"the survey closed at {format_time(closes)}, this device's clock says {format_time(now)}"
+            ) from None
 
 
 def _symbol(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SymbolJson:

@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 
 from frankly_sdk._checks import SPELLING, key_fault
-from frankly_sdk._sealing import require_token
+from frankly_sdk._sealing import token_to_send
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
 from frankly_sdk.errors import UnknownChoice
@@ -33,7 +33,7 @@ class Columns:
 
 
 def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[Respondent]:
-    """Return the rows of a CSV file (``-``: standard input), all of them checked.
+    """Return the checked rows of a CSV file, or of standard input for ``-``.
 
     The header names the key column, the token column if the survey has a token rule, and every
     question and public question, each once. The encoding is UTF-8, with or without a byte order
@@ -63,11 +63,11 @@ def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -
     )
     # A question may have the same name as the key column.
     if len(set(expected)) < len(expected):
-        detail = (
+        raise _bad(
+            1,
             "the respondent and token columns must not have the name of a question: choose other "
-            "names with --respondent and --token"
+            "names with --respondent and --token",
         )
-        raise _bad(1, detail)
     if sorted(header) != expected:
         raise _bad(1, f"expected the columns {', '.join(expected)}, each once")
     return header
@@ -94,7 +94,8 @@ def _rows(
         truth = Answer(
             {name: _number(document.questions[name], cell) for name, cell in row.items()}
         )
-        # From here on only `truth` may hold the answers: a traceback shows local variables.
+        # From here on, only `truth` may contain the answers, because a traceback shows local
+        # variables.
         del cells, row
         for answers, questions in ((truth, document.questions), (Answer(public), strata)):
             settled = answers.settled(questions)
@@ -116,7 +117,7 @@ def _require_own_key(
     lines_by_key: dict[str, tuple[int, str]],
     columns: Columns,
 ) -> None:
-    """Refuse a key that is blank, or that an earlier line has in any spelling."""
+    """Refuse a key that is blank, or that occurs in an earlier line in any spelling."""
     if key_fault(key) is not None:
         raise _bad(line, "every respondent needs a unique key", columns.key)
     earlier, spelling = lines_by_key.setdefault(normal_key(key), (line, key))
@@ -137,9 +138,9 @@ def _require_new(
     columns: Columns,
     document: SurveyDocument,
 ) -> None:
-    """Refuse a token that is not valid for the survey, or that an earlier line has."""
+    """Refuse a token that is not valid for the survey, or that occurs in an earlier line."""
     try:
-        require_token(document, token)
+        token = token_to_send(document, token)
     except InvalidInput as fault:
         raise _bad(line, fault.detail, columns.token) from None
     if token in spent:

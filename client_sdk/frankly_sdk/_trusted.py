@@ -10,7 +10,7 @@ from datetime import datetime
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope, pae
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
 from frankly_protocol.trust import Role
 
@@ -61,8 +61,8 @@ def accept_survey(
     collect_hosts : hosts that may collect reports in addition to the link's.
 
     The remembered document sets a lower bound for the version only while enough of the publisher's
-    current keys have signed it: a document signed with a stolen key must not block genuine ones
-    after that key is withdrawn, however high its version is.
+    current keys have signed it: a document signed with a stolen key must not block genuine
+    documents after that key is withdrawn, whatever its version is.
 
     Raises DocumentRejected or a subclass, LinkError for the address that collects reports, or the
     errors of `log_check`; after an error, nothing may be sent.
@@ -75,12 +75,15 @@ def accept_survey(
     require_collect(document.collect_url, link.origin, collect_hosts)
     document.require_window(now)  # (6)
     binding = (
-        remembered if remembered is not None and is_still_signed(remembered, publisher) else None
+        remembered
+        if remembered is not None and publisher.has_signed(remembered.envelope, SURVEY_TYPE)
+        else None
     )
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
-    # Last, because it takes longest: documents refused for other reasons never reach this check.
+    # This check comes last because it takes longest; documents refused for other reasons never
+    # reach it.
     document.require_private()  # (9)
     withdrawn = remembered.digest if remembered is not None and binding is None else None
     return Accepted(document, _signers(envelope, publisher), logged, withdrawn)
@@ -107,26 +110,8 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
         raise Equivocation(f"version {document.version} has been seen here with other content")
 
 
-def is_still_signed(remembered: Remembered, publisher: Role) -> bool:
-    """Return True if enough of the publisher's current keys signed the remembered document."""
-    try:
-        Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(
-            publisher.keys,
-            publisher.threshold,
-        )
-    except DocumentRejected:
-        return False
-    return True
-
-
 def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:
-    message = pae(envelope.payload_type, envelope.payload)
-    signatures = {signature.key_id: signature.value for signature in envelope.signatures}
-    # Each is verified again: the threshold may be met although further signatures are invalid, and
-    # those signers must not be listed.
-    keys = [
-        key
-        for key in publisher.keys
-        if key.key_id in signatures and key.verifies(signatures[key.key_id], message)
-    ]
-    return tuple(key.key_id for key in keys)
+    # The threshold may be met although further signatures are invalid, and those signers must not
+    # be listed.
+    valid = envelope.signers(publisher.keys)
+    return tuple(key.key_id for key in publisher.keys if key.key_id in valid)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The true answers, on their way from the app to the sampler: never shown or logged.
+"""The true answers, which go from the app to the sampler and are never shown or logged.
 
-Only the answers to public questions leave the device as they were given.
+Only answers to public questions leave the device unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -38,7 +38,7 @@ class Answer:
         return given if isinstance(given, cls) else cls(given)
 
     def __init__(self, given: object) -> None:
-        # Copied, so that the answers that are used are those that were checked.
+        # Copied, so that the answers cannot change between the check and their use.
         self._given = dict(given) if isinstance(given, Mapping) else None
 
     def settled(self, questions: Mapping[str, Question]) -> "Answer | UnknownChoice":
@@ -68,8 +68,9 @@ class Answer:
         if fault is not None:
             return fault
         if set(given) - set(questions) - {q.box.of for q in questions.values() if q.box}:
-            detail = "there is an answer to a question that is not in the survey"
-            return UnknownChoice(None, list(questions), detail)
+            return UnknownChoice(
+                None, list(questions), "there is an answer to a question that is not in the survey"
+            )
         return Answer(chosen)
 
     def row(self, block: Block) -> int | FormAnswers:
@@ -123,7 +124,7 @@ def _ticked(
     if isinstance(ticked, str | Mapping) or not isinstance(ticked, Collection):
         return UnknownChoice(box.of, boxes, "ticked boxes are given as a list of their ids")
     if any(type(one) is not str or one not in boxes for one in ticked):
-        return UnknownChoice(box.of, boxes, "a ticked box is not one of the question's")
+        return UnknownChoice(box.of, boxes, "a ticked box is not one of the question's boxes")
     if question.id in given:
         return UnknownChoice(box.of, boxes, "the boxes are given both as a list and one by one")
     return YES if question.box_id in ticked else NO
@@ -138,7 +139,9 @@ def _alone(questions: Mapping[str, Question], chosen: Mapping[str, str]) -> Unkn
     for of, boxes in ticked.items():
         if len(boxes) > 1 and any(box.role for box in boxes):
             ids = [q.box_id for q in questions.values() if q.box is not None and q.box.of == of]
-            return UnknownChoice(of, ids, "a box that excludes the others is ticked beside one")
+            return UnknownChoice(
+                of, ids, "a box that excludes the others is ticked together with another"
+            )
     return None
 
 

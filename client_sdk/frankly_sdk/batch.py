@@ -9,13 +9,13 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_sdk._checks import SPELLING, key_fault
-from frankly_sdk._sealing import Row, Sealing, require_token
+from frankly_sdk._sealing import Row, Sealing, token_to_send
 from frankly_sdk.answer import Answer, Given
 from frankly_sdk.errors import UnknownChoice
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.store import Sealed
 
-AT_ONCE = 500
+ROWS_PER_TRANSACTION = 500
 """Rows sealed in one transaction: a full sync for each row would take most of the time."""
 
 Respondent = (
@@ -51,15 +51,16 @@ def randomise(
     source: Iterator[Respondent],
     announce: OnEvent,
 ) -> Iterator[Randomised]:
-    """Seal the rows, `AT_ONCE` in each transaction, and yield their results in order."""
+    """Seal the rows, `ROWS_PER_TRANSACTION` in each transaction, and yield their results in order."""
     first_rows, first = dict[str, tuple[int, int]](), 0
-    # `map` keeps the raw rows out of local variables, which a traceback would hold.
-    while read := list(map(_read, islice(source, AT_ONCE))):
+    # `map` keeps the raw rows out of local variables, which a traceback would contain.
+    while read := list(map(_read, islice(source, ROWS_PER_TRANSACTION))):
         keys, todo = list[tuple[str, Randomised | None]](), list[Row]()
         for i, row_or_fault in enumerate(read, first):
             key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
-            # The hash of the key is enough to compare two spellings, and the key is not kept.
+            # The hash of the key suffices to compare two spellings, so the key itself is not
+            # stored.
             same_as, spelling = first_rows.setdefault(row.respondent, (i, hash(key)))
             is_new = same_as == i
             keys.append(
@@ -71,8 +72,8 @@ def randomise(
                 )
             )
             todo += [row] if is_new else []
-        # Every row of this transaction has been checked, so a wrong row means that none of them is
-        # sealed; those of earlier transactions stay sealed.
+        # All rows of a transaction are checked first: if one is wrong, none of them is sealed. Rows
+        # of earlier transactions stay sealed.
         results = iter(sealing.many(todo))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:
@@ -82,20 +83,24 @@ def randomise(
 
 
 def _same_respondent(survey: str, i: int, row: Randomised) -> Event:
-    detail = f"rows[{i}] was not sealed: its key differs from that of rows[{row.same_as}] only in {SPELLING}"
-    return Event("same_respondent", survey, "key_respelled", detail)
+    return Event(
+        "same_respondent",
+        survey,
+        "key_respelled",
+        f"rows[{i}] was not sealed: its key differs from that of rows[{row.same_as}] only in {SPELLING}",
+    )
 
 
 def _read(row: object) -> tuple[str, Row] | InvalidInput:
     """Return a row's key and answers, or the error if its shape or key is wrong.
 
-    The error is not raised, because a traceback would hold the answers.
+    The error is not raised, because a traceback would contain the answers.
     """
     if not isinstance(row, tuple | list) or len(row) not in (3, 4):
-        detail = (
-            "a row is a tuple of key, choices, strata and, if the survey requires one, the token"
+        return InvalidInput(
+            Problem.FIELD_TYPE,
+            "a row is a tuple of key, choices, strata and, if the survey requires one, the token",
         )
-        return InvalidInput(Problem.FIELD_TYPE, detail)
     key, choices, strata, *token = row
     return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))
 
@@ -121,7 +126,7 @@ def _checked(
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:
     try:
-        require_token(sealing.document, row.token)
+        token_to_send(sealing.document, row.token)
     except InvalidInput as fault:
         return fault.with_traceback(None)
     return None

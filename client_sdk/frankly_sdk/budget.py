@@ -7,6 +7,8 @@ from fractions import Fraction
 
 from frankly_protocol.audit import Charge, chance_up, ln_up
 
+from frankly_sdk._texts import Texts
+
 _UNIT = Decimal("0.0001")
 
 
@@ -38,19 +40,26 @@ class Budget:
     can_answer: bool
 
     def __str__(self) -> str:
+        """Return one sentence for the respondent, in English."""
+        return self.sentence(Texts("en", "budget"))
+
+    def sentence(self, texts: Texts) -> str:
         """Return one sentence for the respondent."""
-        remainder = f"{self.left} of the {self.cap} nats that this app allows you in all are left"
+        say, figure = texts.part("budget").say, texts.figure
+        left = say("left", left=figure(self.left), cap=figure(self.cap))
         if self.is_answered:
-            return f"You have answered this already, and it costs nothing more; {remainder}."
+            return say("answered", left=left)
         if not self.can_answer:
-            return f"You cannot answer this here: it would cost {self.cost} nats, and {remainder}."
+            return say("not_enough", cost=figure(self.cost), left=left)
         if self.is_final:
-            return (
-                f"Answering this uses up for good all {self.cap} nats that this app allows you; nothing else "
-                "can be answered afterwards."
-            )
-        chance = f", and a δ of {self.delta}" if self.delta != "0" else ""
-        return f"Answering costs {self.cost} nats{chance}; {remainder}, {self.left_after} after it."
+            return say("final", cap=figure(self.cap))
+        return say(
+            "costs" if self.delta == "0" else "costs_delta",
+            cost=figure(self.cost),
+            delta=figure(self.delta),
+            left=left,
+            after=figure(self.left_after),
+        )
 
 
 def nats_left(cap: str, spent: Charge) -> str:
@@ -59,7 +68,7 @@ def nats_left(cap: str, spent: Charge) -> str:
     if spent.odds is None:
         return "0.0000"
     with localcontext() as context:
-        # Enough digits for any cap, so that only the quantisation below rounds.
+        # The precision suffices for any cap, so that only the quantisation below rounds.
         context.prec = 60
         remaining = Decimal(str(cap)) - Decimal(ln_up(spent.odds))
         return str(max(remaining, Decimal(0)).quantize(_UNIT, rounding=ROUND_FLOOR))

@@ -3,8 +3,8 @@
 
 frankly-sdk randomise in.csv out.jsonl --link LINK --store FILE     (- reads answers from standard input)
 frankly-sdk flush --link LINK --store FILE
-frankly-sdk explain --link LINK --store FILE
-frankly-sdk budget --link LINK --store FILE --respondent KEY
+frankly-sdk explain --link LINK --store FILE [--respondent KEY]
+frankly-sdk budget --link LINK --store FILE [--respondent KEY]
 """
 
 import argparse
@@ -18,10 +18,12 @@ from pathlib import Path
 from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput, RandomnessError
 from frankly_protocol.problems import Problem
 
+from frankly_sdk._platform import sync
 from frankly_sdk._table import Columns, read_rows
 from frankly_sdk.batch import Randomised
 from frankly_sdk.client import Client
 from frankly_sdk.errors import (
+    AlreadyAnswered,
     LinkError,
     NetworkError,
     PolicyRefused,
@@ -35,7 +37,7 @@ Opener = Callable[[argparse.Namespace], Client]
 BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 _EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
     ((InvalidInput, UnknownChoice, LinkError), BAD_INPUT),
-    ((PolicyRefused, SurveyClosed), REFUSED),
+    ((PolicyRefused, SurveyClosed, AlreadyAnswered), REFUSED),
     ((NetworkError,), NETWORK),
     ((DocumentRejected, StoreError, RandomnessError), INTEGRITY),
 )
@@ -49,14 +51,20 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
     options = _parser().parse_args(arguments)
     commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
     try:
-        # Checked before the store opens: nothing may be sealed if the output must not be replaced.
+        # Checked before the store is opened: no answer may be sealed if the output file must not be
+        # replaced.
         if options.command == "randomise":
             _require_free(options)
         with (opener or _open)(options) as client:
             return commands[options.command](options, client)
     except FranklyError as error:
         _say(f"frankly-sdk: {error}")
-        return next((status for kinds, status in _EXITS if isinstance(error, kinds)), INTEGRITY)
+        return exit_status(error)
+
+
+def exit_status(error: FranklyError) -> int:
+    """Return the exit status for an error."""
+    return next((status for kinds, status in _EXITS if isinstance(error, kinds)), INTEGRITY)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,20 +91,19 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="ID",
-        help="a survey that may use up the whole budget for good; can be repeated",
+        help="a survey that may use up the whole budget permanently; can be repeated",
     )
     common.add_argument(
         "--keys",
         type=Path,
         help="file of the keys document to trust; by default the first one that the server sends",
     )
-    collect_help = "a host, other than the link's, that may collect reports; can be repeated"
     common.add_argument(
         "--collect-host",
         action="append",
         default=[],
         metavar="HOST",
-        help=collect_help,
+        help="a host, other than the link's, that may collect reports; can be repeated",
     )
     batch = commands.add_parser(
         "randomise",
@@ -194,8 +201,10 @@ def _randomise(options: argparse.Namespace, client: Client) -> int:
 
 def _flush(options: argparse.Namespace, client: Client) -> int:
     counts = Counter(receipt.status for receipt in client.flush(options.seconds))
-    _say(f"sent {counts['sent']}, queued {counts['queued']}, refused for good {counts['refused']}")
-    # The exit status tells a script to run the command again later.
+    _say(
+        f"sent {counts['sent']}, queued {counts['queued']}, refused permanently {counts['refused']}"
+    )
+    # The exit status lets a script see that it should run the command again later.
     return NETWORK if counts["queued"] else 0
 
 
@@ -210,10 +219,12 @@ def _budget(options: argparse.Namespace, client: Client) -> int:
 
 
 def _summarise(results: Sequence[Randomised]) -> None:
+    # There is no status "already": a table with a repeated key is refused.
     counts = Counter(row.status for row in results)
-    # Only counts: a line for each row would show whose budget was exceeded.
+    # Only counts are printed: a line for each row would show whose budget was exceeded.
     _say(
-        f"sealed {counts['sealed']}, sent before {counts['done']}, over the budget {counts['over_budget']}"
+        f"sealed {counts['sealed']}, acknowledged or refused before {counts['done']}, "
+        f"over the budget {counts['over_budget']}"
     )
 
 
@@ -230,15 +241,18 @@ def _write(path: Path, reports: Iterable[bytes]) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.writelines(report + b"\n" for report in sorted(reports))
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
             # Synced before the rename: after a power cut the output is either complete or unchanged.
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
     except OSError:
-        detail = "this file cannot be written; the sealed reports are in the store: run the command again"
-        raise InvalidInput(Problem.BAD_REQUEST, detail, str(path)) from None
+        raise InvalidInput(
+            Problem.BAD_REQUEST,
+            "this file cannot be written; the sealed reports are in the store: run the command again",
+            str(path),
+        ) from None
 
 
 def _say(message: str) -> None:

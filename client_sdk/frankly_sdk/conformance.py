@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conformance driver: ``python -m frankly_sdk.conformance init|refresh|answer``.
 
-It reads one JSON object from standard input and writes one to standard output; a refusal is a
-problem object on standard error and an exit status. It is for conformance tests of SDKs
-(docs/conformance.md), which can supply the time and the random bits in the input.
+The driver reads one JSON object from standard input and writes one to standard output. If it
+refuses, it writes a problem object to standard error and sets the exit status. Conformance tests of
+SDKs (docs/conformance.md) use it and can supply the time and the random bits in the input.
 """
 
 import argparse
 import base64
 import binascii
 import json
+import secrets
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,32 +19,20 @@ from typing import Any, TextIO
 
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import Clock, FixedClock, SystemClock, parse_time
-from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput, RandomnessError
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.trust import SignedKeys
 
+from frankly_sdk._core import Core, Options
+from frankly_sdk._seams import Seams
+from frankly_sdk.cli import exit_status
 from frankly_sdk.client import Client
-from frankly_sdk.errors import (
-    AlreadyAnswered,
-    LinkError,
-    NetworkError,
-    PolicyRefused,
-    StoreError,
-    SurveyClosed,
-    UnknownChoice,
-)
+from frankly_sdk.errors import StoreError
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 
-BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
-_EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
-    ((InvalidInput, UnknownChoice, LinkError), BAD_INPUT),
-    ((PolicyRefused, SurveyClosed, AlreadyAnswered), REFUSED),
-    ((NetworkError,), NETWORK),
-    ((DocumentRejected, StoreError, RandomnessError), INTEGRITY),
-)
 _MAX_INPUT = 8 * 2**20
 _POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log", "delta_cap", "final_surveys"}
 _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -80,11 +68,10 @@ def main(
         "answer": _answer,
     }
     try:
-        request = _read_request(name, (stdin or sys.stdin).read())
-        output = commands[name](request)
+        output = commands[name](_read_request(name, (stdin or sys.stdin).read()))
     except FranklyError as error:
         (stderr or sys.stderr).write(json.dumps(_problem(error)) + "\n")
-        return next((status for kinds, status in _EXITS if isinstance(error, kinds)), INTEGRITY)
+        return exit_status(error)
     (stdout or sys.stdout).write(json.dumps(output) + "\n")
     return 0
 
@@ -101,15 +88,17 @@ def _init(request: Mapping[str, Any]) -> Mapping[str, Any]:
     # Checked here too, so that the error names the field of the request.
     if not all(type(policy.get(name, False)) is bool for name in ("allow_unpinned", "require_log")):
         raise _bad("policy", "allow_unpinned and require_log are true or false")
-    # Constructed only for its checks: a bad limit is refused now, not at the first answer.
+    # Constructed only for validation: an invalid limit is refused now, not at the first answer.
     Policy(**policy)
     if request.get("keys") is not None:
         SignedKeys.read(_keys(request["keys"]))
     folder = _folder(request)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        install = {"link": request["link"], "policy": policy, "keys": request.get("keys")}
-        (folder / "install.json").write_text(json.dumps(install), encoding="utf-8")
+        (folder / "install.json").write_text(
+            json.dumps({"link": request["link"], "policy": policy, "keys": request.get("keys")}),
+            encoding="utf-8",
+        )
     except OSError:
         raise StoreError("the folder of the store cannot be written") from None
     return {"survey": link.survey, "digest": link.digest}
@@ -180,19 +169,10 @@ class _Install:
 
     def open(self) -> Client:
         """Open a client with the given time and random bits, and without a random send delay."""
-        options: dict[str, Any] = {} if self.randbits is None else {"randbits": self.randbits}
-        path = self.folder / "answers.db"
-        return Client.open(
-            self.link,
-            path,
-            self.policy,
-            keys=self.keys,
-            clock=self.clock,
-            sleep=time.sleep,
-            # The suite compares what is sent; a random delay would only slow it down.
-            spread_s=0,
-            **options,
-        )
+        seams = Seams(clock=self.clock, randbits=self.randbits or secrets.randbits)
+        # The suite compares the sent reports; a random delay would only slow it down.
+        options = Options(self.link, self.folder / "answers.db", self.policy, self.keys, spread_s=0)
+        return Client(Core.open(options, seams))
 
 
 class _Bits:
@@ -211,7 +191,8 @@ class _Bits:
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
     def __call__(self, bits: int) -> int:
-        # OSError, as from the operating system's source; the client turns it into its own error.
+        # The operating system's source also raises OSError; the client converts it to its own
+        # error.
         if not self._left or self._left[0][0] != bits:
             raise OSError
         return self._left.pop(0)[1]
@@ -219,7 +200,7 @@ class _Bits:
 
 def _read_request(name: str, text: str) -> Mapping[str, Any]:
     needs, takes = _FIELDS[name]
-    # Lone surrogates are left to the parser, which refuses them.
+    # The parser refuses lone surrogates.
     request = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
     if not isinstance(request, dict):
         raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")
@@ -280,12 +261,14 @@ def _problem(error: FranklyError) -> Mapping[str, Any]:
     problem = Problem.from_code(error.code)
     if problem is not None:
         return problem_body(problem, error.detail, error.field)
-    body = {
+    return {
         "type": f"urn:frankly:problem:{error.code}",
         "title": "The device refused.",
         "status": 422,
+        "code": error.code,
+        "detail": error.detail,
+        "field": error.field,
     }
-    return {**body, "code": error.code, "detail": error.detail, "field": error.field}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """Delivery of sealed reports; every attempt sends the same bytes (docs/protocol.md §7)."""
 
 import contextlib
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -11,46 +10,55 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_sdk._backoff import FIRST_WAIT_S, Backoffs, jitter, longer, uniform
+from frankly_sdk._steps import Steps, Stop
+from frankly_sdk._turns import Turns
 from frankly_sdk.errors import LinkError, NetworkError, StoreError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
 from frankly_sdk.transport import Reply, Transport
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 3600.0
 # One day: no server may make a device wait longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
 _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
-_SPREAD = "scheduled"
+_SPREAD, SENDING = "scheduled", "sending"
+ONE_REPORT = frozenset({Problem.TOO_EARLY.code, _SPREAD, SENDING})
+"""Codes of queued reports that do not affect other reports to the same server."""
 _EVENLY = "sealed; it is sent at a random moment, so that the sending time reveals nothing"
 _REST = "the server asked this device to wait; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
 _SKIPPED = "an earlier report to this server could not be delivered; this one will be tried later"
+_OTHER = "another thread or process is sending this answer right now"
+_STORED = "the server has stored the randomised answer"
 _STRANGER = "the reply did not come from the survey's server; the answer will be sent again"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Sends sealed reports to their servers.
+    """Sends sealed reports to their servers; its operations yield their waits (`Steps`).
 
-    sleep : waits the given number of seconds.
+    turns : excludes the other senders of this store while a report is sent.
     timer : returns seconds, from a clock that never runs backwards.
+    stop : once it is set, operations end before their next attempt.
     spread_s : a report is first sent after a random time, uniform from 0 to this many seconds,
         drawn after sealing and independently of everything else.
     """
 
     transport: Transport
     store: Store
-    sleep: Callable[[float], None]
+    turns: Turns
     timer: Callable[[], float]
     announce: OnEvent
+    stop: Stop
     spread_s: float = 0.0
     _not_before: dict[str, float] = field(default_factory=dict)
+    _backoffs: Backoffs = field(default_factory=Backoffs)
 
-    def flush(self, timeout_s: float) -> list[Receipt]:
+    def flush(self, timeout_s: float) -> Steps[list[Receipt]]:
         """Try every sealed report that is due within `timeout_s` seconds.
 
         If a server fails to accept a report, the other reports to it are skipped. Returns a receipt
@@ -63,13 +71,10 @@ class Delivery:
             if server in unreachable:
                 receipts.append(_queued("network", _SKIPPED))
                 continue
-            receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
-            # A server that fails on one report would probably fail on the others: the next flush
-            # tries again.
-            if receipts[-1].status == "queued" and receipts[-1].code not in (
-                Problem.TOO_EARLY.code,
-                _SPREAD,
-            ):
+            receipts.append((yield from self.deliver(sealed, max(0.0, deadline - self.timer()))))
+            # A server that fails on one report would probably fail on the others, so they wait for
+            # the next flush.
+            if receipts[-1].status == "queued" and receipts[-1].code not in ONE_REPORT:
                 unreachable.add(server)
         return receipts
 
@@ -79,22 +84,34 @@ class Delivery:
         The draw depends on neither answer nor symbol. If this process ends first, the report is
         sent at the next start of the app, a time that does not depend on the answer either.
         """
-        self._not_before[sealed.report_id] = self.timer() + self.spread_s * _uniform()
+        # The background sender may have seen the report, and drawn its time, before this call.
+        self._not_before.setdefault(sealed.report_id, self.timer() + self.spread_s * uniform())
 
-    def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
+    def due_s(self, sealed: Sealed) -> float:
+        """Return the seconds until the background sender sends a report; zero or less if it is due.
+
+        A report that another process has sealed, or that this one sealed just now, gets its random
+        time here: it is never sent at the moment of sealing.
+        """
+        self.schedule(sealed)
+        times = (self._not_before.get(key, 0.0) for key in (sealed.collect_url, sealed.report_id))
+        return max(*times, self._backoffs.until(sealed.collect_url)) - self.timer()
+
+    def deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
         """Send until acknowledged or finally refused, for at most about `patience_s` seconds.
 
         After that, the report stays queued.
         """
-        receipt = self._deliver(sealed, patience_s)
+        receipt = yield from self._deliver(sealed, patience_s)
         if receipt.status != "queued":
             self._not_before.pop(sealed.report_id, None)
+            self._backoffs.settled(sealed.collect_url)
         self.announce(Event(receipt.status, sealed.survey, receipt.code, receipt.detail))
         return receipt
 
-    def _deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
+    def _deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
         now = self.timer()
-        deadline, wait_s = now + patience_s, _FIRST_WAIT_S
+        deadline, wait_s = now + patience_s, FIRST_WAIT_S
         asked_s, own_s = (
             self._not_before.get(key, 0.0) - now for key in (sealed.collect_url, sealed.report_id)
         )
@@ -102,29 +119,56 @@ class Delivery:
         receipt = _queued("waiting", _REST) if asked_s >= own_s else _queued(_SPREAD, _EVENLY)
         while now + pause_s <= deadline:
             if pause_s:
-                self.sleep(pause_s)
+                yield pause_s
+            if self.stop.is_set():
+                break
+            receipt, asked_s = self._in_turn(sealed, deadline - now - pause_s)
+            if receipt.status != "queued" or receipt.code == SENDING:
+                break
+            now = self.timer()
+            if asked_s:
+                # Recorded by address, so that other reports to this address wait as well.
+                self._not_before[sealed.collect_url] = now + asked_s
+            self._backoffs.failed(
+                sealed.collect_url, now, is_early=receipt.code == Problem.TOO_EARLY.code
+            )
+            pause_s = max(asked_s, wait_s * jitter())
+            wait_s = longer(wait_s)
+        return receipt
+
+    def _in_turn(self, sealed: Sealed, patience_s: float) -> tuple[Receipt, float]:
+        """Send once, unless another sender of this store does or has done so (`_once`)."""
+        with self.turns.turn(sealed.report_id, patience_s) as is_ours:
+            if not is_ours:
+                return _queued(SENDING, _OTHER), 0.0
+            settled = self._settled(sealed)
+            if settled is not None:
+                return settled, 0.0
             receipt, asked_s = self._once(sealed)
             if receipt.status != "queued":
                 # If erasing fails now, the report is sent again at the next start, which is
                 # harmless, and erased then.
                 with contextlib.suppress(StoreError):
                     self.store.close_answer(sealed, receipt.status, receipt.code)
-                break
-            now = self.timer()
-            if asked_s:
-                # By address, so that other reports to this address wait as well.
-                self._not_before[sealed.collect_url] = now + asked_s
-            pause_s = max(asked_s, wait_s * _jitter())
-            # Exponential backoff, so that retries do not overload a struggling server.
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-        return receipt
+            return receipt, asked_s
+
+    def _settled(self, sealed: Sealed) -> Receipt | None:
+        """Return the receipt if another sender has delivered the report since it was read."""
+        try:
+            stored = self.store.answer(sealed.chain, sealed.survey, sealed.respondent)
+        except StoreError:
+            return None  # sealed, so it may be sent again; the server stores it once
+        if stored is None or stored.state == "sealed":
+            return None
+        if stored.state == "refused":
+            return Receipt("refused", stored.code, "the server refused the report for good")
+        return Receipt("sent", stored.code, _STORED)
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
         """Send once; return the receipt and the seconds that the server asks the device to wait.
 
         If the transport raises LinkError, the receipt is ``refused``.
         """
-        # Another process may have delivered and erased the report in the meantime.
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
@@ -139,8 +183,8 @@ class Delivery:
 def _judge(answer: Reply, report_id: str) -> Receipt:
     """Return the receipt for a reply.
 
-    Only a reply in the form of the survey's server leads to an erasure: a page with status 200 is
-    not an acknowledgement, and a 404 from a gateway is not a refusal.
+    A report is erased only after a reply in the format of the survey's server: a page with status
+    200 is not an acknowledgement, and a 404 from a gateway is not a refusal.
     """
     body = _body(answer)
     if (
@@ -148,7 +192,7 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
         and body.get("id") == report_id
         and body.get("status") in _ACKNOWLEDGED
     ):
-        return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
+        return Receipt("sent", str(body["status"]), _STORED)
     # A captive portal sends its own page with status 200, which must not lead to an erasure.
     if answer.status < 300:
         return _queued("no_receipt", _STRANGER)
@@ -168,7 +212,7 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
     return Receipt(
         "refused",
         problem.code,
-        f"the server refused the report for good: {problem.title}",
+        f"the server refused the report permanently: {problem.title}",
     )
 
 
@@ -189,16 +233,3 @@ def _retry_after(text: str | None) -> float:
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= 12):
         return 0.0
     return min(float(text), _LONGEST_RETRY_AFTER_S)
-
-
-def _jitter() -> float:
-    """Return a factor from 0.5 to 1.5, so that clients do not retry in lockstep."""
-    return 0.5 + _uniform()
-
-
-def _uniform() -> float:
-    """Return a uniform random multiple of 2^-20 in [0, 1), or 0.5 without a random source."""
-    try:
-        return secrets.randbits(20) / 2**20
-    except (OSError, NotImplementedError):
-        return 0.5  # safe: only the timing depends on it; the noise was drawn before

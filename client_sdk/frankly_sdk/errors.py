@@ -6,7 +6,7 @@ FranklyError                 (frankly_protocol.errors)
  ├─ RandomnessError          the system gave no random bits; no report was sealed or sent
  ├─ LinkError                the link, the relay, or the address that collects reports cannot be used
  │   └─ InsecureTransport    an address that is neither https nor http to this machine
- ├─ PolicyRefused            a valid document, but it asks for more than this app allows
+ ├─ PolicyRefused            a valid document that exceeds the limits of this app
  │   └─ BudgetExceeded       the respondent's remaining budget is too small
  ├─ UnknownChoice            a mistake of the app: it passed something that is not one of the choices
  ├─ AlreadyAnswered          this respondent has answered this survey; the first answer remains valid
@@ -25,7 +25,7 @@ from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """An address cannot be used; `detail` says why, ``field`` is link, relay or collect_url."""
+    """An address cannot be used, as `detail` explains; ``field`` is link, relay or collect_url."""
 
     def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
         super().__init__(detail, code=code, field=field)
@@ -53,7 +53,7 @@ class PolicyRefused(FranklyError):
 
 
 class BudgetExceeded(PolicyRefused):
-    """The survey costs more than what is left of the respondent's budget."""
+    """The survey costs more than the respondent's remaining budget."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("budget", detail)
@@ -96,7 +96,7 @@ class Disabled(FranklyError):
 
 
 class SurveyClosed(FranklyError):
-    """The survey is closed, and nothing was drawn; if it closes after the draw, the receipt says so."""
+    """The survey closed before anything was drawn; a later closing is reported in the receipt."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code=Problem.CLOSED.code, field="closes")

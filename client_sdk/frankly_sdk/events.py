@@ -19,6 +19,7 @@ EVENTS = (
     "disabled",
     "log_renamed",
     "same_respondent",
+    "shared_store",
 )
 
 
@@ -48,7 +49,7 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
     """
 
     def announce(event: Event) -> None:
-        # Only with `debug`, so that logging is usually not even imported.
+        # Imported only with `debug`, because most apps do not need it.
         if debug:
             _log().debug(
                 "%s survey=%s code=%s %s",

@@ -2,6 +2,7 @@
 """Evidence of equivocation: signed documents and log heads that contradict each other."""
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,14 +32,11 @@ def evidence(store: str | Path) -> list[Evidence]:
 
     Raises StoreError.
     """
-    stored = Store(Path(store))
-    try:
+    with closing(Store(Path(store))) as stored:
         return [
             Evidence(_kind(data), digest, data)
             for digest, data in sorted(stored.evidence().items())
         ]
-    finally:
-        stored.close()
 
 
 def _kind(data: bytes) -> str:

@@ -7,7 +7,7 @@ The fragment pins the exact document (acceptance step 8).
 import ipaddress
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from frankly_protocol.errors import DocumentRejected
@@ -17,7 +17,8 @@ from frankly_sdk.errors import InsecureTransport, LinkError
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
 # Default ports, which an origin omits.
 _PORTS = {"https": 443, "http": 80}
-_PIN = re.compile(r"sha256=([0-9a-f]{64})", re.ASCII)
+# A personal link ends with an invite code (docs/protocol.md §10).
+_PIN = re.compile(r"sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?", re.ASCII)
 _FORM = "a survey link looks like https://host/s/ID#sha256=…: copy all of it"
 
 
@@ -27,12 +28,14 @@ class SurveyLink:
 
     origin : scheme, host, and the port unless it is the default.
     survey : 32 hex digits.
-    digest : ``sha256:…``, None if the link pins no document.
+    digest : ``sha256:…``, or None if the link pins no document.
+    invite : invite code of a personal link, or None.
     """
 
     origin: str
     survey: str
     digest: str | None
+    invite: str | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "SurveyLink":
@@ -46,8 +49,12 @@ class SurveyLink:
         pin = _PIN.fullmatch(address.fragment)
         if path is None or address.query or (address.fragment and pin is None):
             raise LinkError(_FORM)
-        digest = f"sha256:{pin.group(1)}" if pin else None
-        return cls(_origin(address), path.group(1), digest)
+        return cls(
+            _origin(address),
+            path.group(1),
+            f"sha256:{pin.group(1)}" if pin else None,
+            pin and pin.group(2),
+        )
 
     @property
     def chain_url(self) -> str:
@@ -75,7 +82,7 @@ def require_secure(url: str, field: str = "link") -> None:
         return
     if address.scheme == "http" and address.hostname and _is_loopback(address.hostname):
         return
-    if not address.netloc:  # no host: showing the form helps more than naming allowed schemes
+    if not address.netloc:  # no host: an example of a link helps more than a list of schemes
         raise InsecureTransport(_form(field), field)
     raise InsecureTransport(
         "use https://; http:// is accepted only for this machine, such as 127.0.0.1 or localhost",
@@ -102,8 +109,9 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     if host == link_host or host in allowed or (_is_loopback(host) and _is_loopback(link_host)):
         return
     hosts = f"reports would go to {host}, not to the link's {link_host}"
-    detail = f"{hosts}; an app can allow this in Policy(collect_hosts=…)"
-    raise DocumentRejected("host", detail, "collect_url")
+    raise DocumentRejected(
+        "host", f"{hosts}; an app can allow this in Policy(collect_hosts=…)", "collect_url"
+    )
 
 
 def is_host(name: object) -> bool:
@@ -138,7 +146,7 @@ def _split(url: str, field: str) -> SplitResult:
             raise ValueError
         address = urlsplit(url)
         _ = address.port  # raises if the port is not a number
-        if set(address.netloc) & set("<>^|"):  # no host has them; browsers refuse such an address
+        if set(address.netloc) & set("<>^|"):  # no host name has these; browsers refuse them
             raise ValueError
     except ValueError:
         raise LinkError(_form(field), field=field) from None

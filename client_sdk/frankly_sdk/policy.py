@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of an app (acceptance step 10), decided in exact arithmetic."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,13 +21,13 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
+from frankly_protocol.schema import HEX128
 
 from frankly_sdk.budget import Budget, chance_text, nats_left
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
 from frankly_sdk.link import is_host
 
 _MIN, _MAX = Fraction(1, 100), Fraction(64)
-_SURVEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _NOTHING = Charge(Fraction(1))
 
 
@@ -66,7 +65,8 @@ class Policy:
     delta_cap: str = "0"
     final_surveys: tuple[str, ...] = ()
     collect_hosts: tuple[str, ...] = ()
-    # The caps as ratios, rounded down, so that only a comparison remains while the store is locked.
+    # The caps as ratios, rounded down; computed here so that only a comparison is left while the
+    # store is locked.
     _limit: Fraction = field(init=False, repr=False, compare=False)
     _ceiling_limit: Fraction | None = field(init=False, repr=False, compare=False)
 
@@ -89,8 +89,11 @@ class Policy:
 
         hosts: object = self.collect_hosts  # a string would be read as one host per letter
         if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
-            detail = 'expected a tuple of host names in lower case, such as ("reports.example",)'
-            raise InvalidInput(Problem.FIELD_TYPE, detail, "collect_hosts")
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                'expected a tuple of host names in lower case, such as ("reports.example",)',
+                "collect_hosts",
+            )
 
     def wants_log(self, pin: str | None) -> bool:
         """Return True if a survey must be in a log; `pin` is the link's digest or None."""
@@ -126,8 +129,10 @@ class Policy:
                 "this app requires a witnessed log, and none lists this survey",
             )
         if not (pinned or logged or self.allow_unpinned):
-            detail = "use the link that ends in #sha256=…, so that everyone gets the same survey"
-            raise PolicyRefused("unpinned", detail)
+            raise PolicyRefused(
+                "unpinned",
+                "use the link that ends in #sha256=…, so that everyone gets the same survey",
+            )
         self._check_secrets(document, level)
         self._check_cost(document, level)
         before = total_charge(spent)
@@ -149,7 +154,8 @@ class Policy:
         spent : the respondent's earlier charges, including that of this survey if `is_answered`.
         """
         before = total_charge(spent)
-        # An answered survey is in `spent` already; charging it again would show too little left.
+        # `spent` already includes an answered survey; charging it again would show too small a
+        # remaining budget.
         charge = _NOTHING if is_answered else self._charge(level, before)
         can_answer = not is_answered and self._has_room(document.survey, charge, before)
         return Budget(
@@ -216,7 +222,7 @@ class Policy:
             )
 
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
-        # Possible if an update of the app has lowered its cap on δ.
+        # This can happen if an update of the app lowered its cap on δ.
         if before.delta > Fraction(self.delta_cap):
             return (
                 f"earlier answers have used up a δ of {chance_up(before.delta)}, but this app allows "
@@ -263,9 +269,12 @@ def _require_ids(surveys: object) -> None:
     if not isinstance(surveys, tuple | list):
         raise InvalidInput(Problem.FIELD_TYPE, "expected a tuple of survey ids", "final_surveys")
     for i, survey in enumerate(surveys):
-        if not isinstance(survey, str) or not _SURVEY.fullmatch(survey):
-            detail = "a survey id is 32 lower-case hex digits, as in its link after /s/"
-            raise InvalidInput(Problem.FIELD_TYPE, detail, f"final_surveys[{i}]")
+        if not isinstance(survey, str) or not HEX128.fullmatch(survey):
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "a survey id is 32 lower-case hex digits, as in its link after /s/",
+                f"final_surveys[{i}]",
+            )
 
 
 def _least_delta(promises: Sequence[Promise]) -> Fraction:

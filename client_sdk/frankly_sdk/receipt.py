@@ -9,9 +9,9 @@ class Receipt:
     """The state of an answer, for the app to show.
 
     status : ``sent`` (acknowledged), ``queued`` (sealed here, to be sent later), ``refused``
-        (for good) or ``disabled`` (the app has switched the client off).
+        (permanently) or ``disabled`` (the app has switched the client off).
     code : stable slug, such as accepted, duplicate, network or closed.
-    detail : a sentence for people.
+    detail : a sentence to show to people.
     """
 
     status: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay between device and server: the server sees the relay's network address, not the device's.
 
-Any reverse proxy that forwards to one server and adds no header with the device's address will do.
-The relay sees the device's address and the content of every request, including tokens and answers
-to public questions; the protected answers in it are randomised. It cannot change a survey, because
-documents are signed.
+Any reverse proxy can be a relay if it forwards to one server and adds no header with the device's
+address. The relay sees the device's address and the content of every request, including tokens and
+answers to public questions; protected answers are randomised before they reach it. It cannot change
+a survey, because documents are signed.
 """
 
 from urllib.parse import urlsplit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of one install: keys, documents, log heads, evidence, sealed answers and costs.
 
-It never holds a true answer to a protected question.
+The store never contains a true answer to a protected question.
 
 Keys, documents, log heads, proofs, evidence and answers are stored per chain of keys, named by its
 first root: a server with other keys cannot change what was stored for this chain. A respondent's
@@ -11,14 +11,16 @@ costs are added up over all chains, and one salt serves all of them.
 import hmac
 import secrets
 import unicodedata
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from frankly_protocol.audit import Charge, total_charge
 from frankly_protocol.canonical import digest as digest_of
-from frankly_protocol.errors import RandomnessError
+from frankly_protocol.mechanisms.base import draw
 from frankly_protocol.trust import KnownKeys
 
 from frankly_sdk._database import Database
@@ -27,7 +29,8 @@ from frankly_sdk._trusted import Remembered
 from frankly_sdk.errors import StoreError
 
 _SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code"
-_MAX_EVIDENCE = 16  # pieces per chain: enough to prove a contradiction, too few to fill a disk
+_T = TypeVar("_T")
+_MAX_EVIDENCE = 16  # maximum per chain: enough to prove a contradiction, too little to fill a disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +85,19 @@ class Store:
         self._database.close()
 
     def alias_keys(self, alias: str) -> KnownKeys | None:
-        """Return the newest keys of an alias's chain, None if the alias is unknown.
+        """Return the newest keys of an alias's chain, or None if the alias is unknown.
 
         An alias is an origin, with the digest of the keys document if the app ships one.
         """
-        query = "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?"
-        return next((KnownKeys(*row) for row in self._database.rows(query, alias)), None)
+        return self._first(
+            KnownKeys,
+            "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?",
+            alias,
+        )
 
     def keys(self, chain: str) -> KnownKeys | None:
         """Return the newest accepted keys of a chain, under any alias."""
-        rows = self._database.rows("SELECT envelope, chain FROM keys WHERE chain = ?", chain)
-        return next((KnownKeys(*row) for row in rows), None)
+        return self._first(KnownKeys, "SELECT envelope, chain FROM keys WHERE chain = ?", chain)
 
     def remember_keys(self, alias: str, keys: KnownKeys) -> None:
         """Store accepted keys under an alias and their chain.
@@ -103,9 +108,12 @@ class Store:
         self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?)", keys.chain, keys.envelope)
 
     def survey(self, chain: str, survey: str) -> Remembered | None:
-        """Return the document accepted last for a survey, None if there is none."""
-        query = "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?"
-        return next((Remembered(*row) for row in self._database.rows(query, chain, survey)), None)
+        """Return the document accepted last for a survey, or None if there is none."""
+        return self._first(
+            Remembered,
+            "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?",
+            *(chain, survey),
+        )
 
     def remember(
         self,
@@ -130,7 +138,7 @@ class Store:
             )
 
     def keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
-        """Store signed pieces that show a contradiction, by digest.
+        """Store signed pieces of evidence for a contradiction, by digest.
 
         At most 16 pieces are kept per chain; further ones are ignored.
         """
@@ -145,7 +153,7 @@ class Store:
             )
         }
         if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
-            return  # all pieces or none: one half of a contradiction proves nothing
+            return  # stored together or not at all: half of a contradiction proves nothing
         for digest, data in pieces.items():
             self._database.run(
                 "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)",
@@ -159,20 +167,21 @@ class Store:
         return dict(self._database.rows("SELECT digest, envelope FROM evidence"))
 
     def checkpoint(self, chain: str, origin: str) -> bytes | None:
-        """Return the signed note of a log's newest remembered head, None if there is none."""
-        query = "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?"
-        return next((row[0] for row in self._database.rows(query, chain, origin)), None)
+        """Return the signed note of a log's newest remembered head, or None if there is none."""
+        return self._first(
+            bytes, "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?", chain, origin
+        )
 
     def proof(self, chain: str, digest: str) -> bytes | None:
-        """Return the log's proof with which a document was accepted last, None if there is none.
+        """Return the log's proof with which a document was accepted last, or None if there is none.
 
         A proof stored for an unknown chain is returned too, because the caller checks it.
         """
         # The unknown chain is '', which sorts last: the chain's own proof comes first.
-        query = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
-        return next(
-            (row[0] for row in self._database.rows(query, chain, UNKNOWN_CHAIN, digest)),
-            None,
+        return self._first(
+            bytes,
+            "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC",
+            *(chain, UNKNOWN_CHAIN, digest),
         )
 
     def remember_log(self, chain: str, head: LogHead, digest: str, proof: bytes) -> str | None:
@@ -207,7 +216,7 @@ class Store:
 
         The key itself (a number on a list, a telephone number) is never written. Keys that differ
         only in surrounding spaces or Unicode form (NFC) have the same name. The name of the empty
-        key is empty: it stands for the person who owns the install.
+        key is empty: it represents the person who owns the install.
 
         Raises RandomnessError if a new store's salt cannot be drawn.
         """
@@ -230,7 +239,7 @@ class Store:
         kept, and `name` is charged both costs.
         """
         query = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
-        # Read before the transaction, so that the usual case takes no write lock.
+        # Read before the transaction, so that the common case takes no write lock.
         if not self._database.rows(query, old):
             return
         with self.transaction():
@@ -253,11 +262,8 @@ class Store:
 
     def _salt(self) -> bytes:
         if not (rows := self._database.rows("SELECT salt FROM salt")):
-            try:
-                fresh = secrets.token_bytes(32)
-            except (OSError, NotImplementedError):
-                raise RandomnessError from None
-            with self.transaction():  # a concurrent second caller keeps the first one's salt
+            fresh = draw(256, secrets.randbits).to_bytes(32)
+            with self.transaction():  # if two callers race, both use the salt of the first
                 self._database.run(
                     "INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)",
                     fresh,
@@ -270,10 +276,12 @@ class Store:
 
         An answer of an unknown chain applies to every chain: a second value is never drawn.
         """
-        where = "chain IN (?, ?) AND survey = ? AND respondent = ?"
-        query = f"SELECT {_SEALED} FROM answers WHERE {where}"  # noqa: S608  constants
-        rows = self._database.rows(query, chain, UNKNOWN_CHAIN, survey, respondent)
-        return next((Sealed(*row) for row in rows), None)
+        return self._first(
+            Sealed,
+            f"SELECT {_SEALED} FROM answers "  # noqa: S608  constants
+            "WHERE chain IN (?, ?) AND survey = ? AND respondent = ?",
+            *(chain, UNKNOWN_CHAIN, survey, respondent),
+        )
 
     def outbox(self) -> list[Sealed]:
         """Return every sealed report that is not acknowledged yet.
@@ -350,6 +358,9 @@ class Store:
         """
         query = "SELECT cost, delta FROM answers WHERE respondent = ? ORDER BY survey, chain"
         return [_charge(*row) for row in self._database.rows(query, respondent)]
+
+    def _first(self, make: Callable[..., _T], query: str, *values: object) -> _T | None:
+        return next((make(*row) for row in self._database.rows(query, *values)), None)
 
 
 def normal_key(key: str) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from frankly_sdk._http import Adapter
 
 CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
-# The same on every device: a version in the User-Agent would distinguish devices. No compression,
-# because a small response could decompress to an unbounded body.
+# The headers are the same on every device: a version in the User-Agent would distinguish devices.
+# Compression is refused, because a small response could decompress to an unbounded body.
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
 _CHUNK = 16 * 2**10
 _OVERHEAD = 256 * 2**10  # for status line, headers and chunk sizes, in addition to the body

@@ -3,7 +3,7 @@
 
 R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86(1), 1978. Real
 answers of real people, in the public domain. The file is sorted, with all affairs first, so it is
-shuffled with a fixed seed and split into a public pilot, which the priors are counted from, and the
+shuffled with a fixed seed and split into a public pilot, from which the priors are counted, and the
 respondents of the demo.
 """
 

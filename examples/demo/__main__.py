@@ -15,6 +15,7 @@ from typing import Any
 
 from frankly_analyst import Analyst, Estimates
 from frankly_analyst.plots import percent
+from frankly_protocol.documents import SurveyDocument
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -35,7 +36,7 @@ from examples.demo.surveys import SURVEYS, DemoSurvey
 
 ROOT = Path(__file__).resolve().parents[2]
 IMPLAUSIBLE = 1e-3
-"""The demo fails if correct margins would miss as many truths with a smaller probability."""
+"""The demo fails if the observed misses are less probable than this under correct margins."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(
     survey: DemoSurvey, home: Path, report: Path, respondent_limit: int | None, console: Console
 ) -> int:
-    """Run the survey in `home` (emptied first), write `report`, and return the exit code.
+    """Run the survey in `home`, which is emptied first, write `report`, and return the exit code.
 
-    respondent_limit : number of people that answer, None for all.
+    respondent_limit : number of people that answer, or None for all.
     """
     started = time.monotonic()
     shutil.rmtree(home, ignore_errors=True)
@@ -94,14 +95,15 @@ def run(
         estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
         received = server.received(published["survey"])
+        document = server.document(published["survey"])
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.question_texts())
-    # With few respondents, too few reports contain both questions of a pair.
+    # If there are few respondents, too few reports contain both questions of a pair.
     joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
     for question in (*questions, *joint):
         console.print(_question_table(question))
     inside, checked, chance = verdict(questions)
-    facts = _facts(survey, published, len(pilot), len(respondents), inside, checked)
+    facts = _facts(survey, published, document, len(pilot), len(respondents), inside, checked)
     report.write_text(render([*questions, *joint], facts), encoding="utf-8")
     stored_once = received == {len(respondents)}
     return _conclude(
@@ -219,6 +221,7 @@ def _question_table(question: Question) -> Table:
 def _facts(
     survey: DemoSurvey,
     published: dict[str, Any],
+    document: SurveyDocument,
     pilot: int,
     respondents: int,
     inside: int,
@@ -234,7 +237,7 @@ def _facts(
         report_note=_report_note(published),
         blocks=_blocks(published),
         ceiling_note=_ceiling_note(published),
-        separate=survey.separate_respondents(respondents),
+        separate=survey.separate_respondents(respondents, document),
     )
 
 

@@ -43,7 +43,7 @@ class Facts:
     """Texts and numbers around the figures.
 
     source : of the data. pilot, respondents : numbers of people. inside, checked : numbers of true
-    shares. blocks : rows of (block, notion, ε, mechanism, ceiling, how it counts). report_note :
+    shares. blocks : rows of (block, notion, ε, mechanism, ceiling, promise used). report_note :
     the bound of the whole report. separate : respondents that separate blocks would need for the
     same variance; None for a survey without a form.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People with known answers, from data sets in the statsmodels wheel."""
+"""People with known answers, from data sets that are shipped in the statsmodels wheel."""
 
 import csv
 import random
@@ -13,14 +13,14 @@ Person = Mapping[str, str]
 
 
 def records(name: str, *, delimiter: str = ",", quotechar: str = '"') -> list[dict[str, str]]:
-    """Return the rows of `statsmodels.datasets.NAME`, as text by column."""
+    """Return the rows of `statsmodels.datasets.NAME` as mappings from column to text."""
     source = files("statsmodels").joinpath("datasets", name, f"{name}.csv")
     with source.open(encoding="ascii") as file:
         return list(csv.DictReader(file, delimiter=delimiter, quotechar=quotechar))
 
 
 def shuffled(everyone: Sequence[Person], seed: int) -> list[Person]:
-    """Return people in a random order of a seed, because the files are sorted by answers."""
+    """Return people in a seeded random order, because the files are sorted by answers."""
     mixed = list(everyone)
     random.Random(seed).shuffle(mixed)
     return mixed
@@ -29,7 +29,7 @@ def shuffled(everyone: Sequence[Person], seed: int) -> list[Person]:
 def counts(
     persons: Sequence[Person], question: str, choices: Sequence[str], **where: str
 ) -> list[int]:
-    """Count the answers to a question by choice, among people who match `where`."""
+    """Return the counts of a question's answers by choice, among people who match `where`."""
     tally = Counter(
         p[question] for p in persons if all(p[key] == value for key, value in where.items())
     )

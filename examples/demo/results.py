@@ -19,7 +19,7 @@ class Compared:
 
     @property
     def inside(self) -> bool:
-        """True if the truth lies in the interval; without both ends it contains every truth."""
+        """True if the truth lies in the interval; an interval without ends contains every truth."""
         low, high = self.row.low, self.row.high
         return low is None or high is None or low <= self.truth <= high
 
@@ -34,7 +34,7 @@ class Question:
 
     @property
     def checks(self) -> tuple[Compared, ...]:
-        """The rows that are not redundant: the two shares of a yes/no question sum to 1."""
+        """The rows without redundancy: the two shares of a yes/no question sum to 1."""
         return self.rows[:1] if len(self.rows) == 2 else self.rows
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from frankly_protocol.documents import SurveyDocument
+
 from examples.demo.surveys import SURVEYS, DemoSurvey
 
 FRANKLY = Path(sys.executable).with_name("frankly")
@@ -76,6 +78,11 @@ class DemoServer:
     def release(self) -> None:
         """Release the received reports for counting, as a server does at 00:00 UTC."""
         self.frankly("release", "--now")
+
+    def document(self, survey_id: str) -> SurveyDocument:
+        """Return the published document, as a device fetches it."""
+        with urllib.request.urlopen(f"{self.url}/v1/surveys/{survey_id}/document") as answer:
+            return SurveyDocument.from_envelope(answer.read())
 
     def received(self, survey: str) -> set[int]:
         """Return the numbers of reports counted for each question; they should all be equal."""

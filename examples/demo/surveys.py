@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from frankly_server.design.form import design_form
+from frankly_protocol.documents import SurveyDocument
 from frankly_server.design.form.comparisons import separate_blocks
 from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
@@ -23,7 +23,7 @@ class DemoSurvey:
     """A survey that can be demonstrated.
 
     title : of the run. source : of the data. cap : nats that the simulated app allows. tables :
-    questions whose joint table is shown too: of one block, or wanted pairs of a form.
+    questions whose joint table is also shown: questions of one block, or requested pairs of a form.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DemoSurvey:
         return parse_definition(self.file.read_bytes())
 
     def split(self) -> tuple[Sequence[Person], Sequence[Person]]:
-        """Return (the public pilot that priors are counted from, the respondents)."""
+        """Return (the public pilot, from which priors are counted; the respondents)."""
         load: Callable[[], tuple[list[Person], list[Person]]] = import_module(
             f"examples.{self.name}.data"
         ).split
@@ -53,17 +53,17 @@ class DemoSurvey:
         """Return the text of each question by id."""
         return {question.id: question.text["en"] for question in self.definition.questions}
 
-    def separate_respondents(self, respondents: int) -> int | None:
+    def separate_respondents(self, respondents: int, document: SurveyDocument) -> int | None:
         """Return the number of respondents that separate blocks would need for the form's variance.
 
-        Both have the same total level and optimal designs. None for a survey without a form.
+        Both have the same total level and optimal designs; `document` states the form's variance.
+        None for a survey without a form.
         """
-        definition = self.definition
-        if definition.form is None:
+        definition, certificate = self.definition, document.blocks[-1].certificate
+        if definition.form is None or certificate is None:
             return None
-        request = form_request(definition.form, definition.form_epsilon, Limits())
-        blocks = separate_blocks(request).value
-        return round(respondents * blocks / design_form(request).value)
+        blocks = separate_blocks(form_request(definition.form, definition.form_epsilon, Limits()))
+        return round(respondents * blocks.value / float(certificate.value))
 
     def choices(self, question: str) -> tuple[str, ...]:
         """Return the choice ids of one question, in the file's order."""

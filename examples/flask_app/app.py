@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey page on this device: explains what is sent, asks, and passes the answers to the SDK.
+"""A survey page on this device: it explains the report, asks, and passes the answers to the SDK.
 
 SURVEY_LINK='https://host/s/ID#sha256=…' flask --app examples.flask_app.app run
 
@@ -83,5 +83,8 @@ def _page(client: Client, said: str = "", *, asking: bool = False) -> str:
 
 def _from_environment() -> Client:
     return Client.open(
-        os.environ["SURVEY_LINK"], store=os.environ.get("SURVEY_STORE", "answers.db")
+        os.environ["SURVEY_LINK"],
+        store=os.environ.get("SURVEY_STORE", "answers.db"),
+        background=True,
+        one_person=True,
     )

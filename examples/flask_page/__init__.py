@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Flask app's page with a survey in it; the app serves its own copy of the browser SDK."""
+"""A page of a Flask app that contains a survey; the app serves its own copy of the browser SDK."""

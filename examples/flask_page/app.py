@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of your own Flask app that asks a Frankly survey in the visitor's browser.
+"""A page of your own Flask app that shows a Frankly survey in the visitor's browser.
 
 SURVEY_LINK='https://host/s/ID#sha256=…' SURVEY_KEYS=keys.json flask --app examples.flask_page.app run
 
 The app serves its own copy of the SDK, the pinned link and its own copy of the keys document
 (/v1/keys of the survey's server, saved during set-up). The survey's server is then trusted only to
-accept reports, and this app never sees an answer: the browser sends them, randomised, to the
-survey's server only.
+accept reports, and this app never sees an answer: the browser randomises the answers and sends them
+only to the survey's server.
 """
 
 import os

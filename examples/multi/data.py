@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The American National Election Study of 1996: 944 voters, from the statsmodels wheel (`datasets.anes96`).
 
-Public domain. The secret is the vote that they expected to cast; it is not asked. Three attributes
-are asked together: political views, a degree, and how often they watch the news. 344 people are the
-public pilot, the other 600 answer.
+Public domain. The secret is the vote that the person expected to cast; the survey does not ask for
+it. It asks for three attributes together: political views, a degree, and how often the person
+watches the news. 344 people are the public pilot; the other 600 answer.
 """
 
 from collections.abc import Mapping

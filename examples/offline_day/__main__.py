@@ -43,7 +43,7 @@ def day(folder: Path, say: Callable[[str], None] = print) -> int:
 
     server.network.online = False
     people = [(f"house {i}", {"smokes": ("no", "yes")[i % 3 == 0]}) for i in range(24)]
-    with server.open(store) as client:  # known by its digest: no network needed
+    with server.open(store) as client:  # the link contains the digest, so no network is needed
         morning = visits(client, people[:14], lambda: server.clock.advance(VISIT))
         say(f"12:40  {morning['queued']} people answered; the battery dies")
     with server.open(store) as client:

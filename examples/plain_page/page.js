@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Here the pinned link comes from the page's address; a real page would have it as a constant. */
+/** This example reads the pinned link from the page's address; a real page would have it as a constant. */
 
 import "./sdk/element.js";
 

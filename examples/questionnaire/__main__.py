@@ -38,7 +38,7 @@ def interview(
 
 
 def _one(question: Question, language: str, ask: Ask, say: Callable[[str], None]) -> str:
-    """Ask until the number of a choice is typed."""
+    """Ask until a valid choice number is entered; return the choice's id."""
     say(f"\n{question.text[language]}")
     for number, choice in enumerate(question.choices, 1):
         say(f"  {number}  {choice.label[language]}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Redbook survey of 1974 with all its items: 6,366 married women, as shipped inside the statsmodels wheel.
 
-See `examples.affairs.data` for the source. No item needs a prior, so nobody is in a pilot.
+See `examples.affairs.data` for the source. No item needs a prior, so there is no pilot.
 """
 
 from collections.abc import Mapping

@@ -2,9 +2,9 @@
 """The RAND Health Insurance Experiment, as shipped inside the statsmodels wheel (`datasets.randhie`).
 
 Yearly records of families in six places of the USA, 1974 to 1982; public domain. Of 20,190 records,
-the 19,138 are used that state whether there is a physical limitation (in the others it was imputed
-as a share). A record is a person in one year; here each counts as one employee. 1,000 of them are
-the public pilot, 3,000 answer.
+the demo uses the 19,138 that state whether there is a physical limitation (in the others, this
+value was imputed as a share). A record is a person in one year; here each record counts as one
+employee. 1,000 of them are the public pilot; 3,000 answer.
 """
 
 from collections.abc import Mapping

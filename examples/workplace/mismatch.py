@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises when the prior is only a sample: with and without robustness.
+"""Promises with and without robustness, if the prior is estimated from a sample.
 
 python -m examples.workplace.mismatch [--pilots 40] [--people 1000] [--from everybody|clinic] [--json]
 
 The 19,138 records of the RAND experiment are the truth. Each round draws a public pilot from them,
 designs three mechanisms for the pair (limitation, health) at the same level, and computes under the
 *truth* how much a report can reveal about the limitation. A pilot from the clinic contains only
-people who saw a doctor more than five times: an error of selection instead of sampling. Nothing is
-published or sent.
+people who saw a doctor more than five times: a selection error instead of a sampling error. Nothing
+is published or sent.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def rounds(
 ) -> list[Outcome]:
     """Draw `pilots` samples of n people and return the outcome of each mechanism of each pilot.
 
-    frame : population that pilots are drawn from, one of FRAMES; the truth is always everybody.
+    frame : population from which pilots are drawn, one of FRAMES; the truth is always all people.
     clock : seconds, for the time limits of designs; a fixed clock makes runs reproducible.
     """
     everyone = people()

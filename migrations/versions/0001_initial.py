@@ -45,13 +45,13 @@ def _surveys() -> None:
         sa.Column(
             "digest", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the signed payload"
         ),
-        sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey it belongs to"),
+        sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="its survey"),
         sa.Column("version", sa.Integer, nullable=False, comment="1, 2, ... within the survey"),
         sa.Column(
             "source",
             sa.LargeBinary(32),
             nullable=False,
-            comment="digest of the definition it was made from",
+            comment="digest of its definition",
         ),
         sa.Column(
             "envelope",
@@ -70,7 +70,7 @@ def _reports() -> None:
     op.create_table(
         "reports",
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey answered"),
-        sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random, minted on the device"),
+        sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random, drawn on the device"),
         sa.Column(
             "document",
             sa.LargeBinary(32),
@@ -119,12 +119,17 @@ def _counters() -> None:
     )
     op.create_table(
         "day_counts",
-        sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey addressed"),
-        sa.Column("day", sa.String(10), nullable=False, comment="UTC day; nothing finer is kept"),
+        sa.Column(
+            "survey",
+            sa.LargeBinary(16),
+            nullable=False,
+            comment="survey to which the report was sent",
+        ),
+        sa.Column("day", sa.String(10), nullable=False, comment="UTC day; no finer time is stored"),
         sa.Column(
             "event", sa.String(64), nullable=False, comment="the problem code of refused reports"
         ),
-        sa.Column("n", sa.BigInteger, nullable=False, comment="how often"),
+        sa.Column("n", sa.BigInteger, nullable=False, comment="number of refusals"),
         sa.PrimaryKeyConstraint("survey", "day", "event", name="pk_day_counts"),
         sa.CheckConstraint("n >= 0", name=op.f("ck_day_counts_n")),
         sqlite_with_rowid=False,

@@ -20,7 +20,9 @@ def upgrade() -> None:
             autoincrement=False,
             comment="index of the leaf, from 0, no gaps",
         ),
-        sa.Column("document", sa.LargeBinary(32), nullable=False, comment="the entry logged"),
+        sa.Column(
+            "document", sa.LargeBinary(32), nullable=False, comment="digest of the logged document"
+        ),
         sa.PrimaryKeyConstraint("position", name="pk_log_entries"),
         sa.ForeignKeyConstraint(
             ["document"], ["documents.digest"], name="fk_log_entries_document_documents"
@@ -35,9 +37,9 @@ def upgrade() -> None:
             sa.Integer,
             nullable=False,
             autoincrement=False,
-            comment="how many entries the witness saw",
+            comment="number of entries in the signed head",
         ),
-        sa.Column("key_id", sa.LargeBinary(32), nullable=False, comment="the witness' key"),
+        sa.Column("key_id", sa.LargeBinary(32), nullable=False, comment="key of the witness"),
         sa.Column(
             "line",
             sa.String(1000),
@@ -56,18 +58,18 @@ def upgrade() -> None:
             "hash",
             sa.LargeBinary(32),
             nullable=False,
-            comment="SHA-256 of the token; the token itself is not kept",
+            comment="SHA-256 of the token; the token itself is not stored",
         ),
         sa.Column(
             "spent",
             sa.Boolean,
             nullable=False,
-            comment="used; by whom, when and for which report is not kept",
+            comment="true once used; the report, the person and the time are not recorded",
         ),
         sa.PrimaryKeyConstraint("survey", "hash", name="pk_tokens"),
         sqlite_with_rowid=False,
     )
-    # What was published before there was a log begins it.
+    # The first entries of the log are the documents published before the log existed.
     op.execute(
         "INSERT INTO log_entries (position, document) "
         "SELECT row_number() OVER (ORDER BY survey, version) - 1, digest FROM documents"

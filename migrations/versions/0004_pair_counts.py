@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of pairs, and of products' and small sets' symbols as numbers: what `store.statistics` says.
+"""Counts of pairs, and of the symbols of products and small sets as integers (see `store.statistics`).
 
-The reports that are there are counted: as long as that takes, servers must not run.
+The migration counts all existing reports. No server may run until it has finished.
 """
 
 import json
@@ -67,14 +67,23 @@ def _create() -> None:
             "block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"
         ),
         sa.Column(
-            "other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"
+            "other",
+            sa.SmallInteger,
+            nullable=False,
+            comment="position of a later block; for a set, its own",
         ),
         sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata"),
         sa.Column(
-            "symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"
+            "symbol",
+            sa.Integer,
+            nullable=False,
+            comment="symbol of the block, or a position in a set",
         ),
         sa.Column(
-            "other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"
+            "other_symbol",
+            sa.Integer,
+            nullable=False,
+            comment="symbol of the other block, or a later position in the set",
         ),
         sa.Column(
             "slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"
@@ -98,12 +107,12 @@ def _layouts() -> list[tuple[bytes, bytes, Layout]]:
 
 
 def _newly_numbered(layout: Layout, symbols: list[Any]) -> list[int]:
-    """Return the blocks that are no tables and yet have numbers now; only how many reports there were was counted."""
+    """Return the blocks with integer symbols that were not counted by symbol before: sets and products."""
     return [b for b, symbol in enumerate(symbols) if layout.radices[b] and type(symbol) is not int]
 
 
 def _whole_reports(survey: bytes, digest: bytes) -> Iterator[tuple[Any, str, int]]:
-    """Yield (symbols, stratum, how many reports) of one document."""
+    """Yield (symbols, stratum, number of reports) of one document."""
     keys = (_reports.c.symbols, _reports.c.strata)
     wanted = (_reports.c.survey == survey) & (_reports.c.document == digest)
     every = sa.select(*keys, sa.func.count()).where(wanted).group_by(*keys)
@@ -114,7 +123,7 @@ def _whole_reports(survey: bytes, digest: bytes) -> Iterator[tuple[Any, str, int
 
 
 def _replace(digest: bytes, found: Counter[tuple[Any, ...]]) -> None:
-    """Put these counts in place of those of the same blocks."""
+    """Replace the stored counts of these blocks."""
     blocks = sorted({block for _, block, *_ in found})
     op.get_bind().execute(
         sa.delete(_counts).where(_counts.c.document == digest, _counts.c.block.in_(blocks))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts, sessions, an audit trail that only grows, design jobs, and what surveys and keys belong to.
+"""Accounts, sessions, an append-only audit trail, design jobs, survey states and API key scopes.
 
-New tables only: the release before goes on working while this runs.
+This migration only adds tables, so servers of the previous release can keep running.
 """
 
 import sqlalchemy as sa
@@ -44,7 +44,10 @@ def _accounts() -> None:
         sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random"),
         sa.Column("organisation", sa.String(64), nullable=False, comment=_ORGANISATION),
         sa.Column(
-            "email", sa.String(254), nullable=False, comment="folded; what people sign in with"
+            "email",
+            sa.String(254),
+            nullable=False,
+            comment="e-mail address, folded; the name for signing in",
         ),
         sa.Column(
             "password",
@@ -84,7 +87,9 @@ def _accounts() -> None:
         sa.Column(
             "hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the cookie's token"
         ),
-        sa.Column("account", sa.LargeBinary(16), nullable=False, comment="who signed in"),
+        sa.Column(
+            "account", sa.LargeBinary(16), nullable=False, comment="account that is signed in"
+        ),
         sa.Column("expires", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("hash", name="pk_sessions"),
         sa.ForeignKeyConstraint(["account"], ["accounts.id"], name="fk_sessions_account_accounts"),
@@ -109,9 +114,12 @@ def _audit() -> None:
             nullable=False,
             comment="an account's email, or the command line",
         ),
-        sa.Column("action", sa.String(64), nullable=False, comment="what was done"),
+        sa.Column("action", sa.String(64), nullable=False, comment="the action"),
         sa.Column(
-            "subject", sa.String(254), nullable=False, comment="what it was done to, by name"
+            "subject",
+            sa.String(254),
+            nullable=False,
+            comment="name of the thing that the action changed",
         ),
         sa.PrimaryKeyConstraint("position", name="pk_audit_events"),
     )
@@ -146,12 +154,12 @@ def _jobs() -> None:
             comment="running, cancelling, done, failed or cancelled",
         ),
         sa.Column("done", sa.Integer, nullable=False, comment="blocks designed"),
-        sa.Column("total", sa.Integer, nullable=False, comment="blocks in all"),
+        sa.Column("total", sa.Integer, nullable=False, comment="number of blocks"),
         sa.Column(
             "detail",
             sa.Text,
             nullable=False,
-            comment="the block at work, the digest published, or why it failed",
+            comment="id of the current block, digest of the new version, or reason of the failure",
         ),
         sa.Column("updated", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
@@ -172,19 +180,19 @@ def _standings() -> None:
             "state",
             sa.String(16),
             nullable=False,
-            comment="open, paused, closed or archived: the admin's word",
+            comment="state set by the admin: open, paused, closed or archived",
         ),
         sa.Column(
             "stop_reports",
             sa.Integer,
             nullable=True,
-            comment="close at so many reports; null for no such rule",
+            comment="number of released reports at which the survey closes; null: none",
         ),
         sa.Column(
             "stop_margin",
             sa.String(20),
             nullable=True,
-            comment="the margin that number was worked out from, as a decimal text",
+            comment="margin from which that number was computed, as a decimal text; null: none",
         ),
         sa.PrimaryKeyConstraint("survey", name="pk_survey_standings"),
         sa.ForeignKeyConstraint(
@@ -203,7 +211,7 @@ def _standings() -> None:
             "surveys",
             sa.Text,
             nullable=False,
-            comment="ids of the surveys it opens, by spaces; empty for all",
+            comment="ids of the surveys that it opens, separated by spaces; empty: all",
         ),
         sa.PrimaryKeyConstraint("prefix", name="pk_api_key_scopes"),
         sa.ForeignKeyConstraint(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of symbols by UTC day, beside the totals; reports still know no time.
+"""Counts of symbols by UTC day, in addition to the totals. Reports still have no timestamp.
 
-What was counted before has no day: it becomes one undated row a symbol, so that days add up to the totals. As long as
-that takes, servers must not run.
+Earlier counts have no day: each symbol gets one undated row with its total, so that the sum over days equals the total.
+No server may run until the migration has finished.
 """
 
 import sqlalchemy as sa
@@ -14,12 +14,12 @@ branch_labels = None
 depends_on = None
 
 _KEY = ("document", "block", "stratum", "day", "symbol", "other_symbol", "slot")
-_ALONE = -1  # as other_symbol: a symbol by itself, no pair of positions
+_ALONE = -1  # value of other_symbol in rows that count a single symbol, not a pair of positions
 
 
 def upgrade() -> None:
     _create()
-    # A set's pairs of positions are its statistic, as in pair_counts; pairs of two blocks have no days.
+    # Pairs of positions within one set are copied from pair_counts. Pairs of two blocks have no daily counts.
     op.execute(
         f"""
         INSERT INTO counts_by_day (document, block, stratum, day, symbol, other_symbol, slot, n)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhook addresses of surveys, and the outbox of events that are still to be sent.
 
-New tables only: the release before goes on working while this runs.
+This migration only adds tables, so servers of the previous release can keep running.
 """
 
 import sqlalchemy as sa
@@ -27,7 +27,7 @@ def upgrade() -> None:
             "secret",
             sa.String(64),
             nullable=False,
-            comment="HMAC key, hex; signing needs it as it is",
+            comment="HMAC key in hex, not hashed, because it signs requests",
         ),
         sa.PrimaryKeyConstraint("survey", name="pk_webhooks"),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_webhooks_survey_surveys"),
@@ -39,20 +39,20 @@ def upgrade() -> None:
             "event",
             sa.String(64),
             nullable=False,
-            comment="what happened, and to which version: told once",
+            comment="the event and its version; unique within the survey",
         ),
         sa.Column(
-            "id", sa.LargeBinary(16), nullable=False, comment="random; the same in every try"
+            "id", sa.LargeBinary(16), nullable=False, comment="random; the same in every attempt"
         ),
         sa.Column(
-            "body", sa.Text, nullable=False, comment="the JSON that is sent, the same in every try"
+            "body", sa.Text, nullable=False, comment="JSON that is sent; the same in every attempt"
         ),
         sa.Column("state", sa.String(16), nullable=False, comment="waiting, delivered or failed"),
-        sa.Column("tries", sa.Integer, nullable=False, comment="how often it was tried"),
+        sa.Column("tries", sa.Integer, nullable=False, comment="number of attempts"),
         sa.Column(
-            "due", sa.String(20), nullable=False, comment="not to be tried before; UTC, RFC 3339"
+            "due", sa.String(20), nullable=False, comment="time of the next attempt; UTC, RFC 3339"
         ),
-        sa.Column("detail", sa.String(200), nullable=False, comment="what the last try met"),
+        sa.Column("detail", sa.String(200), nullable=False, comment="result of the last attempt"),
         sa.PrimaryKeyConstraint("survey", "event", name="pk_webhook_deliveries"),
         sa.ForeignKeyConstraint(
             ["survey"], ["surveys.id"], name="fk_webhook_deliveries_survey_surveys"

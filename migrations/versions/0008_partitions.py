@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On PostgreSQL `reports` is partitioned by survey; the table there was becomes the default partition, as it is.
+"""Partition `reports` by survey on PostgreSQL; the existing table becomes the default partition.
 
-Nothing is copied on the way up, so that it takes as long for many reports as for few; the way down moves the reports of
-surveys with a partition of their own back into the one table.
+The upgrade copies no rows, so its duration does not depend on the number of reports. The downgrade copies the reports
+of surveys that have a partition of their own back into the single table.
 """
 
 from alembic import op
@@ -42,7 +42,7 @@ def downgrade() -> None:
     home = bind.exec_driver_sql("SELECT current_schema()").scalar_one()
     _run(f"ALTER TABLE reports DETACH PARTITION {_DEFAULT}")
     for table in own:
-        _run(f"INSERT INTO {_DEFAULT} SELECT * FROM {table}")  # noqa: S608 - names of ours
+        _run(f"INSERT INTO {_DEFAULT} SELECT * FROM {table}")  # noqa: S608 - our own names
     _run(
         "DROP TABLE reports",
         f"ALTER TABLE {_DEFAULT} SET SCHEMA {home}",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports wait for a release, and only released batches are counted (ADR 0020).
 
-Every report that is there becomes pending, as does every report that a server of the release before still stores: the
-next release (`frankly release --now`) counts them all, once. The live counts of before are emptied. Their tables stay,
-so that such a server goes on taking reports; what it would write there is dropped.
+All existing reports become pending, and so do reports that a server of the previous version stores later. The next
+release (`frankly release --now`) counts each of them once. The old tables of live counts are emptied but not dropped:
+servers of the previous version can keep accepting reports, and a trigger discards the rows they insert there.
 """
 
 import sqlalchemy as sa
@@ -16,14 +16,16 @@ depends_on = None
 
 # Names at this revision: later renames in the code must not change this migration.
 _OLD = ("counts", "pair_counts", "counts_by_day")
-_ALONE = -1  # as other_symbol: a symbol by itself, no pair of positions
+_ALONE = -1  # value of other_symbol in rows that count a single symbol, not a pair of positions
 
 
 def upgrade() -> None:
     op.execute("DROP VIEW noisy_counts_by_day")
     op.execute("DROP VIEW noisy_counts")
     _create()
-    _comment_strata("public strata as canonical JSON, empty if none or not told")
+    _comment_strata(
+        "public answers as canonical JSON; empty without public questions or if withheld"
+    )
     release = "the release that counted it; null while it is pending"
     op.add_column("reports", sa.Column("release", sa.Integer, comment=release))
     settled = "rewritten since it was spent"
@@ -34,13 +36,13 @@ def upgrade() -> None:
         ),
     )
     for table in _OLD:
-        op.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
+        op.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
         _drop_what_is_written(table)
     _views("batch_counts", "batch_counts_by_day")
 
 
 def downgrade() -> None:
-    """Bring back what was released; `frankly counts rebuild` of the older program adds what was pending."""
+    """Restore the counts of released reports; `frankly counts rebuild` of the older version adds pending reports."""
     on_postgresql = op.get_bind().dialect.name == "postgresql"
     op.execute("DROP VIEW noisy_counts_by_day")
     op.execute("DROP VIEW noisy_counts")
@@ -74,28 +76,43 @@ def _create() -> None:
             comment="1, 2, ... within the document",
         ),
         _stratum(),
-        sa.Column("released", sa.String(20), nullable=False, comment="when, UTC, RFC 3339"),
-        sa.Column("n", sa.BigInteger, nullable=False, comment="its reports; never changed"),
+        sa.Column(
+            "released", sa.String(20), nullable=False, comment="time of the release; UTC, RFC 3339"
+        ),
+        sa.Column(
+            "n", sa.BigInteger, nullable=False, comment="number of its reports; never changed"
+        ),
         sa.PrimaryKeyConstraint("document", "release", "stratum", name="pk_batches"),
         sa.CheckConstraint("release >= 1", name=op.f("ck_batches_release")),
         sa.CheckConstraint("n >= 1", name=op.f("ck_batches_n")),
         sqlite_with_rowid=False,
     )
     symbol = sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol")
-    _counts("batch_counts", "released reports with this symbol", _block(), _stratum(), symbol)
+    _counts(
+        "batch_counts", "number of released reports with this symbol", _block(), _stratum(), symbol
+    )
     _counts(
         "batch_pair_counts",
-        "released reports with both",
+        "number of released reports with both",
         _block(),
         sa.Column(
-            "other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"
+            "other",
+            sa.SmallInteger,
+            nullable=False,
+            comment="position of a later block; for a set, its own",
         ),
         _stratum(),
         sa.Column(
-            "symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"
+            "symbol",
+            sa.Integer,
+            nullable=False,
+            comment="symbol of the block, or a position in a set",
         ),
         sa.Column(
-            "other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"
+            "other_symbol",
+            sa.Integer,
+            nullable=False,
+            comment="symbol of the other block, or a later position in the set",
         ),
     )
     _counts(
@@ -163,7 +180,7 @@ def _drop_what_is_written(table: str) -> None:
 
 
 def _views(counts: str, by_day: str) -> None:
-    """Make the views for tools that read SQL; GROUP BY also makes them read-only on PostgreSQL."""
+    """Create the views for tools that read SQL; GROUP BY also makes them read-only on PostgreSQL."""
     keys = f"{_hex_of('d.survey')} AS survey, d.version AS version, 'sha256:' || {_hex_of('c.document')} AS document"
     groups = "d.survey, d.version, c.document"
     for view, table, columns, alone in (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known browsers and second factors of the people who run surveys, and rules of organisations.
+"""Known browsers and second factors of accounts, and security settings of organisations.
 
-New tables only: the release before goes on working while this runs.
+This migration only adds tables, so servers of the previous release can keep running.
 """
 
 import sqlalchemy as sa
@@ -47,7 +47,7 @@ def _known_browsers() -> None:
         sa.Column(
             "hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the cookie's token"
         ),
-        _account("who signed in with it"),
+        _account("account that signed in with it"),
         sa.Column("expires", sa.String(20), nullable=False, comment=_TIME),
         sa.Column(
             "failures", sa.Integer, nullable=False, comment="wrong passwords since that sign-in"
@@ -62,11 +62,11 @@ def _known_browsers() -> None:
 def _second_factors() -> None:
     op.create_table(
         "second_factors",
-        _account("whose it is"),
+        _account("its account"),
         sa.Column(
             "totp_secret",
             sa.String(64),
-            comment="base32; checking a code needs it as it is; null: none",
+            comment="base32, not hashed, because codes are computed from it; null: none",
         ),
         sa.Column(
             "totp_since",
@@ -91,7 +91,7 @@ def _second_factors() -> None:
     )
     op.create_table(
         "recovery_codes",
-        _account("whose it is"),
+        _account("its account"),
         sa.Column(
             "hash",
             sa.LargeBinary(32),
@@ -106,7 +106,7 @@ def _second_factors() -> None:
         sa.Column(
             "hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the cookie's token"
         ),
-        _account("whose password was right"),
+        _account("account that has given its password"),
         sa.Column("expires", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("hash", name="pk_pending_sign_ins"),
         _of_account("pending_sign_ins"),
@@ -117,7 +117,7 @@ def _passkeys() -> None:
     op.create_table(
         "passkeys",
         sa.Column("credential", sa.String(1400), nullable=False, comment="its id, base64url"),
-        _account("whom it signs in"),
+        _account("its account"),
         sa.Column("public_key", sa.LargeBinary, nullable=False, comment="COSE key"),
         sa.Column(
             "sign_count",
@@ -129,9 +129,9 @@ def _passkeys() -> None:
             "last_challenge",
             sa.BigInteger,
             nullable=False,
-            comment="when the newest challenge used was issued, microseconds since 1970",
+            comment="time of issue of the newest challenge used, microseconds since 1970",
         ),
-        sa.Column("name", sa.String(64), nullable=False, comment="as its owner calls it"),
+        sa.Column("name", sa.String(64), nullable=False, comment="name given by its owner"),
         sa.Column("created", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("credential", name="pk_passkeys"),
         _of_account("passkeys"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey names are unique within an organisation: those of others than main carry its name.
+"""Make survey names unique per organisation, by appending the organisation's name to them (except for `main`).
 
-A server of the release before goes on while this runs: it shows the longer names, and takes reports by id.
+Servers of the previous release can keep running: they show the longer names, and accept reports by survey id.
 """
 
 import sqlalchemy as sa
@@ -30,7 +30,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Shorten the names again; where two are then equal, the one of the organisation gets a part of its id."""
+    """Replace the appended organisation with the first 8 hex digits of the survey's id, so that names stay unique."""
     on_postgresql = op.get_bind().dialect.name == "postgresql"
     part = "substr(encode(id, 'hex'), 1, 8)" if on_postgresql else "lower(substr(hex(id), 1, 8))"
     at = "strpos(name, '@')" if on_postgresql else "instr(name, '@')"

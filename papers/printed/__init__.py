@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constructions as the papers print them, for comparison only: they break their promises."""
+"""Constructions as printed in the papers, for comparison only: they break their promises."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, for comparison only: they can break their promise.
+"""The watchdog's mechanisms as printed in Lift, for comparison only: they can break their promise.
 
 Complete merging does not check its merged group, and only other groups can be merged into the last group of Algorithm
 1, so both can end with a group that breaks its levels (errata 21). `frankly_server.design.families.lift` corrects this.
@@ -45,7 +45,7 @@ def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
 
 
 def complete_merging(case: Watched) -> Printed:
-    """Merge all answers of high risk into one report, whatever it reveals  [Lift §3.1.1]."""
+    """Merge all answers of high risk into one report, without checking it  [Lift §3.1.1]."""
     low, high = case.split()
     return _judged(case, low, [high] if high else [])
 

@@ -30,7 +30,7 @@ def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[
     """
     conditions = Conditions(
         prior, tuple(attributes)
-    )  # without factors, so that no outcome is known
+    )  # computed without factors, so that no outcome is known
     level = Fraction(*level_for(epsilon / len(attributes)))
     every = range(len(attributes))
     return [

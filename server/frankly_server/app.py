@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Iterable
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from apiflask import APIFlask
@@ -17,6 +18,9 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import (
     analyst,
+    counts_models,
+    estimates_models,
+    front,
     headers,
     hosted,
     limits,
@@ -24,6 +28,7 @@ from frankly_server.web import (
     metrics,
     models,
     openapi,
+    plan_models,
     problems,
     public,
     reading,
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _NoSession(SecureCookieSessionInterface):
-    """Flask's cookie session, switched off: the admin pages set their own cookies."""
+    """Disabled session of Flask: the admin pages set their own cookies."""
 
     def open_session(self, *_arguments: Any) -> NullSession:
         return NullSession()
@@ -83,10 +88,11 @@ def create_app(
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
     app.register_blueprint(hosted.blueprint(bound))
+    app.register_blueprint(front.blueprint())
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
     receiving = Receiving(app, bound.intake, allowed.reports, settings.report_limit_bytes)
-    # Flask documents this assignment for middleware; mypy reports an assignment to a method.
+    # Flask documents this assignment for middleware, but mypy rejects assignments to methods.
     app.wsgi_app = Slots(receiving, settings.threads, metrics.of(app))  # type: ignore[method-assign]
     return app
 
@@ -100,7 +106,7 @@ def wsgi() -> APIFlask:
     answer = app.wsgi_app
 
     def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        services.wake()  # on request, because a worker lacks threads started before the fork
+        services.wake()  # on each request, because threads do not survive the fork of a worker
         return answer(environ, start_response)
 
     app.wsgi_app = awake  # type: ignore[method-assign]
@@ -126,14 +132,20 @@ def _refuse_debug() -> None:
 
 
 def _add_description(app: APIFlask) -> None:
-    """Add the route of the OpenAPI document, which is built once and includes this route."""
-    document = b""
+    """Add the route of the OpenAPI document, which includes this route.
+
+    It is built once, at the first request, because building it would delay the start of a server.
+    """
+    described = (*models.ALL, *estimates_models.ALL, *counts_models.ALL, *plan_models.ALL)
+    built: list[bytes] = []
+    building = Lock()
 
     @app.get("/openapi.json")
     @declare(app, "openapi", answers={200: ("This document.", reading.JSON, models.OpenApi)})
     def openapi_document() -> Response:
         """Return the description of every route, in OpenAPI 3.1."""
         reading.query(())
-        return Response(document, content_type=reading.JSON)
-
-    document = openapi.finish(app, (*models.ALL, hosted.PageText))
+        with building:
+            if not built:
+                built.append(openapi.finish(app, described))
+        return Response(built[0], content_type=reading.JSON)

@@ -13,8 +13,10 @@ MAX_NAMES = 4096
 class BucketLevel:
     """The state of a bucket.
 
-    level : number of tokens, 0.0 or more; a debt is shown as 0.0. wait_s : seconds until the next
-    request is allowed, 0.0 if it is allowed now. full_s : seconds until the bucket is full.
+    level : number of tokens, at least 0.0 (also while the bucket is in debt). wait_s : seconds
+    until the next request is allowed, 0.0 if it is allowed now. full_s : seconds until the bucket
+    is
+    full.
     """
 
     level: float
@@ -28,10 +30,10 @@ class BucketLevel:
 
 
 class Buckets:
-    """One bucket per name, of at most `burst` tokens, gaining `per_s` a second; thread-safe.
+    """One bucket per name: at most `burst` tokens, and `per_s` new ones per second; thread-safe.
 
-    Clients may choose names, so only the MAX_NAMES names with the latest requests are remembered. A
-    forgotten name starts again with a full bucket.
+    Clients may choose names, so only the MAX_NAMES most recently used names are stored. A dropped
+    name starts again with a full bucket.
     """
 
     def __init__(self, per_s: float, burst: float) -> None:
@@ -57,14 +59,14 @@ class Buckets:
             level = self._level(name, now)
             if level >= 1.0:
                 self._levels[name] = (level - cost, now)
-                # The name used last goes to the end; the ones forgotten below are at the front.
+                # The latest name moves to the end; names are dropped from the front.
                 self._levels.move_to_end(name)
                 while len(self._levels) > MAX_NAMES:
                     self._levels.popitem(last=False)
             return self._allowance(level)
 
     def _level(self, name: str, now: float) -> float:
-        # max: if the clock was set back, the bucket must not lose tokens.
+        # max: the bucket must not lose tokens if the clock is set back.
         level, then = self._levels.get(name, (self.burst, now))
         return min(self.burst, level + max(0.0, now - then) * self.per_s)
 

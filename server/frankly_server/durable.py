@@ -17,13 +17,13 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     """Yield a temporary file that becomes `path` at the end of the block, with mode 0600.
 
     If the block raises, the temporary file is deleted and `path` stays as it was. Raises
-    InvalidInput(file_exists) before anything is written if `path` exists and `replace` is false.
+    InvalidInput(file_exists) before writing if `path` exists and `replace` is false.
     """
     if path.exists() and not replace:
         raise InvalidInput(Problem.FILE_EXISTS, "this file exists; --force replaces it", str(path))
     temporary = None
     try:
-        # In the same folder, because a rename is atomic within one file system only.
+        # In the same folder, because a rename is atomic only within one file system.
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
         temporary = Path(name)
         with os.fdopen(descriptor, "w+b") as file:
@@ -35,11 +35,12 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         sync_folder(path.parent)
     # BaseException: an interrupt must not leave the temporary file either.
     except BaseException as error:
-        # Deletion fails too if the file system has become read-only; the first error is raised.
+        # Deletion also fails if the file system has become read-only; the first error is raised.
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        # Errors of write and fsync name no file, and the caller does not know the temporary name.
+        # Errors of write and fsync do not name the file, and callers do not know the temporary
+        # name.
         if isinstance(error, OSError):
             error.filename = str(path)
         raise

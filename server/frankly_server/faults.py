@@ -31,17 +31,17 @@ class Fault:
 
 
 def faults_of(error: ValidationError, default: Problem) -> list[Fault]:
-    """Return the faults of a validation error; an unclassified one gets `default` as its problem.
+    """Return the faults of a validation error; `default` is the problem of unclassified faults.
 
     A validator sets the problem by raising ``PydanticCustomError(problem.code, message)``.
     """
-    # Without input and context: they repeat the rejected value, which may be a secret.
+    # Without input and context, because these repeat the rejected value, which may be a secret.
     details = error.errors(include_url=False, include_context=False, include_input=False)
     return [_fault(detail, default) for detail in details]
 
 
 def invalid(faults: list[Fault]) -> InvalidInput:
-    """Return one error for all faults: problem and field of the first, the others in the detail."""
+    """Return one error for all faults: problem and field of the first, the others in its detail."""
     first, *further = faults
     detail = first.detail
     if further:
@@ -76,7 +76,10 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
-        # Pydantic's codes for values of a wrong type have these suffixes: int_type, int_parsing.
+        # Pydantic's codes for values of the wrong type have these suffixes: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
-    message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
-    return Fault(problem, field_path(detail["loc"]), message)
+    return Fault(
+        problem,
+        field_path(detail["loc"]),
+        _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, "),
+    )

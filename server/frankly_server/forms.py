@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of agreement blocks (forms) as separate blocks to count and estimate (docs/maths/forms.md).
+"""Parts of agreement blocks (forms) as separate blocks for counts and estimates.
 
 The law of the sets that a report shows for some parts of a form depends only on the answers to
-these parts (spec 1.10). The reports that show a part are therefore reports of an ordinary table.
+these parts (spec 1.10). The reports that show a part are therefore reports of an ordinary table
+(docs/maths/forms.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, Mechanism
 from frankly_protocol.mechanisms.agreement import Component, Pool
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.radix import digits_of, number_of
 from frankly_protocol.problems import Problem
 
 _MOST_CACHED: Final = 64
@@ -28,7 +30,7 @@ _counted: Final[dict[str, tuple[Block, ...]]] = {}  # by digest; documents never
 
 @dataclass(frozen=True, slots=True)
 class PartTable(DenseMechanism):
-    """Law of the sets that a report shows for some parts of a form, given that it shows them all.
+    """Law of the sets that a report shows for some parts of a form, if it shows all of these parts.
 
     Q(y|x) = weights[x][y] / total, for joint answers x of the parts, row-major in their order.
 
@@ -44,7 +46,7 @@ class PartTable(DenseMechanism):
     # DenseMechanism requires rows that sum to 2^bits. Nothing is drawn from this table, so its rows
     # may have any sum.
     def __post_init__(self) -> None:
-        """Check nothing: the table follows from a checked mechanism."""
+        """Skip all checks, because the table is derived from a checked mechanism."""
 
     @property
     def denominator(self) -> int:
@@ -61,21 +63,13 @@ class PartTable(DenseMechanism):
         return self.column_of(symbol[0], [sets[part][1] for part in self.parts])
 
     def column_of(self, component: int, sets: Sequence[int]) -> int:
-        """Return the column for a component and the number of the set of each part."""
-        # Mixed radix: one digit for the set of each part, the last part's running fastest.
-        number = 0
-        for size, place in zip(self._sizes(component), sets, strict=True):
-            number = number * size + place
-        return dict(self.starts)[component] + number
+        """Return the column for a component and the set numbers of the parts."""
+        return dict(self.starts)[component] + number_of(sets, self._sizes(component))
 
     def shown(self, column: int) -> tuple[int, tuple[int, ...]]:
-        """Return the component of a column, and the number of the set of each part."""
+        """Return the component of a column, and the set numbers of the parts."""
         component, start = max((c, s) for c, s in self.starts if s <= column)
-        number, sets = column - start, []
-        for size in reversed(self._sizes(component)):
-            number, place = divmod(number, size)
-            sets.append(place)
-        return component, tuple(reversed(sets))
+        return component, digits_of(column - start, self._sizes(component))
 
     def _sizes(self, component: int) -> list[int]:
         """Return the number of sets of each part's cover in a component."""
@@ -97,17 +91,21 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         if (pools := _pools_of(component, parts)) is not None
     ]
     if not are_shown_together(form, parts):
-        detail = "no report of this survey contains these questions together: request each alone"
-        raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, "targets")
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE,
+            "no report of this survey contains these questions together: request each alone",
+            "targets",
+        )
     sizes = [form.answers_of(part) for part in parts]
     columns = sum(prod(len(pool.cover.masks) for pool in pools) for _, _, pools in holders)
     if prod(sizes) > MAX_ANSWERS or columns > MAX_REPORTS:
-        detail = (
-            "there are too many joint answers to estimate at once: request fewer questions together"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "there are too many joint answers to estimate at once: request fewer questions together",
+            "targets",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
-    shown = [component.chance * _drawn_chance(component, parts) for _, component, _ in holders]
-    # Each component has separate columns, because the chances of its sets differ.
+    shown = [component.chance * _chance_shown_in(component, parts) for _, component, _ in holders]
+    # Each component has separate columns, because the probabilities of its sets differ.
     starts, laws, start = [], [], 0
     for (number, component, pools), chance in zip(holders, shown, strict=True):
         starts.append((number, start))
@@ -115,7 +113,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         law = _law(form, component, pools, sizes)
         laws.append([[chance / sum(shown) * value for value in row] for row in law])
     rows = [[value for row in across for value in row] for across in zip(*laws, strict=True)]
-    # One denominator for all entries: the table stays exact.
+    # One denominator for all entries keeps the table exact.
     total = lcm(*(value.denominator for row in rows for value in row))
     weights = tuple(
         tuple(value.numerator * (total // value.denominator) for value in row) for row in rows
@@ -124,10 +122,10 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
 
 
 def chance_shown(form: AgreementMechanism, parts: Sequence[int]) -> Fraction:
-    """Return the chance that a report shows all these parts."""
+    """Return the probability that a report shows all these parts."""
     return sum(
         (
-            component.chance * _drawn_chance(component, parts)
+            component.chance * _chance_shown_in(component, parts)
             for component in form.components
             if _pools_of(component, parts) is not None
         ),
@@ -146,12 +144,10 @@ def counted_blocks(document: SurveyDocument) -> tuple[Block, ...]:
     if document.digest not in _counted:
         if len(_counted) >= _MOST_CACHED:
             _counted.clear()
-        _counted[document.digest] = _with_parts(document)
+        _counted[document.digest] = tuple(
+            unit for block in document.blocks for unit in (block, *part_blocks(block))
+        )
     return _counted[document.digest]
-
-
-def _with_parts(document: SurveyDocument) -> tuple[Block, ...]:
-    return tuple(unit for block in document.blocks for unit in (block, *part_blocks(block)))
 
 
 def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
@@ -218,15 +214,15 @@ def _part_blocks(block: Block) -> Iterator[Block]:
 
 
 def _pools_of(component: Component, parts: Sequence[int]) -> tuple[Pool, ...] | None:
-    """Return the pool of each part, None if the component cannot draw them all together."""
+    """Return the pool of each part, None if the component cannot draw all parts together."""
     pools = [next((p for p in component.pools if part in p.parts), None) for part in parts]
     known = tuple(pool for pool in pools if pool is not None)
-    # Two parts of one pool need two draws from it.
+    # Two parts in one pool need two draws from that pool.
     is_possible = all(known.count(pool) <= pool.pick for pool in known)
     return known if len(known) == len(parts) and is_possible else None
 
 
-def _drawn_chance(component: Component, parts: Sequence[int]) -> Fraction:
+def _chance_shown_in(component: Component, parts: Sequence[int]) -> Fraction:
     chance = Fraction(1)
     for pool in component.pools:
         wanted, size = len(set(parts) & set(pool.parts)), len(pool.parts)
@@ -237,13 +233,13 @@ def _drawn_chance(component: Component, parts: Sequence[int]) -> Fraction:
 def _law(
     form: AgreementMechanism, component: Component, pools: Sequence[Pool], sizes: Sequence[int]
 ) -> list[list[Fraction]]:
-    """Return, for each joint answer, the chance of every combination of sets of the parts."""
+    """Return the probability of every combination of the parts' sets, for each joint answer."""
     slots = list(component.slots)
     places: list[int] = []
     for pool in pools:
         places.append(next(j for j, p in enumerate(slots) if p is pool and j not in places))
     mean = Fraction(form.mean_weight(component), component.totals[0])
-    # One factor for each score, because the law depends on the answers only through the score.
+    # One factor per score, because the law depends on the answers only through the score.
     factors = [
         (form.disagree + (form.agree - form.disagree) * component.reaching(places, score)) / mean
         for score in range(sum(pool.score for pool in pools) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables that a form can estimate, from its mechanism alone, and sentences about them."""
+"""Joint tables that a form's mechanism can estimate, and sentences about them."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -31,8 +31,8 @@ def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
 
 
 def excess_in_words(value: float, bound: float) -> str:
-    """Return the sentence with an upper bound on a form's variance above the best possible."""
-    # rounding: up. Certificates describe the design; no privacy decision depends on them.
+    """Return the sentence that bounds the excess of a form's variance over the best possible."""
+    # rounding: up. Certificates only describe the design; no privacy decision depends on them.
     percent = ceil((value / bound - 1) * 1000) / 10
     return f"The variance of the wanted estimates is at most {percent:g} % above the best possible."
 
@@ -53,8 +53,8 @@ def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]
 def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
     """Return the groups of parts that show both questions.
 
-    Each part with both questions is a group. If there is none, the two parts with one question each
-    are the only group.
+    Each part with both questions is a group. If there is no such part, the two parts with one
+    question each are the only group.
     """
     whole = [part for part, questions in enumerate(form.parts) if set(pair) <= set(questions)]
     if whole:

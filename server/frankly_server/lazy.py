@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heavy libraries, imported on first use, so that commands that need none of them start quickly."""
+"""Lazy imports of heavy libraries, so that commands that do not need them start quickly."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
-    """A module that is imported when an attribute is first read. Thread-safe, as `import` is."""
+    """A module that is imported when an attribute is first read. Thread-safe, like `import`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(import_module(self._name), attribute)
-        # Later reads skip __getattr__, because some functions are called millions of times.
+        # Cached, so that later reads skip __getattr__: some functions are called millions of times.
         setattr(self, attribute, value)
         return value
 

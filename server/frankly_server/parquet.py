@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates as a Parquet file; this needs pyarrow."""
+"""Export of estimates as a Parquet file; requires pyarrow."""
 
 import io
 from collections.abc import Mapping
@@ -19,10 +19,11 @@ def to_parquet(answer: Mapping[str, Any]) -> bytes:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        message = (
-            "this server cannot write Parquet: install frankly-server[parquet], or request csv"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "format") from None
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this server cannot write Parquet: install frankly-server[parquet], or request csv",
+            "format",
+        ) from None
     file = io.BytesIO()
     parquet.write_table(to_arrow(arrow, answer), file)
     return file.getvalue()

@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact linear algebra over the rationals; the only module that imports python-flint.
+"""Exact linear algebra over the rationals. Only this module imports python-flint.
 
-Matrices hold Python ints or Fractions, and results are exact. Only the least-squares weights of
-`normal_equations` are rounded; any positive weights are valid there.
+Matrices contain Python ints or Fractions, and results are exact, with two exceptions: the
+least-squares weights of `normal_equations` are rounded, because any positive weights are valid
+there, and `inverse_forms` has a proven relative error.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from math import lcm
+from threading import Lock
 
-from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
+from flint import arb, arb_mat, ctx, fmpq, fmpq_mat, fmpz_mat, nmod_mat
 
 IntRows = Sequence[Sequence[int]]
 FractionRows = tuple[tuple[Fraction, ...], ...]
 
 WEIGHT_BITS = 64
 _PRIME = 2**61 - 1
+# Precision of the first attempt in ball arithmetic; it suffices for most tables.
+_FIRST_BITS = 256
+_precision = Lock()
 
 
 def distinct(values: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Return the values without repeated objects; equal numbers in different objects may remain.
+    """Return the values without repeated objects; equal values in different objects may remain.
 
-    Hashing a fraction takes a microsecond, and a long list of choices has a million weights that
-    are one of two objects.
+    Hashing a fraction takes a microsecond, and a long list of choices can have a million weights
+    that consist of only two objects.
     """
     return tuple({id(value): value for value in values}.values())
 
@@ -38,8 +44,8 @@ def rank(rows: IntRows) -> int:
 def least_rank(rows: IntRows) -> int:
     """Return the rank modulo a prime of 61 bits, which is much faster than the exact rank.
 
-    Minors that are not 0 modulo a prime are not 0, so the exact rank is never smaller. It is larger
-    only if the prime divides all the largest minors that are not 0.
+    A minor that is nonzero modulo a prime is nonzero, so the exact rank is never smaller. It is
+    larger only if the prime divides all nonzero minors of the largest size.
     """
     return nmod_mat([[value % _PRIME for value in row] for row in rows], _PRIME).rank()
 
@@ -58,8 +64,8 @@ def normal_equations(
 
     u = prior · W is proportional to P(report), and Γ = diag(round(scale / u_y)) is proportional to
     diag(P(report))⁻¹, up to rounding. Rounding 1/u_y to at least 64 significant bits keeps the
-    numbers of the solution short. The decoder stays unbiased, because any positive Γ gives an
-    unbiased one; its variance changes by less than one part in 2^64.
+    numbers of the solution short. The decoder is still unbiased, because any positive Γ gives an
+    unbiased decoder; its variance changes by less than one part in 2^64.
 
     Raises ValueError if some report has no mass under `prior`.
     """
@@ -81,10 +87,60 @@ def solve(left: IntRows, right: IntRows) -> FractionRows:
     return _fractions(square.solve(fmpq_mat(fmpz_mat([list(row) for row in right]))))
 
 
-def inverse_diagonal(square: IntRows) -> tuple[Fraction, ...]:
-    """Return the diagonal of the inverse. Raises ZeroDivisionError if `square` is singular."""
-    inverse = fmpq_mat(fmpz_mat([list(row) for row in square])).inv()
-    return tuple(_fraction(inverse[i, i]) for i in range(len(square)))
+def inverse_forms(
+    square: IntRows, rows: IntRows | None = None, bits: int = WEIGHT_BITS
+) -> tuple[Fraction, ...]:
+    """Return wᵀS⁻¹w of a symmetric matrix S for every row w, with relative error at most 2^-bits.
+
+    rows : None for the unit vectors, which gives the diagonal of the inverse.
+
+    Ball arithmetic proves the error; its precision is doubled until it suffices. The exact inverse
+    takes 100 times as long for 64 answers, because its numbers have thousands of digits.
+
+    Raises ZeroDivisionError if S is singular.
+    """
+    matrix, working = fmpz_mat([list(row) for row in square]), _FIRST_BITS
+    left = None if rows is None else fmpz_mat([list(row) for row in rows])
+    while True:
+        with _with_precision(working):
+            forms = _enclosed_forms(matrix, left)
+            if forms is not None and all(ball.rel_accuracy_bits() > bits for ball in forms):
+                return tuple(map(_midpoint, forms))
+        # At full rank some precision always suffices.
+        if working == _FIRST_BITS and rank(square) < len(square):
+            raise ZeroDivisionError("the matrix is singular")
+        working *= 2
+
+
+def _enclosed_forms(matrix: fmpz_mat, rows: fmpz_mat | None) -> list[arb] | None:
+    """Return enclosures of the forms; None if the current precision cannot invert the matrix."""
+    try:
+        inverse = arb_mat(matrix).inv()
+    except ZeroDivisionError:  # the enclosure of some pivot contains 0
+        return None
+    if rows is None:
+        return [inverse[i, i] for i in range(matrix.nrows())]
+    products = arb_mat(rows) * inverse
+    indices = range(matrix.nrows())
+    return [
+        sum((products[t, x] * rows[t, x] for x in indices), arb(0)) for t in range(rows.nrows())
+    ]
+
+
+def _midpoint(ball: arb) -> Fraction:
+    mantissa, exponent = map(int, ball.mid().man_exp())
+    return Fraction(mantissa << max(exponent, 0), 1 << max(-exponent, 0))
+
+
+@contextmanager
+def _with_precision(bits: int) -> Iterator[None]:
+    # The precision is global in python-flint, so only one thread may change it at a time.
+    with _precision:
+        before, ctx.prec = ctx.prec, bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 def product(
@@ -102,7 +158,7 @@ def whole(row: Sequence[Fraction]) -> list[int]:
 
 def over_one_denominator(row: Sequence[Fraction]) -> tuple[list[int], int]:
     """Return (numerators, denominator): arithmetic on integers is much faster than on Fractions."""
-    # One common denominator, found once, instead of a gcd at every addition.
+    # One common denominator, computed once, instead of a gcd at every addition.
     scale = lcm(*(v.denominator for v in row))
     return [v.numerator * (scale // v.denominator) for v in row], scale
 

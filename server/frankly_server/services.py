@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of one server, constructed in one place for views and commands."""
+"""Service container of one server, shared by views and commands."""
 
-from contextlib import suppress
-from typing import Self
+from contextlib import closing, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from frankly_protocol.clock import Clock
 
 from frankly_server.accounts import Accounts, Passkeys, Passwords, SecondFactors
-from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
 from frankly_server.log import LogService
@@ -20,14 +20,17 @@ from frankly_server.surveys.outbound import Post
 from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
+if TYPE_CHECKING:
+    from frankly_server.analysis import Analysis
+
 
 class Services:
-    """The services over one database and one key folder; nothing is opened before its first use.
+    """All services over one database and one key folder; resources are opened on first use.
 
     surveys, intake, releasing, analysis : surveys, their reports, releases and estimates.
     access : API keys. keys : signing keys. log : the transparency log. invites : invite tokens.
-    accounts, second_factors, passkeys : people who sign in. lifecycle, jobs : states of surveys,
-    and publishing in the background. webhooks, herald : webhook addresses, and the thread that
+    accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
+    publishing in the background. webhooks, webhook_thread : webhook addresses, and the thread that
     posts events to them.
     """
 
@@ -40,48 +43,63 @@ class Services:
     ) -> None:
         self.settings = settings
         self.database = database
+        self._clock = clock
         self.keys = Keyring(settings.keys_folder, clock)
         self.access = Access(database, clock)
         self.surveys = Surveys(settings, database, self.keys, clock)
         self.intake = Intake(database, clock)
-        self.releasing = Releasing(database, clock)
         self.log = LogService(database, self.keys, clock)
         self.invites = Invites(database)
-        self.analysis = Analysis(database)
         self.accounts = Accounts(database, clock, passwords)
-        # The issuer names the host, because an authenticator app may list several servers.
+        # The issuer contains the host, because an authenticator app may list several servers.
         issuer = f"Frankly {urlsplit(settings.public_url).hostname}"
         self.second_factors = SecondFactors(database, clock, self.accounts, issuer)
         self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
-        self.herald = WebhookThread(self.webhooks)
+        self.webhook_thread = WebhookThread(self.webhooks)
+
+    @cached_property
+    def releasing(self) -> Releasing:
+        """Releases of reports."""
+        if not self.settings.estimates_view:
+            return Releasing(self.database, self._clock, None)
+        # Imported on use: it imports numpy, which most commands do not need.
+        from frankly_server.analysis import Publishing  # noqa: PLC0415
+
+        return Releasing(self.database, self._clock, Publishing(self.database))
+
+    @cached_property
+    def analysis(self) -> "Analysis":
+        """Estimates of surveys."""
+        # Imported on use: it imports numpy, which most commands do not need.
+        from frankly_server.analysis import Analysis  # noqa: PLC0415
+
+        return Analysis(self.database)
 
     def wake(self) -> None:
-        """Start the threads of releases and webhooks in this process, unless they run already."""
+        """Start the release and webhook threads in this process, unless they are running."""
         self.releasing.wake()
-        self.herald.wake()
+        self.webhook_thread.wake()
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:
         """Return the services over the database of `settings`, after checking its schema.
 
-        Raises UnsafeStore or StoreUnavailable as `Database.check` does.
+        Raises the errors of `Database.check`: UnsafeStore or StoreUnavailable.
         """
-        database = Database(settings.store_url())
-        try:
+        # Closed after the check: forked processes open their own connections.
+        with closing(Database(settings.store_url())) as database:
             database.check()
-        finally:
-            database.close()  # forked processes open their own connections
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
         """Check the database and the publisher key before the server starts (bad input 54).
 
-        A full or read-only database does not stop the start: documents and estimates can be read,
-        and `/health/ready` fails until it can be written. Raises UnsafeStore, StoreUnavailable or
-        InvalidInput(key_file), each with a message of one line.
+        A full or read-only database does not prevent the start: documents and estimates can be
+        read, and `/health/ready` fails until the database can be written. Raises UnsafeStore,
+        StoreUnavailable or InvalidInput(key_file), each with a one-line message.
         """
         self.database.check()
         with suppress(StoreUnavailable):
@@ -95,9 +113,9 @@ class Services:
         self.database.check(started=True)
 
     def close(self) -> None:
-        """Stop the threads, write counts held in memory, and close the connections."""
+        """Stop the threads, write the counts that are in memory, and close the connections."""
         # The database is closed last, because the other services may still write to it.
-        self.herald.stop()
+        self.webhook_thread.stop()
         self.releasing.stop()
         self.intake.close()
         self.database.close()

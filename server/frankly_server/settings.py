@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings from FRANKLY_* environment variables, read once: typed, bounded, frozen."""
+"""Settings from FRANKLY_* environment variables, read once: typed, range-checked, frozen."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def _bare_origin(url: str) -> str:
 class Settings(BaseSettings):
     """Settings of one server.
 
-    Unknown FRANKLY_* variables are refused: a misspelt one must not be silently ignored.
+    Unknown FRANKLY_* variables are refused, so that a misspelt variable is not silently ignored.
     """
 
     model_config = SettingsConfigDict(
@@ -41,7 +41,7 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    # Read by the analyst's client, not by the server, but with the same prefix.
+    # The analyst's client reads these; the server does not, although the prefix is the same.
     client_variables: ClassVar[frozenset[str]] = frozenset({"FRANKLY_URL", "FRANKLY_API_KEY"})
 
     home: Path = Field(
@@ -112,12 +112,16 @@ class Settings(BaseSettings):
         pattern=r"^[a-z0-9.,-]*$",
         description="hosts that webhooks may be sent to, separated by commas; empty: no webhooks",
     )
+    estimates_view: bool = Field(
+        default=False,
+        description="write estimates at each release, for the SQL view v_estimates",
+    )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("metrics_token", mode="before")
     @classmethod
     def _empty_is_none(cls, value: Any) -> Any:
-        # A compose file passes a variable that is not set as an empty text.
+        # A compose file passes an unset variable as an empty text.
         return None if value == "" else value
 
     @field_validator("debug")
@@ -129,7 +133,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls) -> Self:
-        """Read the environment.
+        """Return the settings of the environment.
 
         Raises InvalidInput(unsafe_setting) with the name of the variable, never its value.
         """
@@ -149,7 +153,7 @@ class Settings(BaseSettings):
                 Fault(Problem.UNSAFE_SETTING, _PREFIX + fault.field.upper(), fault.detail)
                 for fault in faults_of(error, Problem.UNSAFE_SETTING)
             ]
-            # from None: a traceback could show the value, such as a database password.
+            # from None, because a traceback could show the value, such as a database password.
             raise invalid(faults) from None
 
     def store_url(self) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 PERIOD: Final = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
-"""Length of a period by the document's `release_every`."""
+"""Value of the document's `release_every` → length of the period."""
 
 
 def next_release(every: str, now: datetime) -> datetime:

@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _PANEL, _LABEL, _BOTTOM = 46, WIDTH - 12, 108, 22, 26
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Estimated share in one period; low, high : ends of its interval, None without one."""
+    """Estimated share in one period. low, high : ends of its interval, None if it has none."""
 
     period: str
     estimate: float
@@ -29,7 +29,7 @@ class Trend:
 
 
 def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> str:
-    """Return an SVG of dots with whiskers, joined by a line that passes over missing periods."""
+    """Return an SVG of dots with whiskers, joined by a line that skips missing periods."""
     if not periods or not any(trend.points for trend in trends):
         raise ValueError("a plot needs at least one point")
     values = [
@@ -39,7 +39,7 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
         for value in (point.estimate, point.low, point.high)
         if value is not None
     ]
-    # A single period is drawn in the middle; an axis from 0 to 0 would have no length.
+    # A single period is drawn in the middle, because an axis from 0 to 0 would have no length.
     last = len(periods) - 1
     x = svg.Axis(0, last, _LEFT + 10, _RIGHT - 10, 1) if last else svg.Axis(-1, 1, _LEFT, _RIGHT, 1)
     parts = []
@@ -51,7 +51,7 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
         parts.append(svg.line(_LEFT, y.at(0), _RIGHT, y.at(0), svg.ZERO))
         parts += _points([(x.at(periods.index(p.period)), p) for p in trend.points], y)
     height = (_PANEL + _LABEL) * len(trends) + _BOTTOM
-    # Only the first and the last period are named: labels between them would overlap.
+    # Only the first and the last period have labels, because labels in between would overlap.
     ends = [(0, "start"), (last, "end")][: len(periods)]
     parts += [svg.text(x.at(i), height - 8, side, periods[i], 12) for i, side in ends]
     description = "; ".join(

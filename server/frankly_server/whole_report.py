@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy level of a whole report: as factors for people, in nats for JSON; all rounded up."""
+"""Privacy level of a complete report: factors for people, nats for JSON, all rounded up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 from frankly_protocol.audit import DEVICE_CAP, ReportLevel, ln_up
+from frankly_protocol.audit.bounds import times
 
 ANSWERS: Final = "the answers themselves, or anything else"
 """Label of the last line of a table, whose bound holds for any prior knowledge."""
@@ -15,10 +15,10 @@ HEADERS: Final = ("about", "belief, at most", "odds, at most", "odds by the publ
 
 @dataclass(frozen=True, slots=True)
 class LevelFactors:
-    """Factors by which a whole report can change beliefs about one secret; "∞" without a bound.
+    """Factors by which a report can change beliefs about one secret; "∞" if unbounded.
 
-    belief, odds : by the randomised answers, given the public ones. strata_odds : by the public
-    answers alone; None in the line about the answers themselves.
+    belief, odds : factors of the randomised answers, given the public ones. strata_odds : factor of
+    the public answers alone; None in the line about the answers themselves.
     """
 
     about: str
@@ -44,7 +44,7 @@ def level_table(
     *,
     has_strata: bool,
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Return headers and rows of `level_factors`; the last column is left out without strata."""
+    """Return headers and rows of `level_factors`; without strata the last column is left out."""
     width = len(HEADERS) if has_strata else len(HEADERS) - 1
     rows = [
         (factors.about, *map(_factor, (factors.belief, factors.odds, factors.strata_odds)))
@@ -55,15 +55,18 @@ def level_table(
 
 def cost_words(level: ReportLevel) -> str:
     """Return a sentence about the cost of answering, for pages and commands."""
-    budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
-    # An infinite cost uses up the budget of every device.
+    # An infinite cost exhausts the budget of any device.
     if level.cost.odds is None:
-        return f"Answering costs all {budget}, for ever."
+        return (
+            f"Answering permanently uses up a device's whole budget ({DEVICE_CAP} nats unless its app "
+            "sets another)."
+        )
+    budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
     return f"Answering costs {ln_up(level.cost.odds)} nats {budget}."
 
 
 def report_json(level: ReportLevel) -> dict[str, Any]:
-    """Return the level in nats as decimal texts, "inf" without a bound; `odds` bound log-odds."""
+    """Return the level in nats as decimal texts, "inf" if unbounded; `odds` bound log-odds."""
     return {
         "secrets": {
             name: {
@@ -80,12 +83,3 @@ def report_json(level: ReportLevel) -> dict[str, Any]:
 
 def _factor(factor: str | None) -> str:
     return "–" if factor is None else f"×{factor}"
-
-
-def times(ratio: Fraction | None) -> str:
-    """Return a factor with two decimals, rounded up; "∞" for None."""
-    if ratio is None:
-        return "∞"
-    # Ceiling division: a factor is never shown too small.
-    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
-    return f"{hundredths // 100}.{hundredths % 100:02}"

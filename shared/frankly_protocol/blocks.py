@@ -87,8 +87,11 @@ class Block:
         sizes = tuple(len(question.choices) for question in self.questions)
         if isinstance(self.mechanism, AgreementMechanism):
             if self.mechanism.choices != sizes:
-                detail = "the mechanism must have the choices of the questions, in their order"
-                raise DocumentRejected("weights", detail, "choices")
+                raise DocumentRejected(
+                    "weights",
+                    "the mechanism must have the choices of the questions, in their order",
+                    "choices",
+                )
             return sum(sizes)
         # Each kind of mechanism limits its answers itself.
         answers = prod(sizes)

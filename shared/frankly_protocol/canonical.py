@@ -3,7 +3,7 @@
 
 Canonical JSON has sorted ASCII keys and no spaces, is UTF-8, and contains only strings, whole
 numbers below 2^53 in absolute value, booleans, null, lists and objects. Under these limits the form
-is that of RFC 8785. Nothing that is signed can contain a float.
+is that of RFC 8785. Signed documents therefore never contain floats.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def dumps(value: Any) -> bytes:
     except TypeError:
         raise DocumentRejected(
             "canonical",
-            "only what JSON can write exactly has a canonical form",
+            "only values that JSON can represent exactly have a canonical form",
         ) from None
     except (_Bad, UnicodeEncodeError) as error:
         raise DocumentRejected("canonical", _message(error)) from None
@@ -84,7 +84,7 @@ def parse_json(
     Raises InvalidInput: body_too_large, json_invalid, or number_not_finite for NaN and Infinity.
     """
     if len(data) > max_bytes:
-        raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may hold at most {max_bytes} bytes")
+        raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may have at most {max_bytes} bytes")
     try:
         return _parse(data, max_depth, decimals=decimals)
     except _Bad as error:
@@ -166,10 +166,9 @@ def _require_finite(root: Any, *, named: bool) -> None:
     while stack:
         path, value = stack.pop()
         if isinstance(value, _NotFinite):
-            detail = f"{value} is not a number: write a finite decimal"
             raise InvalidInput(
                 Problem.NUMBER_NOT_FINITE,
-                detail,
+                f"{value} is not a number: write a finite decimal",
                 (path.removeprefix(".") or None) if named else None,
             )
         if isinstance(value, dict):
@@ -227,5 +226,7 @@ _DECODERS: Final = {
 
 def _message(error: Exception) -> str:
     return (
-        str(error) if isinstance(error, _Bad) else "a text holds characters that UTF-8 cannot carry"
+        str(error)
+        if isinstance(error, _Bad)
+        else "a text contains characters that UTF-8 cannot encode"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks, passed as arguments so that tests can set the time, and the time format of documents."""
+"""Clocks, passed as arguments so that tests can set the time; the time format of documents."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -33,7 +33,7 @@ class SurveyDocument:
     """One immutable version of a survey.
 
     survey : 128 random bits as hex.
-    prev : digest of the previous version, None for the first.
+    prev : digest of the previous version, or None for the first.
     issued, opens, closes, expires : aware UTC times.
     consent : text shown before answering, or None.
     min_reports : with fewer reports, analysts get no estimates.
@@ -42,7 +42,7 @@ class SurveyDocument:
     release_step : 2 to min_reports; fewer reports of one cell (this document and one answer to
         every public question) are never released on their own.
     strata : public questions, answered in the clear (often none).
-    token : the rule for the token that each report must carry, None if no token is needed.
+    token : the rule for the token that each report must carry, or None if no token is needed.
 
     One report carries a respondent's symbols for all blocks.
     """
@@ -89,10 +89,12 @@ class SurveyDocument:
         self._require_tables()
 
     @classmethod
+    @lru_cache(maxsize=32)
     def from_envelope(cls, envelope: bytes) -> "SurveyDocument":
         """Read the document in the bytes of a DSSE envelope; its signatures are not checked.
 
-        Raises DocumentRejected as `parse` and `Envelope.from_bytes` do.
+        Results are cached: the same bytes give the same object, so a page or job parses a document
+        only once. Raises DocumentRejected as `parse` and `Envelope.from_bytes` do.
         """
         return cls.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload)
 
@@ -186,8 +188,7 @@ class SurveyDocument:
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
         # The longest choice ids, token and symbols, so that every report fits.
-        widest = Report(self.digest, "0" * 32, symbols, strata, token)
-        return len(widest.to_bytes(0))
+        return len(Report(self.digest, "0" * 32, symbols, strata, token).to_bytes(0))
 
     @property
     def questions(self) -> Mapping[str, Question]:
@@ -210,8 +211,10 @@ class SurveyDocument:
         for i, block in enumerate(self.blocks):
             for c, promise in enumerate(block.promises):
                 if promise.prior is not None and len(promise.prior.tables) not in (1, strata):
-                    detail = f"expected one table, or one for each of the {strata} strata"
-                    raise schema.reject(detail, f"blocks[{i}].claims[{c}].prior.tables")
+                    raise schema.reject(
+                        f"expected one table, or one for each of the {strata} strata",
+                        f"blocks[{i}].claims[{c}].prior.tables",
+                    )
 
     def require_private(self) -> None:
         """Verify every promise of every block exactly (step 9).
@@ -251,8 +254,11 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
         if isinstance(block.mechanism, AgreementMechanism):
             counts += block.mechanism.cells
         if counts > MAX_COUNTS:
-            detail = f"priors and forms hold more than {MAX_COUNTS} counts, all tables written out"
-            raise DocumentRejected("work_limit", detail, field)
+            raise DocumentRejected(
+                "work_limit",
+                f"priors and forms have more than {MAX_COUNTS} counts, with all tables written out",
+                field,
+            )
         return block
 
     return read

@@ -170,6 +170,18 @@ class Envelope:
             )
         return cls(payload_type, payload, _signatures(body["signatures"]))
 
+    def signers(self, keys: Iterable[PublicKey]) -> set[str]:
+        """Return the ids of the keys whose signatures in this envelope are valid."""
+        message = pae(self.payload_type, self.payload)
+        # Ids are computed from the trusted keys; an id in the envelope only selects one of them.
+        by_id = {key.key_id: key for key in keys}
+        # A set of key ids: several signatures of one key count once.
+        return {
+            s.key_id
+            for s in self.signatures
+            if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)
+        }
+
     def verify(self, keys: Iterable[PublicKey], threshold: int) -> bytes:
         """Return the payload if at least `threshold` *distinct* keys signed it (acceptance step 3).
 
@@ -177,19 +189,11 @@ class Envelope:
         """
         if threshold < 1:
             raise DocumentRejected("signature", "the threshold must be at least 1", "threshold")
-        message = pae(self.payload_type, self.payload)
-        # Ids are computed from the trusted keys; an id in the envelope only selects one of them.
-        by_id = {key.key_id: key for key in keys}
-        # A set of key ids: several signatures of one key count once.
-        valid_ids = {
-            s.key_id
-            for s in self.signatures
-            if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)
-        }
-        if len(valid_ids) < threshold:
+        valid = len(self.signers(keys))
+        if valid < threshold:
             raise DocumentRejected(
                 "signature",
-                f"{len(valid_ids)} of the {threshold} trusted signatures needed are valid",
+                f"{valid} of the {threshold} trusted signatures needed are valid",
                 "signatures",
             )
         return self.payload

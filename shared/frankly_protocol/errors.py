@@ -22,7 +22,7 @@ class FranklyError(Exception):
     """Base class of the errors that the server and the SDK report to their callers.
 
     ``code`` is a stable slug; ``detail`` says what is wrong and, if possible, how to fix it;
-    ``field`` names the invalid input, None if there is none.
+    ``field`` names the invalid input, or None if there is none.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:

@@ -29,7 +29,7 @@ class Problem(Enum):
     PRIOR_VALUE = (
         "prior_value",
         422,
-        "The prior holds a value that is not a probability or a count.",
+        "The prior contains a value that is not a probability or a count.",
     )
     SECRET_EMPTY = ("secret_empty", 422, "A secret has no mass under the prior.")
     CHOICE_UNPROTECTED = (
@@ -48,7 +48,7 @@ class Problem(Enum):
     TEXT_CHARACTERS = (
         "text_characters",
         422,
-        "A text holds characters that cannot be shown safely.",
+        "A text contains characters that cannot be shown safely.",
     )
     DEFINITION_INVALID = ("definition_invalid", 422, "The survey definition is not valid.")
     BUDGET_EXCEEDED = ("budget_exceeded", 422, "The form asks for more than its stated budget.")
@@ -125,16 +125,11 @@ class Problem(Enum):
         """Return the problem with this code, or None if there is none."""
         return next((p for p in cls if p.code == code), None)
 
-    @classmethod
-    def from_uri(cls, uri: str) -> "Problem | None":
-        """Return the problem with this type URI, or None if there is none."""
-        return cls.from_code(uri.removeprefix(_URN)) if uri.startswith(_URN) else None
-
 
 def problem_body(problem: Problem, detail: str, field: str | None = None) -> dict[str, Any]:
     """Return the RFC 9457 object for a problem.
 
-    `field` names the input at fault, None if there is none.
+    `field` names the input at fault, or None if there is none.
     """
     return {
         "type": problem.uri,

@@ -81,7 +81,7 @@ class Prior:
         if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
             raise DocumentRejected(
                 "work_limit",
-                f"a prior holds at most {MAX_COUNTS} counts",
+                f"a prior has at most {MAX_COUNTS} counts",
                 field + ".tables",
             )
         for z, table in enumerate(tables):
@@ -151,9 +151,9 @@ class Promise:
     def claims(self) -> tuple[Claim, ...]:
         """The claims that the mechanism must keep: the claim itself, or one within each stratum.
 
-        A secret without mass in a stratum cannot occur there and is left out. If only one secret
-        can occur, the stratum determines it without the report, and there is no claim for this
-        stratum, except for dpv if it is the sensitive one (docs/maths/whole_report.md).
+        A secret without mass in a stratum cannot occur there and is omitted. If only one secret can
+        occur, the stratum determines it without the report, and there is no claim for this stratum,
+        except for dpv if it is the sensitive one (docs/maths/whole_report.md).
         """
         return tuple(claim for _, claim in self.numbered_claims)
 

@@ -22,7 +22,7 @@ Languages = tuple[str, ...]
 NO_ANSWER: Final = "no_answer"
 NOT_APPLICABLE: Final = "not_applicable"
 ROLES: Final = (NO_ANSWER, NOT_APPLICABLE)
-"""Roles of a choice or box that is no answer: the person prefers not to say, or was not asked."""
+"""Roles of a choice or box that is not an answer: prefers not to say, or was not asked."""
 NO, YES = BOX_CHOICES = ("no", "yes")
 _NO_SKIPPED: Final = f"a question with a rule needs a choice or a box of the role {NOT_APPLICABLE}"
 _SCORE: Final = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
@@ -139,7 +139,7 @@ class Question:
         )
 
     def index(self, choice: str) -> int | None:
-        """Return the position of a choice id, None if it is not one of the choices.
+        """Return the position of a choice id, or None if it is not one of the choices.
 
         The time does not depend on which choice it is, because a dictionary is used.
         """
@@ -165,6 +165,8 @@ class Question:
     def of_number(self, number: int) -> str | None:
         """Return the id of the choice whose range contains a number, None below all ranges."""
         ranges = [(choice.low, choice.id) for choice in self.choices if choice.low is not None]
+        # A range ends where the next range begins, so the last lower end at or below the number
+        # identifies the range.
         place = bisect_right([low for low, _ in ranges], number)
         return ranges[place - 1][1] if place else None
 
@@ -208,6 +210,7 @@ class Question:
             ("from", [choice.low for choice in answers]),
             ("score", [choice.score for choice in answers]),
         ):
+            # If only some choices had numbers, the mean and the median would be undefined.
             if any(v is None for v in values) != all(v is None for v in values):
                 raise schema.reject(
                     f"expected {name} in every choice that is an answer, or none", field
@@ -219,6 +222,7 @@ class Question:
         ):
             raise schema.reject("a choice with a role has no range and no score", field)
         lows = [choice.low for choice in answers if choice.low is not None]
+        # `of_number` searches the lower ends by bisection, which needs an order.
         if any(a >= b for a, b in pairwise(lows)):
             raise schema.reject("expected ranges in increasing order", field)
 
@@ -247,6 +251,8 @@ def require_rules(questions: Iterable[Question]) -> None:
     earlier: dict[str, Question] = {}
     for question in questions:
         if question.ask_if is not None:
+            # Rules refer only to earlier questions, because a device asks in order and must already
+            # know the answer.
             source = earlier.get(question.ask_if.question)
             if source is None or any(source.index(c) is None for c in question.ask_if.choices):
                 raise schema.reject("expected choices of an earlier question", question.id)
@@ -260,7 +266,7 @@ def require_rules(questions: Iterable[Question]) -> None:
             continue
         if name in seen:
             raise schema.reject(
-                "boxes of one question stand together, under an id of their own", name
+                "boxes of one question must be adjacent, under an id of their own", name
             )
         seen.add(name)
         _require_group(name, tuple(group))
@@ -270,6 +276,7 @@ def _require_group(name: str, questions: Sequence[Question]) -> None:
     """Raise DocumentRejected unless these boxes form one valid question."""
     boxes = [question.box for question in questions if question.box is not None]
     texts, rules = [box.text for box in boxes], [question.ask_if for question in questions]
+    # The person sees the boxes as one question, so they cannot differ in text or rule.
     if any(text != texts[0] for text in texts) or any(rule != rules[0] for rule in rules):
         raise schema.reject("boxes of one question have one text and one rule", name)
     roles = tuple(box.role for box in boxes if box.role is not None)
@@ -283,6 +290,7 @@ def _require_group(name: str, questions: Sequence[Question]) -> None:
 def decimal_text(score: Fraction) -> str:
     """Return a score as its shortest decimal text."""
     whole, rest = divmod(abs(score), 1)
+    # Exact: `_score` accepts at most six decimals.
     digits = f"{int(rest * 10**6):06}".rstrip("0")
     return f"{'-' if score < 0 else ''}{whole}{'.' if digits else ''}{digits}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: the only data about a respondent that a device sends (spec 6.1).
+"""The report, which contains all the data about a respondent that a device sends (spec 6.1).
 
 It contains no time, no app version, no locale and no address.
 """
@@ -13,15 +13,14 @@ from typing import Any
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import DIGEST, HEX128
 
 MAX_REPORT_BYTES = 16 * 2**10
 MAX_TOKEN = 1400
 SymbolJson = int | str | list[int]
 """The JSON form of a symbol: a number for a table, hex for a set, a list for a product."""
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _SET = re.compile(r"[0-9a-f]{1,250}", re.ASCII)
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}", re.ASCII)
-_HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _KEYS = {"v", "doc", "id", "y", "strata", "token"}
 
 
@@ -33,7 +32,7 @@ class Report:
     id : 128 random bits as hex, drawn once with the symbols.
     symbols : one per block, in the document's order, in the JSON form of the block's mechanism.
     strata : public answers by question id.
-    token : the token that the document's token rule requires, None if it has no rule.
+    token : the token that the document's token rule requires, or None if it has no rule.
 
     The repr shows `doc` only.
     """
@@ -91,7 +90,7 @@ class Report:
         # A plain comparison would accept true, which equals 1 in Python.
         if type(body["v"]) is not int or body["v"] != 1:
             raise InvalidInput(Problem.FIELD_TYPE, "this server reads reports of version 1", "v")
-        for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):
+        for name, pattern in (("doc", DIGEST), ("id", HEX128)):
             if not isinstance(body[name], str) or not pattern.fullmatch(body[name]):
                 raise InvalidInput(Problem.FIELD_TYPE, _EXPECTED[name], name)
         if body["token"] is not None and not (
@@ -112,8 +111,11 @@ _EXPECTED = {"doc": "expected sha256: and 64 hex digits", "id": "expected 32 low
 
 def _symbols(value: Any) -> tuple[SymbolJson, ...]:
     if not isinstance(value, list) or not all(_is_symbol(y) for y in value):
-        detail = "expected a list of symbols, one per block: whole numbers, hex digits, or lists of whole numbers"
-        raise InvalidInput(Problem.Y_TYPE, detail, "y")
+        raise InvalidInput(
+            Problem.Y_TYPE,
+            "expected a list of symbols, one per block: whole numbers, hex digits, or lists of whole numbers",
+            "y",
+        )
     return tuple(value)
 
 

@@ -17,10 +17,10 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 T = TypeVar("T")
-_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-_HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: needed inside emoji and some scripts
 
 
@@ -33,7 +33,7 @@ class Reader:
     """Readers of JSON values, shared by all formats.
 
     refuse : returns the error to raise; called with the problem (field_type, field_unknown or
-        field_missing), the detail and the path of the field, None for the whole value.
+        field_missing), the detail and the path of the field, or None for the whole value.
     """
 
     def __init__(self, refuse: Callable[[Problem, str, str | None], Exception]) -> None:
@@ -50,8 +50,9 @@ class Reader:
         for key in sorted((set(value) - known) | (required - set(value))):
             path = f"{field}.{key}" if field else key
             if key in value:
-                detail = f"the fields are {', '.join(sorted(known))}"
-                raise self._refuse(Problem.FIELD_UNKNOWN, detail, path)
+                raise self._refuse(
+                    Problem.FIELD_UNKNOWN, f"the fields are {', '.join(sorted(known))}", path
+                )
             raise self._refuse(Problem.FIELD_MISSING, "this field is needed", path)
         return dict(value)
 
@@ -81,8 +82,9 @@ class Reader:
         lines = value if isinstance(value, list | tuple) else ()
         rows = [list(row) if isinstance(row, list | tuple) else [] for row in lines]
         if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
-            detail = "expected a list of rows, all of the same length"
-            raise self._refuse(Problem.FIELD_TYPE, detail, field)
+            raise self._refuse(
+                Problem.FIELD_TYPE, "expected a list of rows, all of the same length", field
+            )
         return rows
 
 
@@ -127,7 +129,7 @@ def text(value: Any, field: str, most: int = 4000) -> str:
         raise reject(f"expected a text of 1 to {most} characters", field)
     unsafe = unsafe_character(value)
     if unsafe:
-        raise reject(f"the text holds {unsafe}, which cannot be shown safely", field)
+        raise reject(f"the text contains {unsafe}, which cannot be shown safely", field)
     return value
 
 
@@ -159,22 +161,22 @@ def words(value: Any, field: str, languages: tuple[str, ...]) -> dict[str, str]:
 
 def identifier(value: Any, field: str) -> str:
     """Return a short ASCII id: lower-case letters, digits, `-` and `_`."""
-    return _matching(value, field, _ID, "an id of a-z, 0-9, - and _")
+    return _matching(value, field, ID, "an id of a-z, 0-9, - and _")
 
 
 def digest(value: Any, field: str) -> str:
     """Return a `sha256:…` digest."""
-    return _matching(value, field, _DIGEST, "sha256: and 64 hex digits")
+    return _matching(value, field, DIGEST, "sha256: and 64 hex digits")
 
 
 def hex128(value: Any, field: str) -> str:
     """Return 128 bits, written as 32 lower-case hex digits."""
-    return _matching(value, field, _HEX128, "32 lower-case hex digits")
+    return _matching(value, field, HEX128, "32 lower-case hex digits")
 
 
 def language(value: Any, field: str) -> str:
     """Return a language tag such as `en` or `pt-BR`."""
-    return _matching(value, field, _LANGUAGE, "a language tag such as en")
+    return _matching(value, field, LANGUAGE, "a language tag such as en")
 
 
 def moment(value: Any, field: str) -> datetime:

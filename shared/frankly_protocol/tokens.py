@@ -33,7 +33,7 @@ class TokenRule:
         the field.
         """
         data = schema.DOCUMENT.record(value, field, {"kind", "key"})
-        # A newer server may know more kinds: the app is too old, the document is not wrong.
+        # A newer server may know more kinds, so the app is too old; the document is not invalid.
         if data["kind"] not in KINDS:
             raise UnsupportedDocument("unknown kind of token: update the app", field + ".kind")
         if data["kind"] == "invite":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grid of the coverage bench: it computes the product's figures, and its demands can fail."""
+"""Grid of the coverage bench: it reproduces the library's figures, and its bounds can fail."""
 
 import importlib
 import sys
@@ -28,7 +28,7 @@ def every() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_vectorised_figures_are_those_of_the_product(every: dict[str, Any], name: str) -> None:
+def test_vectorised_figures_equal_those_of_the_product(every: dict[str, Any], name: str) -> None:
     chosen = every[name]
     case = designs.case_of(name, chosen.mechanism)
     for kind, targets in grid.targets_of(chosen).items():
@@ -39,7 +39,7 @@ def test_vectorised_figures_are_those_of_the_product(every: dict[str, Any], name
             grid.cell(table, (name, kind, truth), p, n, grid.CHECKED + 1, seed=4)
 
 
-def test_changed_margins_are_noticed(
+def test_changed_margins_are_detected(
     every: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wider(*arguments: Any) -> Any:

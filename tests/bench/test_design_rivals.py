@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rival designs of bench items 5 to 8, checked by definitions, brute force and grids."""
+"""Rival designs of bench items 5 to 8, checked against definitions, brute force and grids."""
 
 import importlib
 import itertools
@@ -25,7 +25,7 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture
 def load(root: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Return a function that imports a part of the bench as its script does."""
+    """Return a function that imports a module of the bench as the bench script does."""
     monkeypatch.syspath_prepend(str(root / "bench"))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
@@ -42,14 +42,14 @@ def test_families_are_tables_of_their_level(load: Load, answers: int, epsilon: f
         assert Q.sum(axis=1) == pytest.approx(np.ones(answers))
         assert (Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(E)
     assert tables["OUE"].shape == (answers, 2**answers)
-    # Each bit alone is randomised response with 1/2 and 1/(E + 1).
+    # Each bit by itself is randomised response with probabilities 1/2 and 1/(E + 1).
     bits = np.array(list(itertools.product((0, 1), repeat=answers)))
     set_ = tables["OUE"] @ bits
     assert np.diag(set_) == pytest.approx(np.full(answers, 0.5))
     assert set_[0, 1:] == pytest.approx(np.full(answers - 1, 1 / (E + 1)))
 
 
-def test_variance_is_that_of_the_decoder(load: Load) -> None:
+def test_variance_equals_that_of_the_decoder(load: Load) -> None:
     rng = np.random.default_rng(1)
     families = load("families")
     for _ in range(10):
@@ -89,7 +89,8 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
 
 
 def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
-    """Return True if every report satisfies the rows of the definitions that the rivals use."""
+    """Return True if every report satisfies the inequalities of the privacy definitions that the
+    rivals use."""
     weights = np.array(mechanism.weights, dtype=float)
     return bool(
         np.min(load("definitions").rows(claims, mechanism.answers) @ weights)
@@ -134,7 +135,8 @@ def test_a_number_determines_its_draw(load: Load) -> None:
 
 @pytest.mark.parametrize("objective", ["information", "variance", "hamming"])
 def test_rival_of_two_answers_reaches_warner(load: Load, objective: str) -> None:
-    # For two equally likely answers, Warner's is best for every objective [Thesis Thm 6.2].
+    # For two equally likely answers, Warner's mechanism is optimal for every objective
+    # [Thesis Thm 6.2].
     claim = promises.answer_ldp(Fraction(1))
     p, q = claim.level
     right = p / (p + q)
@@ -185,7 +187,7 @@ def test_theorem_4_promises_almost_level_0_for_two_copies_of_two_bits(load: Load
     row = side_channels._counterexample()
     assert row.value < 0.05
     assert row.baseline_value > 2.5
-    # The true level of the same two mechanisms, as integer tables, by the exact verifier.
+    # The exact verifier computes the true level of the same two mechanisms as integer tables.
     prior = side_channels.parity(noise=1000, slip=1, total=10**5)
     first, second = (
         [99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2)
@@ -204,7 +206,7 @@ def test_theorem_4_promises_almost_level_0_for_two_copies_of_two_bits(load: Load
     assert math.log(present(level.ratio)) == pytest.approx(row.baseline_value, abs=1e-6)
 
 
-def test_realised_level_is_that_of_the_estimate(load: Load) -> None:
+def test_realised_level_equals_that_of_the_estimate(load: Load) -> None:
     joint = [[3, 1], [2, 4]]
     mechanism = DenseMechanism(4, ((12, 4), (8, 8), (4, 12), (2, 14)))
     first = [(3 * 12 + 1 * 8) / 4 / 16, (2 * 4 + 4 * 2) / 6 / 16]
@@ -214,5 +216,5 @@ def test_realised_level_is_that_of_the_estimate(load: Load) -> None:
     assert load("uncertain_priors").realised_level(mechanism, joint) == pytest.approx(expected)
 
 
-def test_redbook_prior_is_that_of_the_demo(load: Load) -> None:
+def test_redbook_prior_equals_that_of_the_demo(load: Load) -> None:
     assert load("redbook").prior().joint == ((4, 32, 110, 348, 519), (9, 47, 146, 166, 119))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of margins in simulated surveys of twelve designs, of every kind."""
+"""Coverage of margins of error in simulated surveys with twelve designs that cover every mechanism kind."""
 
 import importlib
 import sys
@@ -28,7 +28,7 @@ GUARANTEED, cases = coverage.GUARANTEED, designs.cases
 SIZES, TRUTHS = designs.SIZES, designs.TRUTHS
 LEVEL = 0.95
 _FULL = [(c, n, t) for c, (n, t) in product(range(12), product(SIZES, TRUTHS))]
-# Every design once, every n and every truth four times.
+# Every design occurs once; every n and every truth occur four times.
 _SMALL = [(c, SIZES[c % 3], TRUTHS[(c + c // 3) % 3]) for c in range(12)]
 
 
@@ -37,7 +37,7 @@ def cell(index: int, n: int, truth: str, runs: int) -> Any:
 
 
 def judge(figures: Any, cells: list[Any]) -> None:
-    """Allow 3 standard errors, corrected for the number of comparisons, by score and method."""
+    """Check a cell, allowing 3 standard errors corrected for the number of comparisons."""
     compared = sum(cases()[index].mechanism.answers for index, *_ in cells)
     for method in GUARANTEED:
         assert figures.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
@@ -64,7 +64,7 @@ def test_margins_hold_and_variances_are_true_in_2000_runs(index: int, n: int, tr
 
 
 def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
-    """n = 50, ε = 4, true share 0: about 60% instead of 95%."""
+    """At n = 50, ε = 4 and a true share of 0, coverage is about 60% instead of 95%."""
     row = cell(1, 50, "corner", 120)
     assert (row.coverage["chebyshev_plugin"] or 0) < 0.8
 
@@ -72,7 +72,8 @@ def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
 def held_from_to(
     ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float
 ) -> tuple[int, int]:
-    """Return the least and largest count whose interval contains the truth; ends grow with it."""
+    """Return the smallest and largest count whose interval contains the truth; interval ends
+    increase with the count."""
     middle = round(q * n)
 
     def holds(k: int) -> bool:
@@ -106,8 +107,9 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
         assert held >= LEVEL - 2 * (LEVEL * (1 - LEVEL) / paths) ** 0.5
 
 
-def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
-    """At most 1% of honest surveys alarm; with 5% of fakes of the best report, 95% do."""
+def test_the_fit_test_rarely_raises_false_alarms_and_detects_attacks(full: bool) -> None:
+    """At most 1% of honest surveys raise an alarm; at least 95% do if 5% of reports are fakes of
+    the most effective kind."""
     case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
     rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
     alarms = detected = 0
@@ -136,9 +138,10 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
 def test_parts_and_finite_populations_are_true_in_simulated_surveys(
     full: bool, census: bool
 ) -> None:
-    """Check total, privacy and sampling variance for samples without replacement and censuses.
+    """Check total, privacy and sampling variance for samples without replacement and for censuses.
 
-    The privacy part is the variance when the same answers are randomised again; sampling the rest.
+    The privacy variance is the variance over repeated randomisations of the same answers; the
+    sampling variance is the remainder.
     """
     rng, runs, people = np.random.default_rng(21), 4000 if full else 100, 400
     compared = 0
@@ -181,7 +184,7 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(
             error = np.sqrt(
                 np.maximum(terms.var(axis=0, ddof=1), 2 * estimated.mean(axis=0) ** 2) / runs
             )
-            # A census has no sampling part, only rounding errors: 1e-17 in variances of 1e-3.
+            # A census has no sampling variance, only rounding errors: 1e-17 in variances of 1e-3.
             surveys.append(np.abs(terms.mean(axis=0)) / np.maximum(error, 1e-12))
             compared += a
     assert np.concatenate(surveys).max() <= coverage.corrected(3, compared)

@@ -19,10 +19,10 @@ def rivals(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("choices", [(2, 2), (3, 5), (2, 4, 3)])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_fake_data_do_not_amplify(rivals: Any, choices: tuple[int, ...], epsilon: float) -> None:
-    """If all answers may differ, a report of RS+FD has exactly the level of its sampled answer.
+    """If all answers may differ, an RS+FD report has exactly the level of its sampled answer.
 
-    Arcolezi et al. (2021) randomise that answer at ln(m(e^ε−1)+1) and state ε for the report, which
-    holds only for answers that differ in one question.
+    Arcolezi et al. (2021) randomise that answer at ln(m(e^ε−1)+1) and claim ε for the report. The
+    claim holds only for answers that differ in one question.
     """
     assert rivals.fake_data_level(choices, epsilon) == pytest.approx(epsilon)
     amplified = log(len(choices) * (exp(epsilon) - 1) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth bench at a few small sizes; its page shows every measured point."""
+"""Growth bench at a few small sizes, and its page, which shows every measured point."""
 
 import importlib
 import json

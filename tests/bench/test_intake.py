@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benches of intake and of a growing survey, at a few reports: figures and counts are complete."""
+"""Benches of intake and of a growing survey, run with a few reports: figures and counts are complete."""
 
 import importlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bench of counts at a few reports: all figures are there, and each way of counting is used."""
+"""Bench of counts, run with a few reports: it reports all figures and uses each way of counting."""
 
 import importlib
 import sys
@@ -31,7 +31,7 @@ def test_every_figure_is_measured(bench: Any, sqlite_url: str) -> None:
     with database.reading("look") as tx:
         wrong = {survey.id: len(tx.counts.recount(survey.id)) for survey in tx.surveys.all()}
     database.close()
-    # The older way counted half of the reports of the first two surveys, without their pairs.
+    # The older counting method counted half of the reports of the first two surveys, without pairs.
     both_ways = {f"{number:032x}" for number in (1, 2)}
     assert all(wrong[survey] > 0 for survey in both_ways)
     assert [n for survey, n in wrong.items() if survey not in both_ways] == [0] * 4

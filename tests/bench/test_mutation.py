@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutation bench: its mutants, sample and verdicts; its list of survivors matches this code."""
+"""Mutation bench: its mutants, sample, verdicts and list of survivors."""
 
 import ast
 import importlib
@@ -146,7 +146,7 @@ def test_entries_need_a_kind_and_a_reason(bench: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small(bench: Any, tmp_path: Path) -> Any:
-    """A repository of one function with two tests, and its area."""
+    """A repository that contains one function with two tests, and the bench area of that function."""
     for name in ("analyst", "server", "shared", "client_sdk", "tests"):
         (tmp_path / "repository" / name).mkdir(parents=True)
     top = tmp_path / "repository"
@@ -161,10 +161,10 @@ def small(bench: Any, tmp_path: Path) -> Any:
     return top
 
 
-def test_a_sample_is_judged_and_resumed(
+def test_a_sample_run_is_judged_and_can_be_resumed(
     bench: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a separate process, because the run forks and changes the environment."""
+    """The bench runs in a separate process, because it forks and changes the environment."""
     areas = bench("_mutation.areas")
     program = f"""
 import sys
@@ -185,7 +185,7 @@ bench.run(tasks, 2)
     first = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert first.returncode == 0, first.stderr
     assert (
-        "left out, as they fail without a mutant: tests/test_product.py::test_broken"
+        "skipped because they fail without a mutant: tests/test_product.py::test_broken"
         in first.stdout
     )
     kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of benches (medians, spread, bounds), and benches without their own test module."""
+"""Shared code of benches (medians, spread, bounds), and benches without a test module of their own."""
 
 import importlib
 import json
@@ -87,7 +87,7 @@ def test_the_browser_sdk_is_measured_and_weighed_as_the_pages_say(
 
 
 def test_the_sdk_is_measured_beside_peers(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our SDK and one peer, both in the current environment, so that nothing is downloaded."""
+    """Measure our SDK and one peer, both in the current environment, so that nothing is downloaded."""
     sdk, peer = bench("sdk"), bench("_sdk.peer")
     for name, value in {
         "SIZES": (2,),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of the demo for all tests of its page."""
+"""Fixture: one run of the demo, shared by all tests of its page."""
 
 import pytest
 

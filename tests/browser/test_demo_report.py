@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's page in Chromium: complete, without console messages, and readable on a phone."""
+"""Demo page in Chromium: complete, without console messages, and readable on a phone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.chromium import CHROMIUM, QUIET
 from tests.demo import DemoRun
-
-# Chromium's own services are switched off: nothing may leave the machine during tests.
-_QUIET = (
-    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-).split()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield chromium
         chromium.close()
 

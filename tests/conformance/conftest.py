@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The implementation under test, a server to drive it against, and one install."""
+"""Fixtures: the implementation under test, a scripted server, and one install."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ from tests.frankly_protocol.samples import NOW
 
 @pytest.fixture(scope="session")
 def run(full: bool) -> Run:
-    """Start a process for each command; ours runs in this process unless --full."""
+    """Return a runner that starts a process for each command; our own implementation runs in this
+    process unless --full is set."""
     named = command_line()
     if named is not None:
         return process(named)
@@ -32,7 +33,8 @@ def site() -> Iterator[Site]:
 
 @dataclass
 class Install:
-    """One device: runs commands on its store, by default at the samples' time; records outcomes."""
+    """One device, which runs commands on its store, by default at the time of the sample documents,
+    and records outcomes."""
 
     run: Run
     site: Site
@@ -52,11 +54,11 @@ class Install:
         return self._run("init", {**settings, "keys": self.site.shipped if shipped else None})
 
     def refresh(self) -> Outcome:
-        """Run `refresh`: fetch, verify, send sealed reports."""
+        """Run `refresh`, which fetches, verifies and sends sealed reports."""
         return self._run("refresh", {"store": str(self.folder), "now": format_time(self.now)})
 
     def answer(self, answers: Any = None, **fields: Any) -> Outcome:
-        """Run `answer`, by default for the one question of the sample document."""
+        """Run `answer`, by default for the only question of the sample document."""
         request = {
             "store": str(self.folder),
             "now": format_time(self.now),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runner of an SDK under test: any command with init, refresh and answer (docs/conformance.md)."""
+"""Runner of the SDK under test: any program with the commands init, refresh and answer
+(docs/conformance.md)."""
 
 import io
 import json
@@ -17,7 +18,7 @@ OURS = [sys.executable, "-m", "frankly_sdk.conformance"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Exit code and JSON object of a command, from stdout if the code is 0, else from stderr."""
+    """Exit code and JSON object of a command, read from stdout if the code is 0, otherwise from stderr."""
 
     status: int
     body: dict[str, Any]
@@ -25,7 +26,7 @@ class Outcome:
 
     @property
     def code(self) -> str:
-        """The code of a receipt or of a problem."""
+        """The code of the receipt or the problem."""
         return str(self.body["code"])
 
 
@@ -33,7 +34,7 @@ Run = Callable[[str, Any], Outcome]
 
 
 def command_line() -> list[str] | None:
-    """Return the command in the environment variable, None for our own implementation."""
+    """Return the command in the environment variable, or None for our own implementation."""
     return shlex.split(os.environ[VARIABLE]) if VARIABLE in os.environ else None
 
 
@@ -51,7 +52,7 @@ def process(command: Sequence[str]) -> Run:
 
 
 def in_this_process(name: str, request: Any) -> Outcome:
-    """Run the function of our own implementation without a process, which is ten times as fast."""
+    """Call our own implementation without starting a process, which is ten times as fast."""
     from frankly_sdk import conformance
 
     text, out, err = (
@@ -66,7 +67,7 @@ def in_this_process(name: str, request: Any) -> Outcome:
 
 def _outcome(status: int, out: str, err: str) -> Outcome:
     written, unused = (err, out) if status else (out, err)
-    assert not unused, "the other stream stays empty"
+    assert not unused, "the other stream must be empty"
     body = json.loads(written)
     assert isinstance(body, dict)
     if status:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted local server: serves what a test sets, and records every request."""
+"""Scripted local server, which serves what a test sets and records every request."""
 
 import base64
 import json
@@ -42,7 +42,7 @@ class Site:
         self.show(self.make())
 
     def make(self, *blocks: Any, **changes: Any) -> SurveyDocument:
-        """Make a document whose collect URL is this site."""
+        """Return a document whose collect URL is this site."""
         sample = survey(*(blocks or (ldp_block(),)), survey_id=changes.pop("survey_id", "ab" * 16))
         return replace(
             sample, collect_url=f"{self.origin}/v1/surveys/{sample.survey}/reports", **changes
@@ -51,14 +51,14 @@ class Site:
     def show(
         self, document: SurveyDocument, *signers: SigningKey, log: bool = True
     ) -> SurveyDocument:
-        """Serve a document from now on; append it to the log unless `log` is false."""
+        """Serve a document from now on, and append it to the log unless `log` is false."""
         self.document, self.envelope = document, sealed(document.payload(), *signers)
         if log:
             self.log.digests.append(document.digest)
         return document
 
     def rotate(self, document: KeysDocument, *signers: SigningKey) -> None:
-        """Serve another version of the keys as the newest."""
+        """Serve another version of the keys as the newest version."""
         self.keys.append(sealed_keys(document, *signers))
 
     def link(self, *, pin: bool = True, digest: str | None = None) -> str:
@@ -68,7 +68,7 @@ class Site:
 
     @property
     def shipped(self) -> str:
-        """The first keys document, as an app ships it."""
+        """The first keys document, as shipped with an app."""
         return base64.b64encode(self.keys[0]).decode()
 
     def get(self, path: str) -> Reply | None:
@@ -92,7 +92,8 @@ class Site:
         return problem(404, "not_found")
 
     def post(self, body: bytes) -> Reply | None:
-        """Answer a report with the next script step, or store it once by its id."""
+        """Answer a report with the next script step, or store it; reports with the same id are
+        stored once."""
         self.posted.append(body)
         return self.script.pop(0)(body) if self.script else self.store(body)
 
@@ -117,7 +118,7 @@ def problem(status: int, code: str, **headers: str) -> Reply:
 
 
 def replies(reply: Reply | None) -> Step:
-    """Make a step that replies without storing; None closes the connection."""
+    """Return a step that replies without storing the report; None closes the connection."""
     return lambda _body: reply
 
 
@@ -132,7 +133,7 @@ def stores_then_hangs_up(site: Site) -> Step:
 
 @contextmanager
 def serving() -> Iterator[Site]:
-    """A site on a port of this machine."""
+    """Serve a site on a local port."""
     sites: list[Site] = []
 
     class Handler(BaseHTTPRequestHandler):

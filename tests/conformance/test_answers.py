@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of an SDK: exactly the published draw, once, and the same bytes until the server has stored them."""
+"""Reports of an SDK: drawn exactly as published, once, and resent as the same bytes until the
+server has stored them."""
 
 import base64
 import json
@@ -32,7 +33,7 @@ def test_fixed_random_bits_give_the_report_of_the_vectors(
     case = dict(VECTORS[0])
     site, sample = install.site, SurveyDocument.parse(case["document"].encode())
     rule = TokenRule("invite") if with_token else None
-    # The sample's blocks cost more than ten nats together: the cap must be higher than usual.
+    # The sample's blocks together cost more than ten nats, so the cap must be higher than usual.
     url = f"{site.origin}/v1/surveys/{sample.survey}/reports"
     document = site.show(replace(sample, collect_url=url, token=rule))
     answers = {}
@@ -128,7 +129,7 @@ def test_the_same_bytes_are_sent_again_until_acknowledged(install: Install, name
     assert len(site.stored) == 1
     sent_count = len(site.posted)
     install.refresh()
-    assert len(site.posted) == sent_count, "what was acknowledged is erased"
+    assert len(site.posted) == sent_count, "an acknowledged report must be erased"
 
 
 def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
@@ -162,7 +163,7 @@ def test_a_report_refused_for_good_is_erased_and_not_drawn_again(
 
 
 def test_a_device_sends_one_value_only(install: Install) -> None:
-    """Twenty attempts with different answers, also while the server is down: one report."""
+    """Twenty attempts with different answers, some while the server is down, lead to one report."""
     site = install.site
     site.script += [replies(None)] * 12
     install.init()
@@ -222,7 +223,7 @@ def test_bad_input_is_refused_by_name(run: Run, name: str, command_input: Any, c
 
 
 def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
-    """Other tests may run our implementation inside this process; this one starts processes."""
+    """Other tests may run our implementation inside this process; this test starts processes."""
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     assert install.init().status == 0
     assert install.answer().body == {"status": "sent", "code": "accepted"}

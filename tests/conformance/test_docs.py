@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/conformance.md: its example runs, and it names every file and every field."""
+"""Page docs/conformance.md: its example runs, and it names every file and every field."""
 
 import json
 import re

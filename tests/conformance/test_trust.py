@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance by an SDK: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log."""
+"""Acceptance of documents by an SDK: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,8 @@ def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server
 
 
 def signed_with_change(path: str, value: Any) -> Callable[[Site], None]:
-    """Sign a changed document; the link pins its bytes, so that another check must refuse it."""
+    """Sign a changed document and pin its bytes in the link, so that a check other than the pin
+    must refuse it."""
 
     def act(site: Site) -> None:
         body = json.loads(site.document.payload())
@@ -248,7 +249,7 @@ def test_8_a_log_only_grows(install: Install) -> None:
     site.log.digests[:] = [*before, "sha256:" + "44" * 32]
     assert install.refresh().status == 0
     assert not any("since" in path or "old=" in path for path in site.requested_paths), (
-        "the request must not reveal the known head"
+        "the request must not reveal the stored log head"
     )
 
 
@@ -267,7 +268,7 @@ def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
     site.envelope = sealed(site.document.payload())
     site.override["/v1/keys/chain"] = None
     assert install.refresh().status == 0, (
-        "the stored document, signed by the new keys, is used without asking the server"
+        "the stored document, signed with the new keys, must be used without a request"
     )
 
 
@@ -302,7 +303,7 @@ def test_10_the_apps_limits_hold(install: Install) -> None:
     outcome = install.refresh()
     assert outcome.status == 0
     assert "not protected" in outcome.body["explanation"]
-    install.init(final_surveys=["cd" * 16], cap="0.99")  # 0.5-LIP moves odds by 1 nat
+    install.init(final_surveys=["cd" * 16], cap="0.99")  # 0.5-LIP changes the odds by up to 1 nat
     assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_cap")
     site.show(site.make(lip_block(), lip_block("other"), survey_id="ef" * 16))
     install.init(final_surveys=["ef" * 16])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): boxes, numbers and rules become choices on the device."""
+"""Ways of answering (spec 3.5): the device turns boxes, numbers and rules into choices."""
 
 import json
 from random import Random
@@ -14,7 +14,7 @@ from tests.frankly_protocol.samples import sealed
 
 
 @pytest.mark.parametrize(("given", "choices"), SETTLED)
-def test_the_draw_is_that_of_the_choices_derived_from_answers(
+def test_the_draw_equals_that_of_the_choices_derived_from_answers(
     install: Install, given: dict[str, Any], choices: tuple[str, ...]
 ) -> None:
     random, bits = Random(31), []
@@ -36,7 +36,7 @@ def test_the_draw_is_that_of_the_choices_derived_from_answers(
     assert len(sent) == document.report_length
 
 
-# Without fractions and numbers of 2^53 or more: the commands refuse these as input.
+# Fractions and numbers of 2^53 or more are left out, because the commands refuse such input.
 WHOLE = [
     case
     for case in UNSETTLED

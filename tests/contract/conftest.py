@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SDK and the real server in one process, joined by a transport instead of a network."""
+"""Fixtures: the SDK and the real server in one process, connected by a transport instead of a network."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,13 +12,15 @@ import pytest
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.testing import open_client
 from frankly_sdk.transport import Reply
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
+from tests.migrated import migrated
 from tests.survey_files import HOW_OFTEN, REGION, SMOKES, habits
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -95,7 +97,7 @@ class InProcess:
 
 @dataclass
 class Site:
-    """A published survey behind a real application on a real database."""
+    """A published survey in the real application on a real database."""
 
     services: Services
     settings: Settings
@@ -105,7 +107,7 @@ class Site:
     folder: Path
 
     def transport(self, at: datetime = NOW) -> InProcess:
-        """Return a transport into the application, with its clock at `at`."""
+        """Return a transport into the application, whose clock is set to `at`."""
         services = Services(self.settings, self.services.database, FixedClock(at))
         return InProcess(create_app(self.settings, services=services).test_client())
 
@@ -116,7 +118,7 @@ class Site:
             "transport": transport,
             "clock": FixedClock(at),
         }
-        return Client.open(
+        return open_client(
             self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options
         )
 
@@ -131,11 +133,10 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     settings = Settings(
         home=tmp_path / "home", database_url=SecretStr(database_url), public_url=ORIGIN
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    services.surveys.apply(services.surveys.parse_definition(SURVEY))
+    services.surveys.apply(parse_definition(SURVEY))
     published = services.surveys.publish("habits")
     yield Site(services, settings, published.link, published.survey_id, published.digest, tmp_path)
     services.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collection from SDK to server: each report stored once, on both databases."""
+"""Collection from SDK to server: each report is stored once, on both databases."""
 
 import json
 from collections import Counter
@@ -96,7 +96,7 @@ def test_too_early_waits_and_closed_is_final(site: Site) -> None:
     assert site.stored() == 0
     with site.client(
         "a", site.transport()
-    ) as client:  # open now: the sealed report is sent automatically
+    ) as client:  # the survey is open now, so the sealed report is sent automatically
         assert client.flush() == []
     assert site.stored() == 1
 

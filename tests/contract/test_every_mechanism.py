@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mechanism by its name, from a survey file to an estimate: drafted, published, answered by the SDK, decoded."""
+"""Every mechanism, selected by name: drafted from a survey file, published, answered by the SDK,
+and decoded."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from frankly_protocol.audit import level_for
+from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import Mechanism, columns
-from frankly_sdk import Client, Policy
+from frankly_sdk import Policy
+from frankly_sdk.testing import open_client
 from frankly_server.app import create_app
 from frankly_server.design.api.request import MECHANISMS
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from pydantic import SecretStr
 
 from tests.contract.conftest import NOW, ORIGIN, InProcess
 from tests.frankly_protocol.audit.definitions import needed
+from tests.migrated import migrated
 
 PEOPLE = 2
 FOUR = [[40, 110, 210, 140], [90, 80, 60, 20]]
@@ -38,7 +40,8 @@ ALIP = {"notion": "alip", "epsilon_high": "0.25"}
 RLDP = {"notion": "rldp", "epsilon": "0.5", "robust": ROBUST, "joint": TWO, "choices": [2, 2]}
 PARTS = {"attributes": [2, 2], "choices": [2, 2]}
 SOME = {"accept_unidentifiable": True}
-# name of the case (its mechanism first): notion, levels, prior, choices, further fields.
+# Name of the case (which begins with its mechanism): notion, levels, prior, choices, further
+# fields.
 CASES: dict[str, dict[str, Any]] = {
     "optimal": {"notion": "ldp", "epsilon": "1", "choices": [4]},
     "optimal under srlip": {
@@ -85,8 +88,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     settings = Settings(
         home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=ORIGIN
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     opened = Services(settings, database, FixedClock(NOW))
     opened.keys.init()
     yield opened
@@ -94,7 +96,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 def file_of(name: str) -> bytes:
-    """The survey file of a case."""
+    """Return the survey file of a case."""
     case = dict(CASES[name])
     sizes, joint = case.pop("choices"), case.pop("joint", None)
     questions = [
@@ -125,19 +127,20 @@ def test_no_mechanism_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_path: Path) -> None:
-    services.surveys.apply(services.surveys.parse_definition(file_of(name)))
+    services.surveys.apply(parse_definition(file_of(name)))
     published = services.surveys.publish(slug(name))
     transport = InProcess(create_app(services.settings, services=services).test_client())
     sizes, block = CASES[name]["choices"], None
     for i in range(PEOPLE):
-        # Reports of some families exclude answers: an app must name such a survey to answer it.
+        # Reports of some families rule out answers, so an app must name such a survey before it can
+        # answer.
         policy = Policy(cap="4", final_surveys=(published.survey_id,))
         options: dict[str, Any] = {
             "policy": policy,
             "transport": transport,
             "clock": FixedClock(NOW),
         }
-        with Client.open(
+        with open_client(
             published.link, tmp_path / f"{i}.db", sleep=lambda _s: None, spread_s=0, **options
         ) as client:
             block = client.survey.document.blocks[0]
@@ -158,20 +161,47 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
 
 
 def check_requested_promises(block: Block, request: Mapping[str, Any]) -> None:
-    """Check by the definitions, without the verifier, that levels are at most those requested."""
-    first = block.promises[0].claim
-    assert first.notion == request["notion"]
+    """Check from the definitions, without the verifier, that levels are at most the requested levels."""
+    assert block.promises[0].claim.notion == request["notion"]
     for promise in block.promises:
         for field, ratio in needed(block.numbered_mechanism, promise.claim).items():
             level = getattr(promise.claim, field)
             assert level is None or (ratio is not None and ratio <= Fraction(*level))
-    if "epsilon" in request:
-        assert first.level is not None
-        assert Fraction(*first.level) <= Fraction(*level_for(Fraction(request["epsilon"])))
+    stated, requested = stated_levels(block.promises[0].claim), requested_levels(request)
+    assert stated.keys() == requested.keys()
+    assert all(stated[name] <= requested[name] for name in requested)
+
+
+def requested_levels(request: Mapping[str, Any]) -> dict[str, Fraction]:
+    """Return every finite level of a request by its name in a survey file."""
+
+    def ratio(nats: str) -> Fraction:
+        return Fraction(*level_for(Fraction(nats)))
+
+    names = ("epsilon", "epsilon_low", "epsilon_high")
+    levels = {name: ratio(request[name]) for name in names if name in request}
+    levels |= {name: Fraction(request[name]) for name in ("delta", "dpv") if name in request}
+    for x, row in enumerate(request.get("epsilons", ())):
+        levels |= {f"epsilons {x} {z}": ratio(nats) for z, nats in enumerate(row) if nats != "inf"}
+    return levels
+
+
+def stated_levels(claim: Claim) -> dict[str, Fraction]:
+    """Return every finite level of a claim by its name in a survey file."""
+    if claim.levels is not None and claim.level is not None:
+        return {
+            f"epsilons {x} {z}": Fraction(*claim.level) * Fraction(*ratio)
+            for x, row in enumerate(claim.levels)
+            for z, ratio in enumerate(row)
+            if ratio is not None
+        }
+    name = {"alip": "epsilon_high", "dpv": "dpv"}.get(claim.notion, "epsilon")
+    levels = {name: claim.level, "epsilon_low": claim.low_level, "delta": claim.delta}
+    return {name: Fraction(*level) for name, level in levels.items() if level is not None}
 
 
 def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
-    """Q(y|x), row = truth, and the symbols in the order of its columns."""
+    """Return Q(y|x) with row = truth, and the symbols in the order of its columns."""
     by_symbol = columns(mechanism)
     return np.array([[float(v) for v in column] for column in by_symbol.values()]).T, list(
         by_symbol
@@ -179,7 +209,8 @@ def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
 
 
 def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Any]]:
-    """V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.1), Q with row = report there; Q as `matrix`; the symbols."""
+    """Return the decoder V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.1, whose Q is the transpose), then Q and the
+    symbols."""
     Q, symbols = matrix(block.numbered_mechanism)
     p = np.array(block.design_prior) / sum(block.design_prior)
     if block.mechanism.kind == "unary":  # bit by bit: (1{x in y} − flip)/(keep − flip)
@@ -198,12 +229,13 @@ def decoded(block: Block, symbols: list[Any]) -> NDArray[np.float64]:
     sent = [int(symbol, 16) if of_sets else symbol for symbol in symbols]
     counts = np.bincount([places[json.dumps(symbol)] for symbol in sent], minlength=len(names))
     shares = np.asarray(V @ counts / len(symbols))
-    # Bits of a unary report are decoded one by one; then an equal correction makes the sum 1.
+    # Bits of a unary report are decoded separately; adding the same correction to each share makes
+    # the sum 1.
     return shares + (1 - shares.sum()) / len(shares) if block.mechanism.kind == "unary" else shares
 
 
 def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.float64]]:
-    """The shares of each question's choices."""
+    """Return the shares of each question's choices."""
     table = shares.reshape(sizes)
     return [
         table.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes))
@@ -211,7 +243,8 @@ def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.fl
 
 
 def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
-    """Return each question's identifiable choices: those in the span of the reports' columns."""
+    """Return each question's identifiable choices: those whose indicator lies in the span of the
+    report columns."""
     _, Q, _ = decoder(block)
     rank = np.linalg.matrix_rank(Q, tol=1e-9)
     identifiable = []
@@ -240,12 +273,12 @@ def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
 def test_mechanisms_without_a_finite_level_are_refused(
     given: dict[str, Any], services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Erratum 9.2: a Mangat model has ε = ∞ for the answer; a degree of violation is no ε."""
+    """By erratum 9.2, a Mangat model has ε = ∞ for the answer; its degree of violation does not bound ε."""
     name = f"{given['mechanism']} alone"
     monkeypatch.setitem(
         CASES, name, {key: value for key, value in given.items() if key != "mechanism"}
     )
-    services.surveys.apply(services.surveys.parse_definition(file_of(name)))
+    services.surveys.apply(parse_definition(file_of(name)))
     with pytest.raises((InvalidInput, DocumentRejected)) as refused:
         services.surveys.publish(slug(name))
     assert (refused.value.code, refused.value.field) == ("budget_exceeded", "budget")

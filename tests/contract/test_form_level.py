@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form with one ε for many questions is charged once: level, budget, ledger, audit."""
+"""Forms with one ε for many questions, which are charged once: level, budget, ledger and audit."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,17 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_sdk import BudgetExceeded, Client, Policy, PolicyRefused
+from frankly_sdk.testing import open_client
 from frankly_server.log.audit import audit
 from frankly_server.requests.verify import verify_json
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
 from tests.contract.conftest import NOW, ORIGIN, Site
 from tests.frankly_server.log.sites import Place
+from tests.migrated import migrated
 from tests.survey_files import SMOKES
 
 NUMBER = 8
@@ -62,8 +64,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
         database_url=SecretStr(f"sqlite:///{tmp_path / 'frankly.db'}"),
         public_url=ORIGIN,
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     opened = Services(settings, database, FixedClock(NOW))
     opened.keys.init()
     yield opened
@@ -73,7 +74,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 def published(
     services: Services, data: bytes, folder: Path, name: str = "many"
 ) -> tuple[Site, SurveyDocument]:
-    services.surveys.apply(services.surveys.parse_definition(data))
+    services.surveys.apply(parse_definition(data))
     found = services.surveys.publish(name)
     site = Site(services, services.settings, found.link, found.survey_id, found.digest, folder)
     return site, services.surveys.versions(name)[-1]
@@ -81,7 +82,7 @@ def published(
 
 def opened(site: Site, store: Path, cap: str) -> Client:
     """Open a survey in an install with this cap."""
-    return Client.open(
+    return open_client(
         site.link,
         store,
         policy=Policy(cap=cap),
@@ -91,7 +92,7 @@ def opened(site: Site, store: Path, cap: str) -> Client:
     )
 
 
-def test_the_report_level_is_that_of_the_form_whatever_the_number_of_questions(
+def test_the_report_level_equals_that_of_the_form_whatever_the_number_of_questions(
     services: Services, tmp_path: Path
 ) -> None:
     _, document = published(services, file("2"), tmp_path)
@@ -103,7 +104,7 @@ def test_the_report_level_is_that_of_the_form_whatever_the_number_of_questions(
     assert level.answers.odds == odds
 
 
-def test_beside_blocks_levels_add_up_once_each(services: Services, tmp_path: Path) -> None:
+def test_levels_of_forms_and_blocks_add_up_once_each(services: Services, tmp_path: Path) -> None:
     _, document = published(services, file("3", smokes(), epsilon="2"), tmp_path)
     smoking = document.blocks[0].ceiling
     assert smoking is not None
@@ -114,7 +115,7 @@ def test_beside_blocks_levels_add_up_once_each(services: Services, tmp_path: Pat
 
 
 def test_the_budget_counts_the_form_once(services: Services) -> None:
-    services.surveys.apply(services.surveys.parse_definition(file("2.99", smokes(), epsilon="2")))
+    services.surveys.apply(parse_definition(file("2.99", smokes(), epsilon="2")))
     with pytest.raises(InvalidInput) as caught:
         services.surveys.publish("many")
     assert (caught.value.code, caught.value.field) == ("budget_exceeded", "budget")
@@ -183,7 +184,7 @@ def test_verify_finds_a_form_that_promises_too_much(services: Services, tmp_path
 def test_an_audit_verifies_the_form_and_counts_its_reports(tmp_path: Path) -> None:
     place = Place.make(tmp_path)
     try:
-        place.services.surveys.apply(place.services.surveys.parse_definition(file("2")))
+        place.services.surveys.apply(parse_definition(file("2")))
         found = place.services.surveys.publish("many")
         report = audit(place, FixedClock(NOW))
         assert report.findings == []

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey of twelve questions under one level, from its file to the estimates of 3,000 devices."""
+"""A survey with twelve questions under one level, from its file to the estimates from 3,000 devices."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -21,13 +20,14 @@ from frankly_server.estimate.margins import METHODS
 from frankly_server.joint_tables import estimable_pairs
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
-from frankly_server.surveys import Surveys, parse_definition
+from frankly_server.surveys import Surveys
+from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.admin.estimates_query import Asked as Query
 from frankly_server.web.admin.estimates_sections import names_of, sections_of
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import released, row
+from tests.migrated import migrated
 
 DEVICES = 3000
 FILE = """\
@@ -104,7 +104,7 @@ PLAIN = {
 
 
 def made_up(rng: Random) -> dict[str, Given]:
-    """Draw the answers of one person, as an app passes them. Smokers drink more often."""
+    """Draw the answers of one person in the format that apps pass. Smokers drink more often."""
     given: dict[str, Given] = {
         name: rng.choices(choices, weights=range(len(choices), 0, -1))[0]
         for name, choices in PLAIN.items()
@@ -122,7 +122,7 @@ def made_up(rng: Random) -> dict[str, Given]:
 
 @dataclass(frozen=True)
 class Asked:
-    """The survey with its reports, and the true counts of choices and of pairs of choices."""
+    """The survey, its reports, and the true counts of choices and of pairs of choices."""
 
     analysis: Analysis
     document: SurveyDocument
@@ -133,7 +133,7 @@ class Asked:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     home = tmp_path_factory.mktemp("form")
     Keyring(home / "keys", FixedClock(NOW)).init()
-    database = _database(home)
+    database = migrated(f"sqlite:///{home}/frankly.db")
     clock = FixedClock(NOW)
     settings = Settings(home=home, public_url="https://ask.example")
     surveys = Surveys(settings, database, Keyring(home / "keys", clock), clock)
@@ -157,12 +157,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     return Asked(Analysis(database), document, truths)
 
 
-def _database(home: Path) -> Database:
-    database = Database(f"sqlite:///{home}/frankly.db")
-    upgrade(database)
-    return database
-
-
 def test_the_document_is_small_and_costs_the_level_once(asked: Asked) -> None:
     asked.document.require_private()
     assert len(asked.document.payload()) < 32 * 1024
@@ -183,7 +177,8 @@ def test_shares_lie_within_their_margins(asked: Asked, method: str) -> None:
             outside += not one["low"] <= true <= one["high"]
             total += 1
     assert total == sum(len(question.choices) for question in asked.document.questions.values())
-    # If the 46 cells at 95 % were independent, 6 or more would be outside with a chance below 3 %.
+    # If the 46 cells at 95 % were independent, 6 or more would be outside with a probability below
+    # 3 %.
     assert outside < 6
 
 
@@ -271,5 +266,5 @@ def test_days_and_replays(asked: Asked) -> None:
     census = asked.analysis.estimates(asked.document.survey, census=True)
     alone = asked.analysis.estimates(asked.document.survey)
     pairs = zip(census["questions"][0]["rows"], alone["questions"][0]["rows"], strict=True)
-    # The reports that show a question are a sample of the census, so some sampling error remains.
+    # The reports about a question are a sample of the census, so some sampling error remains.
     assert all(0 < few["se_sampling"] < all_["se_sampling"] for few, all_ in pairs)

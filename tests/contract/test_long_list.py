@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question with a long list of choices, from its file to the estimates; 1,000 choices with --full."""
+"""A question with a long list of choices, from the survey file to the estimates; 1,000 choices with
+--full."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,11 +19,12 @@ from frankly_server.analysis import Analysis
 from frankly_server.estimate.margins import METHODS
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
-from frankly_server.surveys import Surveys, parse_definition
+from frankly_server.surveys import Surveys
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import released, row
+from tests.migrated import migrated
 
 
 def survey_file(choices: int, epsilon: str) -> bytes:
@@ -48,7 +50,8 @@ def survey_file(choices: int, epsilon: str) -> bytes:
 
 @dataclass(frozen=True)
 class Asked:
-    """The survey with its reports: how many sets hold each choice, and how many people gave it."""
+    """The survey and its reports: the number of sets that contain each choice, and the number of
+    people who gave it."""
 
     choices: int
     devices: int
@@ -62,12 +65,12 @@ class Asked:
 def asked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, full: bool
 ) -> Asked:
-    """With large sets pairs of choices are not counted; estimates read the reports."""
+    """Collect the reports. With large sets, pairs of choices are not counted, so estimates read the
+    reports."""
     choices, devices = (1000, 2000) if full else (300, 600)
     home, clock = tmp_path_factory.mktemp("long"), FixedClock(NOW)
     Keyring(home / "keys", clock).init()
-    database = Database(f"sqlite:///{home}/frankly.db")
-    upgrade(database)
+    database = migrated(f"sqlite:///{home}/frankly.db")
     settings = Settings(home=home, public_url="https://ask.example")
     surveys = Surveys(settings, database, Keyring(home / "keys", clock), clock)
     surveys.apply(parse_definition(survey_file(choices, request.param)))
@@ -114,7 +117,7 @@ def test_the_survey_is_explained(asked: Asked) -> None:
         for method in METHODS
     ],
 )
-def test_shares_are_those_of_the_sets_and_lie_within_their_margins(
+def test_shares_equal_those_of_the_sets_and_lie_within_their_margins(
     asked: Asked, method: str
 ) -> None:
     mechanism = asked.document.blocks[0].mechanism
@@ -127,5 +130,5 @@ def test_shares_are_those_of_the_sets_and_lie_within_their_margins(
         share = (Fraction(asked.held[x], asked.devices) - outside) / (inside - outside)
         assert one["estimate"] == pytest.approx(float(share), abs=1e-9)
         missed += not one["low"] <= asked.truths[x] / asked.devices <= one["high"]
-    # 95% of them hold, and more by the methods with guarantees.
+    # At least 95% of the intervals contain the truth; methods with guarantees exceed 95%.
     assert missed < 0.08 * asked.choices

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server shows a few devices a different document (spec 9.2): they refuse, or it is public."""
+"""Targeted documents, which a server shows to a few devices (spec 9.2): devices refuse them, or the
+log makes them public."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import DocumentRejected, Equivocation
-from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk import NetworkError, Policy
+from frankly_sdk.testing import open_client
 from frankly_sdk.transport import Reply
 from frankly_server.log.audit import audit
 from frankly_server.store import DocumentRow
@@ -24,13 +26,13 @@ OWN = survey(ldp_block(epsilon="0.9"))
 
 @dataclass
 class Device:
-    """A device and its transport; unless None, it gets `special_document` as the survey."""
+    """A device and its transport; unless None, `special_document` is the survey that it receives."""
 
     place: Place
     special_document: bytes | None = None
 
     def get(self, url: str, limit: int) -> Reply:
-        """Fetch from the server, which may show this device a different document."""
+        """Fetch from the server, which may serve a different document to this device."""
         path = url.removeprefix(ORIGIN)
         answer = self.place.http.get(path)
         lie = self.special_document is not None and path.partition("?")[0].endswith("/document")
@@ -49,14 +51,14 @@ class Device:
         """Nothing to close."""
 
     def opens(self, store: Path, link: str, **policy: Any) -> str | None:
-        """Open the survey; return the digest accepted, None if it was refused."""
+        """Open the survey; return the accepted digest, or None if the device refused the survey."""
         options: dict[str, Any] = {
             "policy": Policy(**policy),
             "transport": self,
             "clock": FixedClock(NOW),
         }
         try:
-            with Client.open(link, store, **options) as client:
+            with open_client(link, store, **options) as client:
                 return client.survey.document.digest
         except (DocumentRejected, NetworkError):
             return None
@@ -81,7 +83,7 @@ def own_document(place: Place) -> bytes:
 
 
 def log_it(place: Place) -> None:
-    """Log the targeted document as the next version: tables contain one document per version."""
+    """Log the targeted document as the next version, because tables store one document per version."""
     row = DocumentRow(OWN.digest, OWN.survey, 2, OWN.digest, own_document(place))
     with place.services.database.transaction("test") as tx:
         tx.documents.add(row)
@@ -119,7 +121,8 @@ def test_a_targeted_document_in_the_log_is_named_by_every_audit(
     assert any(
         finding.kind == "document" and finding.about == OWN.digest for finding in report.findings
     )
-    # A server that states its version correctly is detected as well: one version, two documents.
+    # A server that states the version correctly is detected too, because one version has two
+    # documents.
     honest = replace(
         place,
         bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device with a token is counted once; without one, nothing is drawn."""
+"""Tokens: a device with a token is counted once; a device without a token draws nothing."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.tokens import TokenRule
-from frankly_sdk import Client
+from frankly_sdk.testing import open_client
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 class Network:
-    """A transport into the application that records what was sent."""
+    """A transport into the application that records the bodies sent."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -59,7 +59,7 @@ def answered(network: Network, store: Path, token: str | None) -> Any:
         "sleep": lambda _s: None,
         "spread_s": 0,
     }
-    with Client.open(LINK, store, **options) as client:
+    with open_client(LINK, store, **options) as client:
         return client.answer({"affair": "yes"}, token=token)
 
 

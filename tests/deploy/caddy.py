@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caddy with the deployment's Caddyfile, on local ports, and a name server for its replicas."""
+"""Caddy with the deployment's Caddyfile on local ports, and a name server for the replicas."""
 
 import os
 import re
@@ -33,10 +33,11 @@ class Proxy:
 
 
 def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
-    """Return the Caddyfile with local ports: of TLS, plain HTTP, replicas and name server.
+    """Return the Caddyfile with local ports for TLS, plain HTTP, the replicas and the name server.
 
-    For a Caddy before 2.8, request buffering is removed too: when it retries a request, another one
-    may use the same buffer, and devices then get responses about each other's reports.
+    For Caddy before 2.8, request buffering is removed too. When such a version retries a request,
+    another request may use the same buffer, and devices then receive responses about each other's
+    reports.
     """
     changes = {
         "dynamic a server 8000 {\n": f"dynamic a server {replica_port} {{\n\t\t\tresolvers udp/127.0.0.1:{names}\n",
@@ -76,7 +77,7 @@ def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def proxying(text: str, ports: tuple[int, int], folder: Path) -> Iterator[Proxy]:
-    """Run Caddy with this file, in its own home folder."""
+    """Run Caddy with this file in a separate home folder."""
     file, log = folder / "Caddyfile", folder / "caddy.log"
     file.write_text(text)
     command = [_program(), "run", "--adapter", "caddyfile", "--config", str(file)]
@@ -105,7 +106,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _has_certificate(port: int, root: Path) -> bool:
-    """Return True once Caddy has created its certificate, which it does after it listens."""
+    """Return True once Caddy has created its certificate, which happens after it starts to listen."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
             ssl.create_default_context(cafile=str(root)).wrap_socket(
@@ -118,7 +119,8 @@ def _has_certificate(port: int, root: Path) -> bool:
 
 @contextmanager
 def naming(addresses: list[str]) -> Iterator[int]:
-    """Run a name server that returns these for every address query, as Docker's; yield its port."""
+    """Run a name server that returns these addresses for every query, as Docker's name server does;
+    yield its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
         door.bind(("127.0.0.1", 0))
         thread = threading.Thread(target=_name, args=(door, addresses), daemon=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a deployment as Docker reads them, and the environment of its containers."""
+"""Fixtures: the files of a deployment as Docker reads them, and the environment of its containers."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def image(root: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def compose(root: Path) -> dict[str, Any]:
-    """The compose file as Docker reads it with POSTGRES_PASSWORD set."""
+    """The compose file as Docker reads it when POSTGRES_PASSWORD is set."""
     text = (root / "docker-compose.yml").read_text()
     text = re.sub(r"\$\{POSTGRES_PASSWORD:\?[^}]*\}", PASSWORD, text)
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
@@ -51,7 +51,8 @@ def caddyfile(root: Path, compose: dict[str, Any]) -> str:
 def deployment(
     postgres: PostgresServer, image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
 ) -> Iterator[dict[str, str]]:
-    """Prepare the database as its image does; yield the servers' environment for this machine."""
+    """Prepare the database as the PostgreSQL image does; yield the environment of the servers on
+    this machine."""
     database_environment = compose["services"]["database"]["environment"]
     assert database_environment["POSTGRES_PASSWORD"] == PASSWORD
     role, database = database_environment["POSTGRES_USER"], database_environment["POSTGRES_DB"]

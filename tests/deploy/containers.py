@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the Dockerfile, and servers started without Docker."""
+"""Instructions of the Dockerfile, and servers started without Docker."""
 
 import shlex
 import subprocess
@@ -18,7 +18,7 @@ def instructions(image: list[tuple[str, str]], word: str) -> list[str]:
 
 
 def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
-    """The image's environment."""
+    """Return the environment of the image."""
     return dict(
         pair.split("=", 1)
         for arguments in instructions(image, "ENV")
@@ -30,9 +30,9 @@ def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
 def serving(
     command: list[str], environment: dict[str, str], folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the server until it logs its port; on exit send SIGTERM and require exit code 0."""
+    """Start the server and wait until it logs its port; on exit send SIGTERM and require exit code 0."""
     port = environment["FRANKLY_PORT"]
-    log = folder / f"server-{port}.log"  # an unread pipe would block the server once it is full
+    log = folder / f"server-{port}.log"  # a full pipe that nobody reads would block the server
     with (
         log.open("wb") as log_file,
         subprocess.Popen(command, env=environment, cwd=folder, stderr=log_file) as server,

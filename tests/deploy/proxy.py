@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimal TCP proxy instead of Caddy: replicas in turn, skipping those that are down."""
+"""Minimal TCP proxy instead of Caddy: it uses replicas in turn and skips those that are down."""
 
 import contextlib
 import itertools

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deployment's proxy: Caddy validates its file and serves two replicas by local TLS.
+"""Proxy of the deployment: Caddy validates its file and serves two replicas through local TLS.
 
-The default suite does not install the package `caddy`. Not tested: certificates of a public
-authority, and Docker's name resolution, which a small name server replaces.
+The default suite does not install the package `caddy`. These tests cover neither certificates of a
+public authority nor Docker's name resolution, which a small name server replaces.
 """
 
 import http.client
@@ -42,7 +42,7 @@ CANARY = "canary7f3a9"
 
 @contextmanager
 def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> Iterator[Proxy]:
-    """Caddy in front of the servers on this port of these addresses."""
+    """Run Caddy in front of the servers that listen on this port of these addresses."""
     ports = free_port(), free_port()
     with (
         naming(addresses) as names,
@@ -54,7 +54,7 @@ def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> It
 def send_request(
     proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, Any, bytes]:
-    """Send one request over TLS; return status, headers and body."""
+    """Send one request over TLS; return the status, the headers and the body."""
     connection = http.client.HTTPSConnection(
         "localhost", proxy.port, timeout=60, context=proxy.trust
     )
@@ -79,7 +79,7 @@ def test_caddy_accepts_the_file_and_rejects_an_unknown_directive(
 
 
 def test_nothing_about_the_client_passes_the_proxy(caddyfile: str, tmp_path: Path) -> None:
-    """Checks every byte that a replica receives."""
+    """The test checks every byte that a replica receives."""
     marks: dict[str, Any] = {
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
         "Forwarded": "for=203.0.113.78", "X-Real-IP": "203.0.113.79", "X-Forwarded-Host": f"{CANARY}.example",
@@ -104,7 +104,7 @@ def test_a_proxy_without_replicas_answers_an_error_and_logs_nothing_of_the_reque
         assert status in (502, 503)
         assert CANARY.encode() not in body
         log_text = proxy.log.read_text()
-    assert "serving initial configuration" in log_text  # it logs its own start
+    assert "serving initial configuration" in log_text  # Caddy logs its own start
     assert CANARY not in log_text
     assert '"remote_ip"' not in log_text
 
@@ -148,20 +148,20 @@ def test_two_servers_behind_it_while_each_is_replaced(
             for i, address in enumerate(REPLICAS):
                 devices.wait_for((i + 1) * 500, within_s=300)
                 started[address].close()
-                devices.wait_for((i + 1) * 500 + 100, within_s=300)  # only the other one runs
+                devices.wait_for((i + 1) * 500 + 100, within_s=300)  # only the other replica runs
                 started[address].enter_context(replica(address))
             devices.wait_for(2000, within_s=300)
         answered = Counter(sent.status for sent in devices.attempts)
         check_kept(site, devices)  # type: ignore[arg-type]
         check_edges(proxy, site)
-    print(dict(answered))  # noqa: T201 - how often no server answered, with -s
-    if version() >= (2, 8):  # older ones retry only requests without a body
-        # A stopped replica loses at most the responses in flight; devices send these again.
+    print(dict(answered))  # noqa: T201 - with -s, shows how often no server answered
+    if version() >= (2, 8):  # older versions retry only requests without a body
+        # A stopped replica loses at most the responses in flight; devices send those reports again.
         assert answered[0] + answered[502] + answered[503] <= 2 * 6
 
 
 def check_edges(proxy: Proxy, site: Site) -> None:
-    """Headers, redirects, sizes, old TLS, and paths that are not public."""
+    """Check headers, redirects, size limits, old TLS versions, and paths that are not public."""
     status, headers, _ = send_request(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
@@ -193,7 +193,7 @@ def check_edges(proxy: Proxy, site: Site) -> None:
 def check_old_tls_is_refused(proxy: Proxy) -> None:
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-    old.set_ciphers("DEFAULT@SECLEVEL=0")  # otherwise our own TLS library refuses first
+    old.set_ciphers("DEFAULT@SECLEVEL=0")  # otherwise the test's own TLS library refuses first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1

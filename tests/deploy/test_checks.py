@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of every change: lint, types, and the direction of imports, each on all code."""
+"""Static checks of every change: lint, types, and the direction of imports, each on all code."""
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,10 @@ CHECKS = {
     ],
 }
 
-# What each package may import besides the standard library: its declared dependencies.
+# Modules that each package may import besides the standard library: its declared dependencies.
 DEPENDENCIES = {
     "shared/frankly_protocol": {"cryptography", "frankly_protocol"},
-    "client_sdk/frankly_sdk": {"frankly_protocol", "frankly_sdk", "requests"},
+    "client_sdk/frankly_sdk": {"cryptography", "frankly_protocol", "frankly_sdk", "requests"},
 }
 
 # Libraries of the server, with the only folders or modules that may import them.
@@ -56,7 +56,7 @@ def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
 
 
 @pytest.mark.parametrize("library", HOMES)
-def test_a_library_of_the_server_stays_in_its_home(root: Path, library: str) -> None:
+def test_a_server_library_is_imported_only_in_its_home(root: Path, library: str) -> None:
     server = root / "server/frankly_server"
     users = [path.relative_to(server) for path, name in _imports(server) if name == library]
     homes = [Path(home) for home in HOMES[library]]
@@ -64,10 +64,13 @@ def test_a_library_of_the_server_stays_in_its_home(root: Path, library: str) -> 
     assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
 
 
-def _imports(folder: Path) -> Iterator[tuple[Path, str]]:
-    for path in sorted(folder.rglob("*.py")):
+@cache  # the server's source is parsed once for all libraries
+def _imports(folder: Path) -> frozenset[tuple[Path, str]]:
+    found = set()
+    for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
-                yield from ((path, alias.name.partition(".")[0]) for alias in node.names)
+                found |= {(path, alias.name.partition(".")[0]) for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                yield path, node.module.partition(".")[0]
+                found.add((path, node.module.partition(".")[0]))
+    return frozenset(found)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docker-compose.yml without Docker: fields of the compose specification, and a deployment by hand.
+"""File docker-compose.yml, tested without Docker: fields of the compose specification, and a manual
+deployment.
 
-By hand means: the commands of its services, on the tests' PostgreSQL, with a TCP proxy instead of
-Caddy (see test_caddy.py). Not tested: the build of the image, and Docker's networks.
+The manual deployment runs the commands of the services on the tests' PostgreSQL, with a TCP proxy
+instead of Caddy (see test_caddy.py). These tests cover neither the build of the image nor Docker's
+networks.
 """
 
 import configparser
@@ -23,6 +25,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.cli.waitress_server import DRAIN_S
 from frankly_server.services import Services
 from frankly_server.settings import Settings
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
 from tests.deploy.containers import PASSWORD, PORT, environment_of, instructions, serving
@@ -31,7 +34,7 @@ from tests.faults.server.running import Devices, check_kept, open_today
 from tests.ports import free_port
 
 DURATION = r"([0-9]+(h|m|s|ms))+"
-# Fields of compose-spec.json that are used, with their types or values.
+# The fields of compose-spec.json that the file uses, with their types or values.
 FIELDS: dict[str, Any] = {
     "image": str, "build": dict, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
     "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
@@ -44,7 +47,7 @@ CONDITIONS = {"service_started", "service_healthy", "service_completed_successfu
 
 
 def invalid_fields(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
-    """Return the names of unknown fields and of fields with a value that is not allowed."""
+    """Return the names of unknown fields and of fields with invalid values."""
     faults = []
     for name, value in fields.items():
         kind = allowed.get(name)
@@ -100,7 +103,7 @@ def test_every_service_volume_and_profile_that_is_named_exists(
             assert set(how) == {"condition"}
             assert how["condition"] in CONDITIONS
             assert "profiles" not in services[dependency], (
-                "a service that is not started cannot be waited for"
+                "no service may wait for a service that is not started by default"
             )
             if how["condition"] == "service_healthy":
                 assert "healthcheck" in services[dependency] or "build" in services[dependency], (
@@ -109,7 +112,7 @@ def test_every_service_volume_and_profile_that_is_named_exists(
     waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
     while ready := [
         name for name, dependencies in waits.items() if not dependencies
-    ]:  # there are no cycles
+    ]:  # the loop removes every service if there are no cycles
         for name in ready:
             del waits[name]
         waits = {name: dependencies - set(ready) for name, dependencies in waits.items()}
@@ -164,7 +167,8 @@ def test_only_servers_reach_the_database_and_it_reaches_nothing(compose: dict[st
         "witness": {"witness"},
     }
     assert services["keys"]["network_mode"] == "none"
-    # A service that names no network would join the default one, with every other such service.
+    # A service that names no network would join the default network, together with all such
+    # services.
     assert all("networks" in service or "network_mode" in service for service in services.values())
 
 
@@ -204,7 +208,7 @@ def test_systemd_reads_the_unit_and_finds_it_restricted(root: Path, tmp_path: Pa
     program = shutil.which("systemd-analyze")
     assert program, "install the package systemd"
     unit = tmp_path / "frankly.service"
-    # systemd checks that the program can be run, but it is not installed here.
+    # systemd checks that the program is executable, but the program is not installed here.
     text = (root / "deploy" / "frankly.service").read_text()
     unit.write_text(text.replace("/opt/frankly/bin/frankly", shutil.which("true") or ""))
     for check in (["verify"], ["security", "--offline=true", "--threshold=20"]):
@@ -225,7 +229,7 @@ def test_every_version_has_upgrade_notes(root: Path) -> None:
 
 @dataclass
 class Site:
-    """The proxy in front of the replicas, as `Devices` expects a server."""
+    """The proxy in front of the replicas, with the interface of a server that `Devices` expects."""
 
     port: int
     survey: str
@@ -234,24 +238,24 @@ class Site:
     home: Path
 
     def services(self) -> Services:
-        """The services over the same database, in this process."""
+        """Return the services over the same database, in this process."""
         return Services.open(
             Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock()
         )
 
 
 def health(image: list[tuple[str, str]], port: int) -> list[str]:
-    """Return the image's health check, for a local port."""
+    """Return the image's health check command for a local port."""
     [check] = instructions(image, "HEALTHCHECK")
     command: list[str] = json.loads(check.partition("CMD ")[2])
     return [*command[:-1], command[-1].replace(PORT, str(port))]
 
 
 def publish(deployment: dict[str, str], home: Path) -> Site:
-    """Publish a survey that is open today with the deployment's keys; its port is set later."""
+    """Publish a survey that is open today, signed with the deployment's keys; its port is set later."""
     site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
     services = site.services()
-    services.surveys.apply(services.surveys.parse_definition(open_today()))
+    services.surveys.apply(parse_definition(open_today()))
     published = services.surveys.publish("habits")
     services.close()
     site.survey, site.digest = published.survey_id, published.digest
@@ -259,7 +263,7 @@ def publish(deployment: dict[str, str], home: Path) -> Site:
 
 
 def taken_offline(image: list[tuple[str, str]]) -> list[str]:
-    """Return the root keys that docs/operations.md copies off the volume and then removes."""
+    """Return the names of the root keys that docs/operations.md copies off the volume and then removes."""
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     inside = re.escape(f"{environment_of(image)['FRANKLY_HOME']}/keys/")
     copied = re.findall(
@@ -279,7 +283,8 @@ def test_the_whole_deployment_by_hand(
     tmp_path: Path,
     full: bool,
 ) -> None:
-    """Keys, migration, replicas, load through the proxy while they are replaced in turn, and a witness of the log."""
+    """The test covers keys, migration, load through the proxy while replicas are replaced in turn,
+    and a witness of the log."""
     services, wanted_reports = compose["services"], 5_000 if full else 200
     replicas = int(services["server"]["deploy"]["replicas"])
     assert json.loads(instructions(image, "CMD")[-1]) == services["server"]["command"]
@@ -306,12 +311,12 @@ def test_the_whole_deployment_by_hand(
             stack.enter_context(replica(port))
         site.port = proxy.port
         with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # same fields
-            # A new release: one replica after the other is stopped and replaced.
+            # A new release stops and replaces one replica after the other.
             for i, port in enumerate(ports if full else ports[:1]):
                 devices.wait_for((i + 1) * wanted_reports // (replicas + 1), within_s=300)
                 started[port].close()
                 started[port].enter_context(replica(port))
-            assert run(*services["migrate"]["command"]) == 0  # as every `up` does
+            assert run(*services["migrate"]["command"]) == 0  # every `up` runs the migration
             devices.wait_for(wanted_reports, within_s=300)
         check = health(image, ports[0]), health(image, free_port())
         assert [run(*command) == 0 for command in check] == [True, False]
@@ -327,7 +332,7 @@ def test_the_whole_deployment_by_hand(
 
 
 def check_runs_until_sigterm(command: list[str], environment: dict[str, str], folder: Path) -> None:
-    """Run the witness as the compose file does: it runs until SIGTERM."""
+    """Run the witness as the compose file does, and check that it runs until SIGTERM."""
     with subprocess.Popen(
         command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -354,7 +359,7 @@ def config(root: Path, folder: Path, **environment: str) -> subprocess.Completed
 def test_docker_compose_reads_what_these_tests_read(
     root: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By docker-compose's parser and schema; the default suite does not install this package."""
+    """The test uses docker-compose's parser and schema; the default suite does not install this package."""
     completed = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
     assert completed.returncode == 0, completed.stderr
     read = yaml.safe_load(completed.stdout)

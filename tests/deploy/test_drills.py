@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drills and incidents of docs/operations.md, run as written on a server with reports."""
+"""Drills and incidents of docs/operations.md, run as written on a server that has reports."""
 
 import json
 import os
@@ -28,7 +28,7 @@ REPORTS = 25
 
 @dataclass(frozen=True)
 class Desk:
-    """An operator's shell in a separate folder, for a server with reports."""
+    """An operator's shell in a separate folder, for a server that has reports."""
 
     folder: Path
     home: Path
@@ -39,7 +39,7 @@ class Desk:
     monkeypatch: pytest.MonkeyPatch
 
     def line_by_line(self, script: str) -> str:
-        """Run a script as a shell would, `frankly` in this process; return the last output."""
+        """Run a script as a shell would, with `frankly` in this process; return the last output."""
         last_output, umask = "", ""
         for line in script.splitlines():
             arguments = shlex.split(os.path.expandvars(line), comments=True)
@@ -77,7 +77,7 @@ class Desk:
         return json.loads(self.run(f"{line} --json"))
 
     def services(self, home: Path | None = None) -> Services:
-        """Open the services of this home, or of another one."""
+        """Open the services of this home folder or of another."""
         url = self.database_url if home is None else f"sqlite:///{home / 'frankly.db'}"
         return Services.open(
             Settings(home=home or self.home, database_url=SecretStr(url)), SystemClock()
@@ -86,7 +86,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The home of a server with reports, including its root key; created once."""
+    """The home folder of a server that has reports, including its root key; created once."""
     home = tmp_path_factory.mktemp("home")
     running = Running(home, f"sqlite:///{home / 'frankly.db'}")
     services = running.services()
@@ -105,7 +105,7 @@ def desk(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Desk:
-    """A copy of that server for one test, its root key in a separate folder."""
+    """A copy of that server for one test, with its root key in a separate folder."""
     home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
     shutil.copytree(filled[0], home)
     for directory in (stick, folder):
@@ -139,7 +139,7 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
     ours, script = desk.services(), drill(root, "backup")
     printed = desk.shell(script) if full else desk.line_by_line(script)
     assert "every count agrees with the reports" in " ".join(printed.split())
-    # Both contain signing keys.
+    # Both files contain signing keys.
     for path in (desk.folder / "keys.tar", desk.folder / "drill"):
         assert path.stat().st_mode & 0o077 == 0
     theirs = desk.services(desk.folder / "drill")
@@ -220,7 +220,7 @@ def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
 
 
 def test_every_command_of_the_page_exists(root: Path) -> None:
-    """Each `frankly …` of the page is looked up, with the options that the page uses."""
+    """The test looks up each `frankly …` command of the page, with the options that the page uses."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
     commands = set(re.findall(r"frankly ((?:[a-z]+(?:-[a-z]+)* ?){1,2})((?: ?--[a-z-]+)*)", text))
     assert len(commands) >= 15

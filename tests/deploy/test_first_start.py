@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first start in docs/operations.md: root keys leave the server only after their copies have been checked.
+"""First start of docs/operations.md: root keys are removed from the server only after their copies
+have been checked.
 
-A script replaces `docker`: `docker compose run … keys` runs its command here, with a folder instead
-of the volume, and every image has a different digest. The commands that pin images use it too.
+A script replaces `docker`: `docker compose run … keys` runs its command on this machine with a
+folder instead of the volume, and every image has a different digest. The commands that pin images
+use the script too.
 """
 
 import hashlib
@@ -36,7 +38,7 @@ class Machine:
     """A working folder, the server's volume, and the blocks of the page."""
 
     def __init__(self, root: Path, folder: Path) -> None:
-        """Find the blocks, and put the script `docker` on the path."""
+        """Find the blocks, and put the script `docker` on PATH."""
         page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
         self.copy, self.check, self.remove = [
             block.body for block in blocks(page) if _first_start(block.body)
@@ -57,7 +59,7 @@ class Machine:
         }
 
     def run(self, script: str, place: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a block unchanged; as at a prompt, lines after a failing one are run too."""
+        """Run a block unchanged; as at a prompt, the lines after a failing line also run."""
         return subprocess.run(
             ["bash", "-c", script],
             cwd=place or self.here,
@@ -77,7 +79,7 @@ def machine(root: Path, tmp_path: Path) -> Machine:
 
 
 def safe_places(machine: Machine, folder: Path) -> list[Path]:
-    """Return two safe places, each with one key and the list of hashes."""
+    """Create two backup folders, each with one key and the list of hashes; return their paths."""
     places = []
     for name in ("root.pem", "root-2.pem"):
         place = folder / name.removesuffix(".pem")
@@ -132,7 +134,8 @@ def test_every_image_by_tag_is_pinned_to_its_digest(root: Path, machine: Machine
     tags = dict(re.findall(r"\$\{([A-Z]+_IMAGE):-([^}]+)\}", used))
     assert tags.keys() == {"POSTGRES_IMAGE", "CADDY_IMAGE", "DEBIAN_IMAGE"}
     assert f"ARG DEBIAN_IMAGE={tags['DEBIAN_IMAGE']}\n" in used
-    # No other image is fetched: all have a variable, except the one that is built here.
+    # No other image is fetched: every image has a variable, except the one that this repository
+    # builds.
     fetched = set(re.findall(r"(?m)^(?:FROM|    image:|  image:) (\S+)", used))
     assert {name for name in fetched if not name.startswith("${")} == {"frankly-server"}
     assert dict(line.split("=", 1) for line in lines[len(first_lines) :]) == {

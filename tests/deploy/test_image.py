@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and docker-compose.yml, without Docker: all paths, settings, ports and commands exist.
+"""Dockerfile and docker-compose.yml, tested without Docker: all paths, settings, ports and commands
+exist.
 
-The commands are run by hand, as the containers would run them, against the PostgreSQL of the tests.
+The tests run the commands as the containers would, against the tests' PostgreSQL.
 """
 
 import re
@@ -74,14 +75,14 @@ def test_every_setting_exists(image: list[tuple[str, str]], compose: dict[str, A
         assert frankly_names <= settings_known
 
 
-def test_one_port_everywhere(
+def test_all_files_use_the_same_port(
     image: list[tuple[str, str]], compose: dict[str, Any], caddyfile: str
 ) -> None:
     [check] = instructions(image, "HEALTHCHECK")
     assert environment_of(image)["FRANKLY_PORT"] == PORT
     assert instructions(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
-    # Replicas cannot share a port of the host, and are reached only through the proxy.
+    # Replicas cannot share a port of the host, so only the proxy can reach them.
     assert {name for name, service in compose["services"].items() if "ports" in service} == {
         "proxy"
     }
@@ -147,7 +148,9 @@ def test_stopping_takes_less_than_docker_grants(compose: dict[str, Any]) -> None
     assert DRAIN_S < granted <= 15
 
 
-def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_path: Path) -> None:
+def test_a_production_wsgi_server_serves_the_application(
+    deployment: dict[str, str], tmp_path: Path
+) -> None:
     environment = deployment | {"HOME": str(tmp_path)}  # gunicorn creates a control socket in it
     for command in (["frankly", "keys", "init", "--yes"], ["frankly", "migrate"]):
         subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True)

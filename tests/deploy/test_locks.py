@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lock files: hashes of all files, no registry's address, all dependencies, equal versions."""
+"""Lock files: hashes of all files, no registry URL, all dependencies, equal versions."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ PACKAGES = ["shared", "client_sdk", "analyst", "server"]
 
 
 def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
-    """Return hashes by (name, rest of the line): one entry for each requirement of a lock."""
+    """Return the hashes of each requirement in a lock, by (name, rest of the line)."""
     text = (root / "requirements" / f"{lock}.txt").read_text()
     pins: dict[tuple[str, str], list[str]] = {}
     for entry in re.split(r"\n(?=\S)", text.strip()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every migration on both databases: no data is lost, and the previous release keeps running.
+"""Migrations on both databases: no data is lost, and the previous release keeps running.
 
-The tests find migrations by themselves, so a new one needs no change here.
+The tests discover migrations, so a new migration needs no change here.
 """
 
 import re
@@ -22,7 +22,7 @@ Shape = dict[str, dict[str, Any]]
 
 
 def revisions() -> list[str]:
-    """Return all versions, oldest first."""
+    """Return all revisions, oldest first."""
     scripts = ScriptDirectory.from_config(migrate.migration_config())
     return [script.revision for script in scripts.walk_revisions()][::-1]
 
@@ -78,7 +78,8 @@ def _listed(table: dict[str, Any]) -> str:
 
 
 def holds(new: str, old: str) -> bool:
-    """Return True if the new type accepts all values of the old: the same, or a longer text."""
+    """Return True if the new type accepts all values of the old type: it is the same type or a
+    longer text."""
     lengths = [re.fullmatch(r"VARCHAR\((\d+)\)", kind) for kind in (old, new)]
     return new == old or (all(lengths) and int(lengths[0][1]) <= int(lengths[1][1]))  # type: ignore[index]
 
@@ -125,7 +126,7 @@ def site(tmp_path: Path, database_url: str) -> Iterator[Site]:
     opened.services.close()
 
 
-def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site) -> None:
+def test_downgrade_and_upgrade_lose_no_data_that_both_versions_have(site: Site) -> None:
     database = site.services.database
     site.services.intake.close()
     for older, newer in reversed(list(pairwise(REVISIONS))):
@@ -146,7 +147,7 @@ def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site
 def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(
     site: Site,
 ) -> None:
-    """During an update, the migration has run and the previous release still serves."""
+    """During an update, the previous release still serves after the migration has run."""
     database = site.services.database
 
     def pretend(version: str) -> None:
@@ -169,7 +170,8 @@ def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_no
     pretend(newer)
     assert site.send(site.report(30)).status_code == 201
     pretend(SCHEMA_VERSION)
-    # The newest step alone, down and up: counts are the same, and new reports are counted.
+    # After the newest migration is undone and redone, the counts are the same and new reports are
+    # counted.
     before = site.release()
     assert site.estimates().json["n"] == before > 0
     downgrade(database, REVISIONS[-2])

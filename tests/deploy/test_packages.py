@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installed packages: the SDK with its few dependencies, the server with its migrations."""
+"""Installed packages: the SDK with its few dependencies, and the server with its migrations."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ OF_THE_SDK = {
 
 
 def _pip(*arguments: str) -> str:
-    # The tests' environment has no pip; the interpreter it was created from has one.
+    # The tests' environment has no pip, but the interpreter that created the environment has one.
     base = (
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )
@@ -38,14 +38,29 @@ OF_THE_ANALYST = {"certifi", "charset-normalizer", "frankly-analyst", "idna", "r
         (("analyst",), "frankly_analyst", OF_THE_ANALYST),
     ],
 )
-def test_a_client_brings_its_few_dependencies_and_no_more(
-    root: Path, tmp_path: Path, folders: tuple[str, ...], package: str, allowed: set[str]
+def test_the_client_installs_only_its_few_dependencies(
+    root: Path,
+    tmp_path: Path,
+    folders: tuple[str, ...],
+    package: str,
+    allowed: set[str],
+    full: bool,
 ) -> None:
+    """The test installs wheels built in this environment; with --full, it installs sources that pip
+    builds."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
     )
     python = tmp_path / "empty/bin/python"
-    sources = [str(shutil.copytree(root / name, tmp_path / name)) for name in folders]
+    ignored = shutil.ignore_patterns("node_modules")
+    sources = [
+        str(shutil.copytree(root / name, tmp_path / name, ignore=ignored)) for name in folders
+    ]
+    if not full:
+        for source in sources:
+            _hatchling(Path(source), "-t", "wheel", "-d", str(tmp_path / "wheels"))
+        sources = [str(path) for path in (tmp_path / "wheels").glob("*.whl")]
+        assert len(sources) == len(folders)
     _pip("--python", str(python), "install", "--no-input", "--no-compile", *sources)
     listed = json.loads(_pip("--python", str(python), "list", "--format=json"))
     assert {item["name"].lower().replace("_", "-") for item in listed} <= allowed
@@ -59,10 +74,11 @@ def test_a_client_brings_its_few_dependencies_and_no_more(
 
 @pytest.fixture(scope="module")
 def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build sdist and wheel of the server as a release would, then a wheel from that sdist."""
+    """Build the server's sdist and wheel as a release would, then build a wheel from the sdist."""
     folder = tmp_path_factory.mktemp("built")
     for name in ("server", "migrations", "client_sdk/browser"):
-        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+        shutil.copytree(root / name, folder / name, ignore=ignored)
     shutil.copy(root / "LICENSE", folder)
     _hatchling(folder / "server", "-t", "sdist", "-t", "wheel", "-d", str(folder / "dist"))
     [sdist] = (folder / "dist").glob("*.tar.gz")
@@ -95,3 +111,4 @@ def test_the_server_carries_its_migrations_and_licence(
     assert scripts
     assert {f"frankly_server/{name}" for name in scripts} <= names
     assert "frankly_server/py.typed" in names
+    assert {f"frankly_server/page/app.js{end}" for end in ("", ".br", ".gz")} <= names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PostgreSQL of the tests is a real server, with durability on."""
+"""PostgreSQL server of the tests: a real server with durability on."""
 
 from pathlib import Path
 
@@ -28,5 +28,5 @@ test_and_leaves_nothing_to_the_next = test_each_test_has_an_empty_database
 
 
 def test_a_wrong_folder_of_binaries_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="holds no initdb"):
+    with pytest.raises(RuntimeError, match="contains no initdb"):
         find_binaries(str(tmp_path))

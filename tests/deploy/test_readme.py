@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's commands and snippets, run unchanged, from keys to an analyst's query and a backup.
+"""Commands and snippets of the README, run unchanged, from keys to an analyst's query and a backup.
 
-Lines that install something are left out, because everything is installed; with --full an empty Debian runs them too.
+The tests leave out lines that install software, because everything is installed; with --full an
+empty Debian runs them.
 """
 
 import os
@@ -79,7 +80,8 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
 
 @pytest.mark.full_only
 def test_the_readme_in_an_empty_debian(root: Path) -> None:
-    """Needs root, debootstrap and the network; leaves out `python3 run.py test`, its own tests."""
+    """The test needs root, debootstrap and the network; it leaves out `python3 run.py test`, which
+    runs all tests."""
     binds = [
         f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place
     ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run.py: what it installs, its message if it may not, and the commands it starts."""
+"""Script run.py: the packages it installs, its message when it may not install, and the commands it
+starts."""
 
 import os
 import shutil
@@ -31,7 +32,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that sets the programs of this machine and the user."""
+    """Return a function that sets the installed programs and the user."""
 
     def choose(*names: str, user: int) -> None:
         monkeypatch.setattr(
@@ -69,7 +70,7 @@ def test_sudo_that_asks_for_a_password_is_not_used(
 
 
 @pytest.mark.parametrize(("user", "prefix"), [(0, ()), (1000, ("/usr/bin/sudo", "-n"))])
-def test_what_is_missing_is_installed_and_looked_for_again(
+def test_missing_programs_are_installed_and_checked_again(
     programs: Callable[..., None],
     steps: list[tuple[str, ...]],
     monkeypatch: pytest.MonkeyPatch,
@@ -92,23 +93,48 @@ def test_on_another_system_the_missing_programs_are_named(programs: Callable[...
         run.system_packages(MISSING)
 
 
-def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list[Any]) -> None:
+def test_if_nothing_is_missing_nothing_is_installed(
+    programs: Callable[..., None], steps: list[Any]
+) -> None:
     programs(user=1000)
     run.system_packages({"gcc": lambda: True})
     assert not steps
 
 
 def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
-    assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql", "strace", "wrk"}
+    assert set(run.TEST) - set(run.BUILD) == {
+        "chromium-headless-shell",
+        "postgresql",
+        "strace",
+        "wrk",
+    }
     only_full = {
+        "golang-go",
+        "npm",
         "caddy",
+        "chromium",
         "debootstrap",
         "default-jre-headless",
         "docker-compose",
         "firefox-esr",
+        "r-base-core",
+        "r-cran-broom",
+        "r-cran-httr2",
+        "r-cran-jsonlite",
+        "r-cran-survey",
+        "r-cran-testthat",
         "systemd",
     }
     assert set(run.FULL) - set(run.TEST) == only_full
+    assert set(run.BENCH) - set(run.TEST) == {"chromium"}
+
+
+def test_benches_use_the_lock_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[Any] = []
+    monkeypatch.setattr(run, "system_packages", lambda needs: installed.append(set(needs)))
+    monkeypatch.setattr(run, "environment", installed.append)
+    run.setup("bench")
+    assert installed == [set(run.BENCH), "test"]
 
 
 @pytest.fixture
@@ -148,7 +174,17 @@ def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(
     assert installs
     for command in installs:
         assert "--no-build-isolation" in command
-        assert "--require-hashes" in command or "--no-deps" in command
+        # Without --no-deps, if a locked package requires a dependency with an extra (apiflask:
+        # pydantic[email]), pip prefers a newer release of that dependency and then fails, because
+        # the lock has no hash for it.
+        assert "--no-deps" in command
+        assert "--require-hashes" in command or "--editable" in command
+
+
+def test_the_installed_lock_lacks_no_dependency() -> None:
+    check = [sys.executable, "-m", "uv", "pip", "check", "--python", sys.executable]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_failed_step_shows_its_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +199,7 @@ def test_a_failed_step_shows_its_output(capsys: pytest.CaptureFixture[str]) -> N
     [
         (["demo"], "demo", ["-m", "examples.demo"]),
         (["demo", "--port", "0"], "demo", ["-m", "examples.demo", "--port", "0"]),
-        (["bench", "sdk", "--json"], "test", ["bench/sdk.py", "--json"]),
+        (["bench", "sdk", "--json"], "bench", ["bench/sdk.py", "--json"]),
         (["test", "--full", "-k", "a or b"], "full", ["--full", "-k", "a or b"]),
         (["test", "-x"], "test", ["-x"]),
         (["setup"], "demo", None),
@@ -191,14 +227,15 @@ def test_each_verb(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], {"chromium", "postgresql", "strace", "wrk"}),
-        (["-x", "-k", "a or b"], {"chromium", "postgresql", "strace", "wrk"}),
-        (["tests"], {"chromium", "postgresql", "strace", "wrk"}),
+        ([], {"chromium-headless-shell", "postgresql", "strace", "wrk"}),
+        (["-x", "-k", "a or b"], {"chromium-headless-shell", "postgresql", "strace", "wrk"}),
+        (["tests"], {"chromium-headless-shell", "postgresql", "strace", "wrk"}),
         (["tests/frankly_protocol", "-x"], set()),
         (["tests/frankly_server/design/api/test_engine.py::test_a"], set()),
         (["tests/frankly_server"], {"postgresql"}),
         (["tests/faults/test_order.py"], {"postgresql", "strace"}),
-        (["tests/papers", "tests/browser/sdk"], {"chromium"}),
+        (["tests/papers", "tests/browser/sdk"], {"chromium-headless-shell"}),
+        (["tests/browser"], {"chromium-headless-shell"}),
     ],
 )
 def test_a_path_installs_what_its_folder_needs(arguments: list[str], expected: set[str]) -> None:
@@ -211,10 +248,10 @@ def test_every_folder_of_the_table_exists_with_its_package(root: Path) -> None:
 
 
 def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]:
-    """Return the commands that a verb runs; installing the environment is replaced by a stub."""
+    """Return the commands that a verb runs; a stub replaces the installation of the environment."""
     commands: dict[str, list[str]] = {}
     monkeypatch.setattr(run, "environment", lambda lock: commands.update({"lock": [lock]}))
-    monkeypatch.setattr(run, "node_packages", lambda: None)
+    monkeypatch.setattr(run, "node_packages", lambda folder: None)
     monkeypatch.setattr(run, "run_all", lambda every: commands.update(every) or sys.exit(0))
     with pytest.raises(SystemExit) as exited:
         run.main([verb])
@@ -237,7 +274,7 @@ def test_check_is_everything_static(monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[Any] = []
     monkeypatch.setattr(run, "system_packages", installed.append)
     assert set(_started(monkeypatch, "check")) == {
-        "lock", "ruff check", "ruff format", "import contracts", "mypy", "tsc",
+        "lock", "ruff check", "ruff format", "import contracts", "mypy", "tsc", "tsc of the examples",
     }  # fmt: skip
     assert [set(needs) - set(run.BUILD) for needs in installed] == [{"npm"}]
 

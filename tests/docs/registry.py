@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Treatment of every fenced block of the documentation: run, compared with fresh output, or only shown.
+"""Treatment of every fenced block of the documentation: run, compared with new output, or only
+shown.
 
-Pages in FOLLOWED are run whole: a block that is no command, file or output fails. Blocks of other
-pages are listed below by page and first line; test_every_block.py finds missing ones.
+Pages in FOLLOWED run from start to end: a block that is not a command, a file or an output fails.
+Blocks of other pages are listed below by page and first line; test_every_block.py finds missing
+entries.
 """
 
 from typing import Final, NamedTuple
@@ -13,12 +15,17 @@ FOLLOWED: Final = {
     "docs/embed.md": "tests/docs/test_guides.py",
     "docs/run_a_survey.md": "tests/docs/test_guides.py",
     "docs/analyse.md": "tests/docs/test_guides.py",
+    "docs/first_hour_analyst.md": "tests/docs/test_first_hour.py",
+    "docs/notebooks/first_estimates.md": "tests/frankly_analyst/test_notebooks.py",
+    "docs/notebooks/tables_and_evidence.md": "tests/frankly_analyst/test_notebooks.py",
+    "docs/notebooks/weights_and_a_model.md": "tests/frankly_analyst/test_notebooks.py",
 }
 """Page → the test that follows it from its first block to its last."""
 
 
 class Fate(NamedTuple):
-    """Treatment of a block, the test that checks it (or a stand-in), and why it is only shown."""
+    """Treatment of a block, the test that checks the block (or an equivalent), and the reason if it
+    is only shown."""
 
     treatment: str
     test: str
@@ -47,6 +54,8 @@ _HERE, _GUIDES, _DRILLS = (
     "tests/docs/test_guides.py",
     "tests/deploy/test_drills.py",
 )
+GUIDES: Final = _run(_GUIDES)
+"""Fate of blocks of pages that `test_guides` runs after following the guides."""
 _FIRST: Final = "tests/deploy/test_first_start.py"
 
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
@@ -76,10 +85,26 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ),
     ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
     ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
+    ("docs/counts.md", "GET /v1/surveys/ID/counts?"): _made(_HERE),
+    ("docs/counts.md", "from frankly_analyst import Analyst"): _run(
+        "tests/frankly_analyst/test_counts.py"
+    ),
+    ("docs/models.md", "import json"): _run("tests/frankly_analyst/models/test_guide.py"),
+    ("docs/models.md", "smokes: 4800 reports"): _made("tests/frankly_analyst/models/test_guide.py"),
+    ("docs/spec/8-estimates.md", '{"survey": "…"'): _made("tests/frankly_analyst/test_counts.py"),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
-    ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
+    ("docs/estimates.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),
+    ("docs/estimates.md", 'echo \'{"prior":{"joint":[[1'): _run(_HERE),
+    ("docs/estimates.md", 'echo \'{"prior":{"joint":[[7'): _run(_HERE),
+    ("docs/estimates.md", "from frankly_analyst.models.waves import changes"): _shown(
+        "tests/frankly_analyst/models/test_waves.py", "needs the surveys of several waves"
+    ),
+    ("docs/maths/waves.md", 'echo \'{"prior":{"joint":[[7'): _shown(
+        _HERE, "the test runs the same command of the page of estimates"
+    ),
+    ("docs/estimates.md", 'echo \'{"blocks"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"notion"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"form"'): _run(_HERE),
     ("docs/maths/notions.md", "ldp → srlip → lip → alip → pml → dpv"): _made(
@@ -107,5 +132,28 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/sdk.md", "from frankly_sdk import Client"): _run(_SDK),
     ("docs/sdk.md", "from frankly_sdk import AlreadyAnswered"): _run(_SDK),
     ("docs/sdk.md", "from frankly_sdk.testing import FakeServer"): _run(_SDK),
+    ("docs/sdk.md", "import asyncio"): _run(_SDK),
+    ("docs/sdk.md", "from examples.issuer import Issuer"): _run(_SDK),
+    ("docs/browser.md", "import { blind, finalize }"): _run("tests/browser/sdk/test_blind.py"),
+    ("docs/web_frameworks.md", "import { FranklySurvey } from"): _shown(
+        "tests/browser/stacks/test_examples.py", "the example for React does the same"
+    ),
+    ("docs/web_frameworks.md", "<script setup>"): _shown(
+        "tests/browser/stacks/test_examples.py", "the example for Vue does the same"
+    ),
+    ("docs/web_frameworks.md", "import { Model } from"): _shown(
+        "tests/browser/stacks/test_examples.py", "the example for SurveyJS does the same"
+    ),
+    **{
+        ("docs/stacks.md", f"# {name}.py"): _run("tests/docs/test_stacks.py")
+        for name in (
+            "flask_app",
+            "kiosk/urls",
+            "fastapi_app",
+            "survey_views",
+            "desktop_app",
+            "start",
+        )
+    },
 }
 """(Page, start of a block's first line) → treatment of the block."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow a page as a reader would: save its files, run its commands, compare their output.
+"""Sessions that follow a page as a reader would: save its files, run its commands, compare their
+output.
 
 `python -m tests.docs.session docs/embed.md` follows a page and writes the output into its blocks.
 """
@@ -30,7 +31,7 @@ _PLAIN = re.compile(
 class Session(Shell):
     """A shell for one page, or for several pages that continue each other.
 
-    literal : start `frankly` as a process for every command; otherwise only servers are.
+    literal : start a process for every `frankly` command; otherwise only servers run as processes.
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:
@@ -45,7 +46,7 @@ class Session(Shell):
     def follow(self, page: str, *, write: Path | None = None) -> list[tuple[str, str]]:
         """Run every block of a page in order; return (promised, printed) for every block of output.
 
-        write : the page's file, to be rewritten with the output.
+        write : the page's file, which is rewritten with the output.
         """
         printed, outputs, pieces, copied_to = "", [], [], 0
         for block in blocks(page):
@@ -66,7 +67,7 @@ class Session(Shell):
         return outputs
 
     def typed(self, line: str) -> str:
-        """Run one command line and return what it printed, with the page's port and places."""
+        """Run one command line and return its output, with the page's port and paths."""
         self.commands += 1
         front_command = None if self._literal else _PLAIN.fullmatch(line)
         printed = self._front(front_command) if front_command is not None else self.run(line)
@@ -75,7 +76,7 @@ class Session(Shell):
 
     def _front(self, line: re.Match[str]) -> str:
         outer, outer_stdin = dict(os.environ), sys.stdin
-        # with `buffer`, because results are written as bytes
+        # A stream with `buffer`, because commands write results as bytes
         out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
         try:
             os.environ.clear()
@@ -101,7 +102,7 @@ class Session(Shell):
 
 
 def shape(text: str) -> str:
-    """Return an output without the parts that differ between runs: random names and estimates."""
+    """Return an output without random names and estimates, which differ between runs."""
     text = re.sub(r"[0-9a-f]{16,}|[A-Za-z0-9_-]{40,}", "H", text)
     text = re.sub(r'"y":\[\d\]', '"y":[N]', text)
     if not re.search(r"% ±|% to [\d−-]|│ +[\d.−]+% +│|\bestimate +low\b|\ball \d+ bytes\b", text):
@@ -109,7 +110,7 @@ def shape(text: str) -> str:
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
     text = re.sub(
         r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text
-    )  # flags depend on the random numbers
+    )  # flags depend on random numbers
     return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
 
 

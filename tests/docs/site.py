@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: served locally, parsed, and searched for broken links."""
+"""Documentation site, served locally, parsed, and searched for broken links."""
 
 import functools
 import threading
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 class _Page(HTMLParser):
-    """Ids and links of a page, and the addresses that it loads."""
+    """Ids and links of a page, and the URLs that it loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def parsed(file: Path) -> _Page:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """Return the broken links within the site, anchors included."""
+    """Return the broken links within the site, including broken anchors."""
     pages = {file: parsed(file) for file in folder.rglob("*.html")}
     wrong = []
     for file, page in pages.items():
@@ -64,7 +64,7 @@ def broken_links(folder: Path) -> list[str]:
             if urlsplit(link).scheme:
                 continue
             place, anchor = urldefrag(link)
-            # the 404 page may be served at any depth, so its links are absolute
+            # The 404 page may be served at any depth, so its links are absolute
             start = folder if place.startswith("/") else file.parent
             target = (start / unquote(place).lstrip("/")).resolve() if place else file
             to_page = target.suffix == ".html" and target.is_file()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of each kind of bad input; a kind without an existing test fails here."""
+"""Tests of each kind of bad input; a kind for which no test exists fails here."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ SLOW = "faults/server/test_slow.py"
 DOORS = "frankly_server/web/test_closed_doors.py"
 HERE = "docs/test_bad_inputs.py"
 
-# row -> (bad input, the tests of what the user sees; paths below tests/)
+# Row -> (bad input, the tests of what the user sees, as paths below tests/).
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "1": ("a level of NaN, anywhere in JSON", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
@@ -72,9 +72,9 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ENGINE}::test_groups_of_answers_that_can_be_estimated_are_listed")),
     "16": ("delta, alpha or a radius out of range", (
         f"{ASKED}::test_bad_requests_are_refused_by_field",
-        f"{ASKED}::test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets")),
+        f"{ASKED}::test_a_vacuous_radius_falls_back_to_ldp_between_secrets")),
     "17": ("a document without the required signatures", (
-        f"{ACCEPTANCE}::test_what_must_not_be_answered_is_refused_by_name",
+        f"{ACCEPTANCE}::test_unacceptable_documents_are_refused_by_name",
         "frankly_protocol/test_envelope.py::test_thresholds_count_distinct_trusted_keys")),
     "18": ("invalid rows and weights", (
         "frankly_protocol/test_dense.py::test_tables_that_are_no_mechanism_are_refused",
@@ -99,15 +99,15 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/trust/test_chain.py::test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain",
         "frankly_protocol/trust/test_chain.py::test_a_chain_has_at_most_1024_versions")),
     "25": ("an unknown notion or type", (
-        "frankly_protocol/test_notions.py::test_an_unknown_notion_asks_for_an_update",
-        f"{ACCEPTANCE}::test_what_must_not_be_answered_is_refused_by_name")),
+        "frankly_protocol/test_notions.py::test_the_error_for_an_unknown_notion_suggests_an_update",
+        f"{ACCEPTANCE}::test_unacceptable_documents_are_refused_by_name")),
     "26": ("an unknown choice", (f"{ANSWER}::test_wrong_answers_list_what_is_valid_and_are_not_repeated",)),
     "27": ("a second answer", (f"{ANSWER}::test_a_second_answer_is_refused_and_never_drawn",)),
     "28": ("a survey that closed after the seal", (
         "frankly_sdk/test_delivery.py::test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts",)),
     "29": ("a store that cannot be used", (
         f"{ANSWER}::test_a_store_that_cannot_be_used_stops_everything",
-        "frankly_sdk/test_store.py::test_a_full_disk_is_noticed_before_anything_is_drawn",
+        "frankly_sdk/test_store.py::test_a_full_disk_is_detected_before_any_draw",
         f"{ANSWER}::test_a_locked_store_stops_before_sampling")),
     "30": ("no randomness", ("faults/test_randomness.py::test_a_failing_urandom_sends_nothing",)),
     "31": ("no TLS, redirects, pages of proxies", (
@@ -138,7 +138,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{REPORTS}::test_a_bad_field_is_refused_by_name",
         f"{INTAKE}::test_bad_reports_are_refused_counted_and_not_stored")),
     "38": ("another survey or document", (
-        f"{REPORTS}::test_an_unknown_survey_is_404_whatever_its_name",
+        f"{REPORTS}::test_an_unknown_survey_of_any_name_is_404",
         f"{INTAKE}::test_a_document_of_another_survey_is_a_mismatch",
         f"{INTAKE}::test_a_superseded_document_counts_until_its_own_closing")),
     "39": ("too early, too late", (f"{REPORTS}::test_before_opening_and_after_closing",)),
@@ -155,7 +155,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{INTAKE}::test_nothing_is_acknowledged_when_storing_fails",
         "faults/server/test_kill.py::test_server_and_database_killed_on_postgresql")),
     "43": ("changing what is published", (
-        f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",
+        f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_version_stays",
         f"{DOORS}::test_no_method_changes_a_document",
         f"{DOORS}::test_another_mechanism_is_a_new_version_and_the_old_one_continues",
         f"{DOORS}::test_concurrent_publishing_creates_one_version",
@@ -164,7 +164,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{DOORS}::test_the_three_refusals_of_the_api",
         f"{DOORS}::test_an_analyst_opens_no_form_of_an_admin",
         "frankly_server/web/admin/test_matrix.py::test_every_route_for_every_caller",
-        "frankly_server/web/admin/test_matrix.py::test_a_foreign_page_looks_as_one_that_does_not_exist",
+        "frankly_server/web/admin/test_matrix.py::test_a_page_of_another_organisation_looks_nonexistent",
         f"{ROUTES}::test_estimates_need_a_key",
         f"{ROUTES}::test_a_revoked_key_is_401_and_another_role_403")),
     "45": ("injections and misused headers", (
@@ -191,8 +191,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_server/keys/test_keyring.py::test_unusable_key_files_are_refused_with_a_remedy",
         "frankly_server/cli/test_keys.py::test_init_never_overwrites")),
     "52": ("interrupted while writing", (
-        f"{HERE}::test_a_file_is_old_or_new_never_half",
-        "frankly_server/keys/test_keyring.py::test_an_interrupted_init_leaves_old_or_new_never_half")),
+        f"{HERE}::test_a_file_has_its_old_or_its_new_content_never_a_mixture",
+        "frankly_server/keys/test_keyring.py::test_an_interrupted_init_leaves_no_partial_files")),
     "53": ("files of other editors", (
         "frankly_server/cli/test_survey_counts.py::test_tables_of_any_editor_become_the_prior",
         "frankly_server/cli/test_survey_counts.py::test_a_bad_table_ends_with_code_3_and_its_line",
@@ -212,7 +212,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def test_every_row_is_here() -> None:
+def test_every_bad_input_is_listed() -> None:
     assert set(ROWS) == {str(row) for row in range(1, 56)} | {"19b", "21b"}
 
 
@@ -259,8 +259,8 @@ OLD, NEW = b"old" * 1000, b"new" * 1000
 
 
 @pytest.mark.parametrize("how", ["interrupted", "killed", "finished"])
-def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
-    """A separate process is interrupted, killed half-way, or finishes."""
+def test_a_file_has_its_old_or_its_new_content_never_a_mixture(tmp_path: Path, how: str) -> None:
+    """A separate process is interrupted, is killed half-way, or finishes."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     child = os.fork()
@@ -284,7 +284,7 @@ def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
 
 @pytest.mark.parametrize(("counts", "fits"), [([0, 1000], False), ([600, 400], True)])
 def test_reports_that_do_not_fit_are_flagged(counts: list[int], fits: bool) -> None:
-    """Warner's mechanism at 3 : 1 sends each report with a chance of at least 1/4 for any truth."""
+    """Warner's mechanism at 3 : 1 sends each report with a probability of at least 1/4 for any truth."""
     estimate = estimate_json(
         {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01}
     )

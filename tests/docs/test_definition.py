@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One definition of ε-LDP: a bound on the likelihood ratio, in one sentence, wherever it is defined.
+"""Definition of ε-LDP as a bound on the likelihood ratio, stated in the same sentence everywhere.
 
-ε bounds how much more likely a report is from one true answer than from another. It does not bound
-how likely an answer is given the report: that depends on the prior. Sentences about likelihood in
-pages, templates and source strings must use the canonical words; pages use the whole sentence.
+ε bounds how much more likely a report is from one true answer than from another. ε does not bound
+how likely an answer is given the report, because that probability depends on the prior. Sentences
+about likelihood in pages, templates and source strings must use the canonical words; pages use the
+whole sentence.
 """
 
 import ast
@@ -50,7 +51,7 @@ PAGES: Final = (
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of prose: lines joined, table cells and list items apart."""
+    """Yield the sentences of prose; lines are joined, table cells and list items are separate."""
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text):
         prose = " ".join(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", block).split()).replace(
             "’", "'"
@@ -80,7 +81,7 @@ def of_a_page(path: Path) -> Iterator[str]:
 
 
 def of_python(path: Path) -> Iterator[str]:
-    """Yield every string of a module, docstrings included; values in f-strings become a number."""
+    """Yield every string of a module, including docstrings; a number replaces each value in an f-string."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -91,13 +92,13 @@ def of_python(path: Path) -> Iterator[str]:
 
 
 def of_javascript(path: Path) -> Iterator[str]:
-    """Yield a module with concatenated strings and block comments joined, other lines apart."""
+    """Yield the lines of a module, with concatenated strings and block comments joined."""
     joined = re.sub(r"[\"`']\s*\+\s*[\"`']", "", path.read_text(encoding="utf-8"))
     yield re.sub(r"\$\{[^}]*\}", "2", re.sub(r"\n\s*\*+ ?", " ", joined)).replace("\n", "\n\n")
 
 
 def of_a_template(path: Path) -> Iterator[str]:
-    """Yield the text of a template, every element a paragraph."""
+    """Yield the text of a template, with one paragraph per element."""
     markup = re.sub(r"\{[{%].*?[}%]\}", " ", path.read_text(encoding="utf-8"))
     yield unescape(re.sub(r"<[^>]+>", "\n\n", markup))
 
@@ -162,7 +163,7 @@ def test_the_canonical_sentence_is_accepted() -> None:
 
 @pytest.mark.parametrize("page", FALSE)
 def test_the_old_sentences_are_found(page: str, tmp_path: Path) -> None:
-    """Also as a Python string, a JavaScript string, a template and a notebook's cell."""
+    """Each sentence is also found in a Python string, a JavaScript string, a template and a notebook cell."""
     sentence_text = FALSE[page]
     (tmp_path / "a.md").write_text(f"# A\n\nBefore.\n{sentence_text}\nAfter.\n", encoding="utf-8")
     (tmp_path / "a.py").write_text(
@@ -193,7 +194,8 @@ def test_the_old_sentences_are_found(page: str, tmp_path: Path) -> None:
 
 
 def test_the_canonical_bound_holds_for_every_prior_and_the_old_one_does_not() -> None:
-    """Warner's mechanism at ratio 3: likelihoods differ by 3; under a prior of 99 : 1 the posterior odds stay at 33."""
+    """With Warner's mechanism at ratio 3, likelihoods differ by a factor of 3; under a prior of
+    99 : 1 the posterior odds are still 33."""
     truthful, flipped, prior = 3, 1, (99, 1)
     for y in (0, 1):
         likelihoods = (truthful, flipped) if y == 0 else (flipped, truthful)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md: its examples, figures, Python and bad inputs; the README's command."""
+"""Page docs/design.md: its examples, figures, Python code and bad inputs; and the README's design command."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def blocks(language: str) -> list[str]:
 
 
 def rows_after(heading: str) -> list[list[str]]:
-    """Return the cells of the first table below a heading, without its two head lines."""
+    """Return the cells of the first table below a heading, without the two header lines."""
     below = GUIDE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in below.splitlines() if line.startswith("|")]
     return [
@@ -51,14 +51,14 @@ def answered(file: Path) -> tuple[Json, Json]:
 
 
 def shares(request: Json, answers: int) -> Floats:
-    """Return P(x) from the request alone; the answers of rldp are all pairs."""
+    """Return P(x), computed from the request alone; for rldp the answers are all pairs."""
     joint = np.array(request["prior"]["joint"], dtype=np.float64)
     p = joint.sum(axis=0) if joint.shape[1] == answers else joint.ravel()
     return np.asarray(p / p.sum(), dtype=np.float64)
 
 
 def objective_of(request: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> float:
-    """Return the objective from its definition, Q with row = truth."""
+    """Return the objective, computed from its definition; the rows of Q are the true answers."""
     expected = p @ Q
     if request.get("objective") == "information":
         ratio = np.where(Q > 0, Q / expected, 1.0)
@@ -74,7 +74,8 @@ def objective_of(request: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> 
 
 
 def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) -> float:
-    """max over q ≥ (1−r)p, Σq = 1, of c·q − |q|², by its multiplier μ: q_x = max((1−r)p_x, (c_x − μ)/2)."""
+    """Maximise c·q − |q|² over q ≥ (1−r)p, Σq = 1, with the multiplier μ: q_x = max((1−r)p_x,
+    (c_x − μ)/2)."""
     weighted = Q / (decoder_prior @ Q)
     c = Q @ np.sum(np.linalg.solve(weighted @ Q.T, weighted) ** 2, axis=0)
     low, high = float(c.min()) - 2, float(c.max())
@@ -86,7 +87,7 @@ def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) 
 
 
 def requested_claims(request: Json, answer: Json) -> list[Claim]:
-    """Build the claims of a request; only the bounds of rldp are taken from the answer."""
+    """Build the claims of a request; only the bounds of rldp come from the response."""
     promised = []
     joints = [entry["joint"] for entry in [request["prior"], *request.get("priors", [])]]
     for notion in request.get("notions", [request]):
@@ -138,9 +139,7 @@ def test_examples_are_certified_and_keep_what_they_promise(file: Path) -> None:
     mechanism = DenseMechanism(answer["bits"], tuple(map(tuple, answer["weights"])))
     require_private(mechanism, *requested_claims(request, answer))
     assert answer["identifiable"] is True
-    assert answer["certified"] is (
-        "mechanism" not in request
-    )  # an explicit family comes without a bound
+    assert answer["certified"] is ("mechanism" not in request)  # an explicit family has no bound
     Q = np.array(answer["weights"], dtype=np.float64) / 2.0 ** answer["bits"]
     p = shares(request, len(Q))
     value = objective_of(
@@ -171,7 +170,7 @@ def test_the_guide_names_every_key() -> None:
         for entry in [example, *example.get("notions", [])]
         for key in entry
     }
-    # the error for an unknown key lists the known ones
+    # The error for an unknown key lists the known keys
     with pytest.raises(InvalidInput) as caught:
         design({**requests[0], "nothing": 1})
     listed = set(caught.value.detail.removeprefix("the fields are ").split(", "))
@@ -179,12 +178,12 @@ def test_the_guide_names_every_key() -> None:
     assert keys <= listed
     example_answer = answered(ROOT / "docs" / "examples" / "design" / "frontier.json")[1]
     answer = {key for row in rows_after("The response") for key in row[0].strip("`").split("`, `")}
-    seconds = {"seconds"}  # added by the command line, which has a clock
+    seconds = {"seconds"}  # only the command line, which has a clock, adds the time
     nested = {f"parameters.{key}" for key in example_answer["parameters"]}
     assert answer == set(example_answer) - {"parameters"} | nested | seconds
 
 
-def test_the_answer_shown_is_the_actual_answer() -> None:
+def test_the_displayed_response_is_the_actual_response() -> None:
     printed, answer = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
     assert set(printed) == set(answer) - {"weights", "matrix", "measures", "parameters"}
     for key, value in printed.items():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every block is run, compared with fresh output, or shown for a reason; all commands exist."""
+"""Fenced blocks of the documentation: each is run, compared with new output, or shown for a reason;
+all commands exist."""
 
 import re
 import shlex
@@ -33,7 +34,7 @@ SECRETS = re.compile(r"> ?\S*(\.pem|\.env)\b|frankly (keys api|tokens) .*>|\btar
 
 
 def unprotected(commands: str) -> list[str]:
-    """Return the lines that write a secret before `umask 077`."""
+    """Return the lines that write a secret before `umask 077` is set."""
     before, found, _ = commands.partition("umask 077")
     return [line for line in (before if found else commands).splitlines() if SECRETS.search(line)]
 
@@ -47,7 +48,7 @@ def test_every_command_that_writes_a_secret_keeps_it_from_other_users(root: Path
     compose = (root / "docker-compose.yml").read_text(encoding="utf-8")
     texts["docker-compose.yml"] = compose.partition("\n\n")[0]
     writing = {name: text for name, text in texts.items() if SECRETS.search(text)}
-    assert len(writing) == 7
+    assert len(writing) == 8
     assert {name: lines for name, text in writing.items() if (lines := unprotected(text))} == {}
     assert unprotected("cat key > root.pem\numask 077") == ["cat key > root.pem"]
 
@@ -69,7 +70,7 @@ def test_every_block_has_one_fate(root: Path) -> None:
 
 
 def test_no_block_hides_in_another_form(root: Path) -> None:
-    """The tests above would miss indented or longer fences, fences of tildes, and indented code."""
+    """The tests above would miss indented fences, longer fences, tilde fences and indented code."""
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         assert text.count("```") == 2 * len(list(blocks(text))), page.name
@@ -99,12 +100,12 @@ def test_blocks_that_are_only_shown_have_a_reason(root: Path) -> None:
     assert marked
     for name, block in marked:
         tests = re.findall(r"tests/[\w/]+\.py", str(block.why))
-        assert tests, f"{name}: name the test that shows the same: {block.why}"
+        assert tests, f"{name}: name the test that shows the same result: {block.why}"
         assert all((root / test).is_file() for test in tests), name
 
 
 def commands(root: Path) -> set[str]:
-    """Return the arguments of every `frankly` command of the pages, in blocks and in text."""
+    """Return the arguments of every `frankly` command on the pages, in blocks and in text."""
     command_texts = set()
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
@@ -131,7 +132,7 @@ def commands(root: Path) -> set[str]:
 
 
 def unknown(words: str) -> str | None:
-    """Return the first unknown argument, or None; `a|b` is either, `…` anything."""
+    """Return the first unknown argument, or None; `a|b` matches either, `…` matches anything."""
     command: click.Command = front.cli
     for word in shlex.split(words):
         name = word.partition("=")[0].rstrip(".,;:)")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md, section Families: each example's response is verified and has the table's figures."""
+"""Section Families of docs/design.md: each example's response is verified and has the figures in
+the table."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md, section A form: every example with its figures, every key, every fault."""
+"""Section "A form" of docs/design.md: every example with its figures, every key, every fault."""
 
 import json
 import re
@@ -24,7 +24,7 @@ REQUEST: dict[str, Any] = json.loads(_BLOCK)
 
 
 def table(first: str) -> list[list[str]]:
-    """Return the cells of the section's table whose head begins with `first`."""
+    """Return the cells of the section's table whose header begins with `first`."""
     below = SECTION.split(f"\n| {first} |")[1].split("\n\n")[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in below.splitlines()[2:]]
 
@@ -73,7 +73,8 @@ def test_invalid_forms_are_refused_as_the_guide_says(row: list[str]) -> None:
     "page", ["README.md", "docs/run_a_survey.md", "docs/adr/0026-one-level-for-a-whole-form.md"]
 )
 def test_pages_state_the_same_figures(page: str) -> None:
-    """Rounded figures of the table: ten questions of five choices, and fifteen yes/no questions."""
+    """The pages round the table's figures for ten questions with five choices and fifteen yes/no
+    questions."""
     figures = {row[0]: [float(cell) for cell in row[2:4]] for row in table("file")}
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
     for name, (form, blocks) in figures.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guides, followed as written: files are saved, commands run, and outputs compared.
+"""Guides, followed as written: the tests save files, run commands and compare outputs.
 
-Random numbers differ between runs, the words around them do not. `--full` starts a process for each
-command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md`.
+Random numbers differ between runs; the text around them does not. `--full` starts a process for
+each command. After a change, run `python -m tests.docs.session docs/run_a_survey.md
+docs/analyse.md`.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.registry import BLOCKS, GUIDES
 from tests.docs.session import Session, shape
 from tools.blocks import Block, blocks
 from tools.follow import PORT
@@ -40,18 +42,20 @@ def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) ->
 
 
 def the_snippets_of(session: Session, page: Path) -> None:
-    """Run the Python of a page, with `url`, `key` and `survey` from the guides before it."""
+    """Run the Python blocks that the registry assigns to this test, with names defined by earlier guides."""
     names = {
         "url": session.local(f"http://127.0.0.1:{PORT}"),
         "key": (session.folder / "key.txt").read_text().split()[-1],
         "survey": json.loads((session.folder / "surveys.json").read_text())["surveys"][0]["survey"],
     }
+    name = f"docs/{page.name}"
+    starts = [start for (of, start), fate in BLOCKS.items() if of == name and fate == GUIDES]
     snippets = [
         block.body
         for block in blocks(page.read_text(encoding="utf-8"))
-        if block.language == "python"
+        if block.language == "python" and block.body.startswith(tuple(starts))
     ]
-    assert len(snippets) == 2
+    assert len(snippets) == 3
     for snippet in snippets:
         exec(compile(snippet, page.name, "exec"), names)
 
@@ -63,7 +67,8 @@ def test_a_separate_guide(session: Session, root: Path, page: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.page)
 def test_a_newcomers_task_is_short(root: Path, task: Task) -> None:
-    """At most 10 commands, installation included, and 30 lines a file; figures in measured.md."""
+    """A task needs at most 10 commands, including the installation, and files of 30 lines;
+    measured.md has the figures."""
     page = (root / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
     followed = list(steps(page, task.until))
     assert followed[-1] == (task.until, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single blocks of pages: a setting, a request, a message, a command and its output."""
+"""Individual blocks of pages: a setting, a request, a message, a command and its output."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def test_the_message_shown_has_the_format_of_those_sent(root: Path, tmp_path: Pa
 
 
 def test_the_request_shown_names_every_parameter(root: Path) -> None:
-    """Compared with the OpenAPI description of the route."""
+    """The test compares the request with the OpenAPI description of the route."""
     target = block(root, "estimates.md", "GET /v1/surveys/ID/estimates?").body.split()[1]
     path, _, query = target.partition("?")
     document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
@@ -73,15 +73,24 @@ def test_the_request_shown_names_every_parameter(root: Path) -> None:
     assert {parameters[name][0] for name in ("simultaneous", "census")} == {"false"}
 
 
+def test_the_counts_request_shown_names_every_parameter(root: Path) -> None:
+    target = block(root, "counts.md", "GET /v1/surveys/ID/counts?").body.split()[1]
+    document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    described = document["paths"]["/v1/surveys/{survey_id}/counts"]["get"]["parameters"]
+    names = {parameter["name"] for parameter in described if parameter.get("in") == "query"}
+    assert parse_qs(target.partition("?")[2]).keys() == names
+
+
 def test_commands_print_what_the_pages_show(root: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, literal=False)
     command, answer = block(root, "design.md", '$ echo \'{"weights"').body.strip().split("\n")
     output = json.loads(session.typed(command.removeprefix("$ ")))
     promised = json.loads(answer)
     assert {key: output[key] for key in promised} == promised
-    (line,) = block(root, "estimates.md", 'echo \'{"prior"').commands
+    (line,) = block(root, "estimates.md", 'echo \'{"prior":{"joint":[[1').commands
     planned = json.loads(session.typed(line))
-    # k-ary randomised response: the truth with p, others with q; worst at a probability of 1/2
+    # k-ary randomised response sends the truth with probability p and each other choice with q; the
+    # error is largest at a share of 1/2
     p, q = math.e / (math.e + 2), 1 / (math.e + 2)
     assert planned["n"] == math.ceil(NormalDist().inv_cdf(0.975) ** 2 / 4 / (0.05 * (p - q)) ** 2)
 
@@ -94,6 +103,18 @@ def test_the_plan_of_a_form_gives_every_question_its_margin(root: Path, tmp_path
     ] == [True] * 3
     assert max(planned["margins"][:2]) > 0.0499 or planned["margins"][2] > 0.0299
     assert len(planned["shown"]) == 3
+
+
+def test_the_plan_of_blocks_is_better_than_equal_levels(root: Path, tmp_path: Path) -> None:
+    (line,) = block(root, "estimates.md", 'echo \'{"blocks"').commands
+    planned = json.loads(Session(tmp_path, literal=False).typed(line))
+    assert planned["margin"] <= 0.05 < planned["equal_split_margin"]
+    assert sum(float(one["epsilon"]) for one in planned["blocks"]) == pytest.approx(2)
+
+
+def test_waves_are_planned(root: Path, tmp_path: Path) -> None:
+    (line,) = block(root, "estimates.md", 'echo \'{"prior":{"joint":[[7').commands
+    assert "widest change" in Session(tmp_path, literal=False).typed(line)
 
 
 def test_the_plan_of_pairs_solves_for_a_factor(root: Path, tmp_path: Path) -> None:

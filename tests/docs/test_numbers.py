@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number in docs/choosing.md and docs/comparison.md, computed again.
+"""Numbers in docs/choosing.md and docs/comparison.md, recomputed.
 
-docs/examples/mismatch/*.json are complete runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
-first pilot of each is designed again, with --full all of them.
+The files docs/examples/mismatch/*.json are complete runs of `python -m examples.workplace.mismatch
+--pilots 20 --json`. The tests repeat the design for the first pilot of each file, or with --full
+for all pilots.
 """
 
 import json
@@ -38,7 +39,7 @@ def test_levels_in_words(root: Path) -> None:
         assert int(truth) == round(100 * E / (1 + E))
 
 
-def test_the_tables_are_those_of_the_runs(root: Path) -> None:
+def test_the_tables_equal_those_of_the_runs(root: Path) -> None:
     tables = [block.body for block in blocks(text(root)) if block.language == "text"]
     assert tables == [mismatch.as_text(stored(root, frame)) for frame in FRAMES]
 
@@ -67,7 +68,8 @@ def test_sentences_about_the_runs(root: Path) -> None:
 
 
 def test_realised_is_the_definition(root: Path) -> None:
-    """Compared with a computation on whole tables, for mechanisms over pairs and over answers."""
+    """The result is compared with a computation on whole tables, for mechanisms over pairs and over
+    answers."""
     rng = np.random.default_rng(5)
     truth = rng.integers(1, 50, (2, 3))
     for rows in (3, 6):
@@ -86,8 +88,8 @@ def test_answering_nine_times(root: Path) -> None:
     assert f"right with {truth:.0%}, from nine independent ones with {nine:.0%}" in text(root)
 
 
-def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
-    """beta/(1 - beta) times the largest score, for a share that is really 0."""
+def test_effect_of_one_percent_of_fakes(root: Path) -> None:
+    """The bias is beta/(1 - beta) times the largest score if the true share is 0."""
     sentence = re.search(
         r"yes/no share by ([\d.]+) points at ε = 1, and that of one choice\s+among 16 by ([\d.]+)",
         text(root),
@@ -99,7 +101,7 @@ def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
-def test_how_many_answer_in_the_demo(root: Path, page: str) -> None:
+def test_number_of_respondents_in_the_demo(root: Path, page: str) -> None:
     _, respondents = next(iter(SURVEYS.values())).split()
     counts = re.findall(r"([\d,]+) (?:devices|people)\b", (root / page).read_text(encoding="utf-8"))
     assert set(counts) == {f"{len(respondents):,}"}

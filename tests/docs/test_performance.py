@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md is exactly the page generated from the benchmark results in docs/bench/."""
+"""Page docs/performance.md, which is generated from the benchmark results in docs/bench/."""
 
 import importlib
 from pathlib import Path

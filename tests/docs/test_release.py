@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: reproducible, with all required files, and a bill of materials equal to the lock."""
+"""Releases: reproducible, with all required files and a bill of materials that matches the lock."""
 
 import hashlib
 import json
@@ -16,6 +16,7 @@ import pytest
 from frankly_protocol import __version__
 
 from tools.release.__main__ import PROJECTS, build, checksums
+from tools.release.npm import PACKAGES as NPM_PACKAGES
 from tools.release.sbom import bill_of_materials
 
 PACKAGES = {
@@ -28,10 +29,12 @@ PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
 
 
 def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
-    """Copy the files that a build reads, with other permissions and times."""
+    """Copy the files that a build reads, with different permissions and times."""
     for name in PLACES:
         shutil.copytree(
-            root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "dist")
+            root / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", "dist", "node_modules"),
         )
     for name in ("LICENSE", ".gitignore"):
         shutil.copy(root / name, folder / name)
@@ -52,7 +55,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Pa
 
 def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
     first, second = twice
-    assert len(first) == 2 * len(PROJECTS)
+    assert len(first) == 2 * len(PROJECTS) + len(NPM_PACKAGES)
     assert checksums(first) == checksums(second)
     digest, _, name = checksums(first).splitlines()[0].partition("  ")
     assert (
@@ -103,6 +106,7 @@ def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
     assert (
         components
         == [(name, __version__) for name in ("frankly-protocol", "frankly-sdk", "frankly-server")]
+        + [(f"@frankly/{name}", __version__) for name in ("sdk", "react", "vue", "surveyjs")]
         + pins
     )
     assert len({c["bom-ref"] for c in bill["components"]}) == len(components)
@@ -119,9 +123,41 @@ def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
 
 def test_versions_agree_wherever_one_is_written(root: Path) -> None:
     assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text()
-    assert (
-        json.loads((root / "client_sdk/browser/package.json").read_text())["version"] == __version__
-    )
+    for name in NPM_PACKAGES:
+        package = json.loads((root / "client_sdk" / name / "package.json").read_text())
+        wanted = package.get("peerDependencies", {}).get("@frankly/sdk", __version__)
+        assert (package["version"], wanted) == (__version__, __version__), name
+    lock = json.loads((root / "client_sdk/browser/package-lock.json").read_text())
+    assert lock["version"] == lock["packages"][""]["version"] == __version__
+
+
+@pytest.mark.parametrize("name", NPM_PACKAGES)
+def test_an_npm_archive_contains_every_file_that_its_exports_name(
+    root: Path, twice: tuple[list[Path], list[Path]], name: str
+) -> None:
+    package = json.loads((root / "client_sdk" / name / "package.json").read_text())
+    file_name = package["name"].removeprefix("@").replace("/", "-")
+    [made] = [file for file in twice[0] if file.name == f"{file_name}-{__version__}.tgz"]
+    with tarfile.open(made) as archive:
+        names = {member.removeprefix("package/") for member in archive.getnames()}
+        inside = archive.extractfile("package/LICENSE")
+        assert inside is not None
+        assert inside.read() == (root / "LICENSE").read_bytes()
+        assert {(member.uid, member.mode, member.mtime) for member in archive} == {
+            (0, 0o644, 1577836800)
+        }
+    entries = [entry for entry in package["exports"].values() if isinstance(entry, dict)]
+    exported = {path for entry in entries for path in entry.values()}
+    assert {path.removeprefix("./") for path in exported} <= names
+    # Modules that these files import from the same folder exist too
+    for script in (path for path in names if path.endswith(".js")):
+        text = (root / "client_sdk" / name / script).read_text("utf-8")
+        folder = Path(script).parent
+        for imported in re.findall(r"""(?:from|import\(?) ?["'](\./[\w.-]+)["']""", text):
+            assert (folder / imported).as_posix() in names, (script, imported)
+    assert not [
+        path for path in names if re.search(r"node_modules|test_|tests/|\.env|package-lock", path)
+    ]
 
 
 SNIPPET = """\
@@ -136,7 +172,7 @@ with Client.open("x", store="y.db", policy=Policy(cap="5")) as client:
 
 
 def _pip(python: Path, *arguments: str) -> str:
-    """Run the pip of the base interpreter, with this machine's registry, for another Python."""
+    """Run the base interpreter's pip for another Python, with the registry configured on this machine."""
     base = (
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )
@@ -159,7 +195,7 @@ def _pip(python: Path, *arguments: str) -> str:
 def test_archives_install_in_an_empty_environment(
     root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
 ) -> None:
-    """With a user's dependencies they start, contain licences, and can be type-checked."""
+    """With a user's dependencies, the packages start, contain licences, and pass type checks."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
     )

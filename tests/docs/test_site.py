@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: complete, up to date, without console messages, and accessible.
+"""Documentation site: complete, up to date, accessible, and without console messages.
 
-SCREENSHOTS=folder saves screenshots.
+Set SCREENSHOTS to a folder to save screenshots.
 """
 
 import os
@@ -16,7 +16,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.test_demo_report import _QUIET
+from tests.chromium import CHROMIUM, QUIET
 from tests.docs.site import broken_links, parsed, served
 from tools.site import hooks, reference
 from tools.site import map as code_map
@@ -27,11 +27,11 @@ SHOWN = ("index", "tour", "choosing")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build strictly: a warning is an error."""
+    """Build the site in strict mode, in which a warning is an error."""
     root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     completed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    # not --quiet: that hides warnings from --strict as well
+    # The build runs without --quiet, which would also hide warnings from --strict.
     assert completed.returncode == 0, completed.stderr
     assert [line for line in completed.stderr.splitlines() if not line.startswith("INFO")] == []
     return folder
@@ -87,7 +87,7 @@ def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
     assert ours == pytest.approx(theirs, abs=0.21)
 
 
-def test_the_map_is_that_of_the_code(root: Path) -> None:
+def test_the_map_equals_that_of_the_code(root: Path) -> None:
     assert (root / "docs" / "map.md").read_text(encoding="utf-8") == code_map.page(), (
         "python -m tools.site.map"
     )
@@ -114,7 +114,7 @@ def test_a_rule_is_listed_once() -> None:
         ("server/frankly_server/accounts/passwords.py", "MAX_LENGTH", True),  # MIN_, MAX_ = …
         ("client_sdk/frankly_sdk/policy.py", "Policy.check", True),
         ("client_sdk/frankly_sdk/policy.py", "Policy.parse_nats", False),
-        ("client_sdk/browser/src/words.js", "STRINGS", True),
+        ("client_sdk/browser/src/words.js", "Texts", True),
         ("client_sdk/browser/src/element.js", "inWords", False),
         ("client_sdk/browser/src/nowhere.js", "", False),
     ],
@@ -130,7 +130,14 @@ def test_every_file_that_the_map_names_is_there(root: Path) -> None:
     assert [name for name in sorted(named) if not (root / name).exists()] == []
 
 
-def test_the_api_page_is_that_of_the_code(root: Path) -> None:
+def test_the_api_page_equals_that_of_the_code(root: Path) -> None:
+    imported = re.findall(
+        r"^from (frankly_sdk[.a-z_]*) import|^import (frankly_sdk[.a-z_]+)",
+        "".join(path.read_text(encoding="utf-8") for path in (root / "docs").glob("*.md")),
+        re.MULTILINE,
+    )
+    assert {name for names in imported for name in names if name} <= set(reference.MODULES)
+    assert {"frankly_sdk.aio", "frankly_sdk.blind_rsa"} <= set(reference.MODULES)
     assert (root / "docs" / "api.md").read_text(encoding="utf-8") == reference.page(), (
         "python -m tools.site.reference"
     )
@@ -139,7 +146,7 @@ def test_the_api_page_is_that_of_the_code(root: Path) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield chromium
         chromium.close()
 

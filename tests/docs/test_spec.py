@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References to the specification, bad inputs and errata: all exist in the repository."""
+"""References to the specification, bad inputs and errata, all of which must exist in the repository."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 SECTION = re.compile(r"\bspec (\d+\.\d+(?:, \d+\.\d+)*)")
 BAD_INPUT = re.compile(r"\bbad inputs? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")
 ERRATUM = re.compile(r"\b(?:[Ee]rratum|[Ee]rrata) 9\.(\d+)(?:-(?:9\.)?(\d+))?((?:, 9\.\d+)*)")
-# Documents outside the repository, to which its texts must not refer.
+# Documents outside the repository; texts in the repository must not refer to them.
 OUTSIDE = re.compile(
     r"\bDESIGN(?:\.md\b| §| \d)|\bTHREATS\b|\bBAD_INPUTS\b|\bEXPECTATIONS\b|\bLIBRARIES\b|\bSTYLE\.md\b"
 )
@@ -19,7 +19,7 @@ READ = {".py", ".js", ".ts", ".mjs", ".md", ".html", ".toml", ".yml", ".sh"}
 
 
 def texts(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield every text of the repository except this file, whose examples are wrong on purpose."""
+    """Yield every text file of the repository except this one, whose examples are intentionally wrong."""
     listing = subprocess.run(
         ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An estimate as the analyst's client returns it."""
+"""Estimates in the format of the analyst's client."""
 
 from frankly_analyst import Estimate
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's ingredients: the data, the priors in the survey file, and the verdict."""
+"""Demo of affairs: its data, the priors in its survey file, and its verdict."""
 
 from dataclasses import replace
 from math import comb
@@ -21,7 +21,7 @@ def test_the_data_are_the_6366_women_of_statsmodels() -> None:
     pilot, respondents = split()
     assert (len(pilot), len(respondents)) == (PILOT, 4866)
     assert [*pilot, *respondents] == everyone
-    # The file lists all affairs first, so the people must be shuffled.
+    # The file lists all people with affairs first, so the rows must be shuffled.
     assert 0.2 < sum(p["affair"] == "yes" for p in pilot) / len(pilot) < 0.45
 
 
@@ -66,7 +66,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("truths", "inside", "checked", "chance"), VERDICTS)
-def test_the_verdict_is_binomial_and_counts_a_mirrored_share_once(
+def test_the_verdict_is_binomial_and_counts_complementary_shares_once(
     truths: list[list[bool]], inside: int, checked: int, chance: float
 ) -> None:
     found = verdict([compared(f"q{i}", row) for i, row in enumerate(truths)])

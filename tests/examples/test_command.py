@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly demo`: the process it starts, and its error without a checkout."""
+"""Command `frankly demo`: the process it starts, and its error without a checkout."""
 
 import subprocess
 from pathlib import Path

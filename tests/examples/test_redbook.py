@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default demo: nine questions of 1974 as one form; its data, its survey file, and the run itself."""
+"""Default demo, nine questions from 1974 as one form: its data, its survey file and a run."""
 
 import csv
 import re
@@ -8,20 +8,20 @@ from importlib.resources import files
 from pathlib import Path
 
 from frankly_sdk.answer import Answer
-from frankly_server.surveys.drafting import draft_blocks
 
 from examples.demo.surveys import SURVEYS
 from examples.redbook import data
-from tests.demo import run_demo
+from tests.demo import RESPONDENTS, run_demo
+from tests.frankly_protocol.samples import survey
 
 REDBOOK = SURVEYS["redbook"]
 
 
-def test_it_is_the_default() -> None:
+def test_the_redbook_survey_is_the_default() -> None:
     assert next(iter(SURVEYS)) == "redbook"
 
 
-def test_the_women_are_those_of_statsmodels() -> None:
+def test_the_women_equal_those_of_statsmodels() -> None:
     with files("statsmodels").joinpath("datasets", "fair", "fair.csv").open() as file:
         rows = list(csv.DictReader(file))
     everyone = data.people()
@@ -34,23 +34,24 @@ def test_the_women_are_those_of_statsmodels() -> None:
 
 
 def test_every_woman_can_answer_the_survey() -> None:
-    (drafted,) = draft_blocks(REDBOOK.definition)
-    questions = {question.id: question for question in drafted.block.questions}
+    form = REDBOOK.definition.form
+    assert form is not None
+    questions = {item.id: item.for_devices() for item in form.items}
     for person in data.people()[:300]:
         assert isinstance(Answer(person).settled(questions), Answer)
 
 
-def test_separate_blocks_would_need_many_more_people() -> None:
-    separate = REDBOOK.separate_respondents(1000)
-    assert separate is not None
-    assert 5000 < separate < 50_000
-    assert SURVEYS["affairs"].separate_respondents(1000) is None
+def test_a_survey_without_a_form_is_not_compared() -> None:
+    assert SURVEYS["affairs"].separate_respondents(1000, survey()) is None
 
 
 def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> None:
-    run = run_demo(tmp_path, "redbook", 300)
+    run = run_demo(tmp_path, "redbook")
     assert run.status == 0, run.output
-    assert re.search(r"[\d,]+ respondents would be needed", " ".join(run.output.split()))
+    printed = re.search(r"([\d,]+) respondents would be needed", " ".join(run.output.split()))
+    assert printed is not None
+    # The number is proportional to the number of respondents.
+    assert 5 * RESPONDENTS < int(printed[1].replace(",", "")) < 50 * RESPONDENTS
     page = run.report.read_text(encoding="utf-8")
     assert "respondents would be needed for the same precision" in page
     assert "No prior is used." in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other two surveys of the demo: their data and priors, and the output of a run."""
+"""The other two demo surveys: their data, their priors, and the output of a run."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ def _lines(name: str, **options: Any) -> list[dict[str, str]]:
         return list(csv.DictReader(file, **options))
 
 
-def test_the_workplaces_people_are_those_of_statsmodels() -> None:
+def test_the_workplaces_people_equal_those_of_statsmodels() -> None:
     rows = [row for row in _lines("randhie") if row["physlm"] in ("0", "1")]
     everyone = workplace.people()
     assert len(everyone) == len(rows) == 19138
@@ -55,7 +55,7 @@ def test_the_workplaces_people_are_those_of_statsmodels() -> None:
     assert [*pilot, *respondents] == everyone[:4000]
 
 
-def test_the_voters_are_those_of_statsmodels() -> None:
+def test_the_voters_equal_those_of_statsmodels() -> None:
     rows = _lines("anes96", delimiter="\t", quotechar="'")
     everyone = multi.people()
     assert len(everyone) == len(rows) == 944
@@ -98,7 +98,8 @@ def test_a_table_is_compared_cell_by_cell_in_row_major_order() -> None:
 
 
 def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
-    """The workplace's LIP block without a server: designed, checked by its definition, sampled, inverted."""
+    """The workplace survey's LIP block is designed, checked against its definition, sampled and
+    inverted without a server."""
     survey = SURVEYS["workplace"]
     block = next(b for b in survey.definition.blocks if b.id == "visits")
     assert block.prior is not None
@@ -131,7 +132,8 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
 
 @pytest.mark.full_only
 def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
-    """Multi, with few respondents: both kinds of tables are printed, each report arrived once."""
+    """A run of the multi survey with few respondents prints both kinds of tables, and each report
+    arrives once."""
     run = run_demo(tmp_path, "multi", 100)
     assert run.status == 0, run.output
     assert "srlip+ldp" in run.output

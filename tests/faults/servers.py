@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw servers on a local socket, which record every byte and answer with what a test sets."""
+"""Raw servers on a local socket, which record every byte and reply with bytes that a test sets."""
 
 import contextlib
 import re
@@ -64,7 +64,7 @@ def ok(body: bytes, extra: bytes = b"") -> bytes:
 
 @contextlib.contextmanager
 def site(questions: dict[str, list[str]] | None = None, extra: bytes = b"") -> Iterator[Site]:
-    """A survey that is open now, served from a raw socket of 127.0.0.1."""
+    """A survey that is open now, served from a raw socket on 127.0.0.1."""
     sites: list[Site] = []
     with listening(lambda connection: _serve(connection, sites[0].reply)) as origin:
         document = make_survey(questions or {"smokes": ["no", "yes"]}, clock=SystemClock())
@@ -75,7 +75,7 @@ def site(questions: dict[str, list[str]] | None = None, extra: bytes = b"") -> I
 
 @contextlib.contextmanager
 def listening(talk: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Accept connections, each in a separate thread, until the end; yield the origin."""
+    """Accept connections, each in a separate thread, until the context ends; yield the origin."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     open_ones: list[socket.socket] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canary answers on every error path are never in the store, its journal, logs or exceptions."""
+"""Canary answers on every error path, which must never be in the store, its journal, logs or exceptions."""
 
 import gc
 import logging
@@ -161,7 +161,7 @@ def test_no_byte_of_an_answer_anywhere(
 
 
 def _but_for_offers(text: str) -> str:
-    """Remove the lists of the public document's choices; given answers stay."""
+    """Remove the public document's lists of choices; a respondent's answers remain."""
     for choices in (("no", CANARY), (CANARY, "b", "c")):
         text = text.replace(f"valid: {', '.join(choices)}", "").replace(f"'valid': {choices}", "")
     return text
@@ -175,7 +175,7 @@ def _texts(error: BaseException | None) -> Iterator[str]:
 
 
 def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
-    """The journal exists only briefly, so files are read during requests, and at the next start."""
+    """The journal exists only briefly, so the test reads files during requests and at the next start."""
     folder = tmp_path / "device"
     folder.mkdir()
     looks: list[bytes] = []
@@ -192,7 +192,7 @@ def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
         client.answer({"smokes": "no", "walks": "b"}, strata=REGION, patience_s=1)
     assert len(looks) >= 3
     assert not any(CANARY.encode() in scan for scan in looks)
-    assert all(b'"y":' in scan for scan in looks), "each scan finds the sealed report"
+    assert all(b'"y":' in scan for scan in looks), "each scan must find the sealed report"
 
 
 def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -> None:
@@ -206,12 +206,12 @@ def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -
 
 
 def test_nothing_of_the_answer_outlives_the_call_in_the_client(tmp_path: Path) -> None:
-    """After the call, no Answer or Store object refers to the truth."""
+    """After the call, no Answer or Store object refers to the true answer."""
     server = FakeServer(make_survey({"q": ["a", "b"]}))
     truth = {"q": "".join(["a"])}
     earlier_answers = [
         thing for thing in gc.get_objects() if isinstance(thing, Answer)
-    ]  # of earlier tests
+    ]  # clients of earlier tests
     with server.open(tmp_path / "s.db") as client:
         client.answer(truth)
         gc.collect()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every write of a device, traced by strace: after the receipt all bytes of reports are erased.
+"""Erasure of reports on a device, traced by strace: after the receipt, all bytes of reports are
+overwritten.
 
-A place is a byte of a file. It counts as erased when it is overwritten; if the file is truncated or
-deleted before that, the byte stays readable on the disk.
+A place is a byte of a file. A place is erased when it is overwritten; if the file is truncated or
+deleted first, the byte stays readable on the disk.
 """
 
 import re
@@ -42,7 +43,7 @@ CALL = re.compile(r'(\w+)\((?:AT_FDCWD[^,]*, )?(?:\d+<([^>]*)>|"([^"]*)")(?:, (.
 
 @dataclass
 class Disk:
-    """The places that contain a secret after the traced calls, by file."""
+    """Places that contain a secret after the traced calls, by file."""
 
     secrets: tuple[bytes, ...] = ()
     held: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -50,7 +51,7 @@ class Disk:
     given_back: list[str] = field(default_factory=list)
 
     def follow(self, log: Path) -> None:
-        """Apply the calls of one process."""
+        """Apply the system calls of one process."""
         for line in log.read_text().splitlines():
             call = CALL.search(line)
             if call is None or int(call[5]) < 0:
@@ -88,7 +89,7 @@ class Disk:
 
 
 def _plain(text: str) -> str:
-    """Decode the bytes that strace writes as \\xNN, to characters with the same codes."""
+    """Decode bytes that strace prints as \\xNN to characters with the same codes."""
     return (
         bytes.fromhex(text.replace("\\x", "")).decode("latin-1") if text.startswith("\\x") else text
     )
@@ -110,7 +111,7 @@ def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int
 
 
 def disk_after(served: Site, *logs: Path) -> Disk:
-    """Replay the processes' writes, looking for the ids and symbols of every report that was sent."""
+    """Replay the writes of the processes and locate the ids and symbols of every report sent."""
     bodies = [
         request.partition(b"\r\n\r\n")[2].strip()
         for request in served.requests
@@ -130,7 +131,7 @@ def test_after_the_receipt_every_place_has_been_overwritten(script: str, tmp_pat
     with site() as served:
         assert run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
         disk = disk_after(served, tmp_path / "log")
-    assert disk.ever == {"s.db", "s.db-journal"}, "the trace contains the writes of the report"
+    assert disk.ever == {"s.db", "s.db-journal"}, "the trace must contain the writes of the report"
     assert (disk.remaining, disk.given_back) == ({}, [])
 
 
@@ -144,7 +145,7 @@ def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
         assert run(served, tmp_path / "s.db", second, PRELUDE) == 0
         after = disk_after(served, first, second)
     assert before.remaining.keys() == {"s.db-journal"}, (
-        "the report was in the journal when the process ended"
+        "the report must be in the journal when the process ends"
     )
     assert (after.remaining, after.given_back) == ({}, [])
 
@@ -152,7 +153,8 @@ def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
 def test_a_process_killed_at_any_sync_frees_no_place_with_a_report(
     full: bool, tmp_path: Path
 ) -> None:
-    """The next start sends the sealed report and erases it then; a hot journal is not deleted either."""
+    """The next start sends the sealed report and then erases it; a hot journal is overwritten, not
+    deleted."""
     with site() as served:
         run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE)
         run(served, tmp_path / "t.db", tmp_path / "log", PRELUDE + ANSWER)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endless, slow, silent or exploding responses: a typed error, in time and in bounded memory."""
+"""Hostile servers with endless, slow, silent or exploding responses: the SDK raises a typed error
+in time and in bounded memory."""
 
 import gzip
 import json
@@ -83,7 +84,7 @@ SERVERS: dict[str, Talk] = {
 
 
 class Peak:
-    """Growth of this process's memory, as the kernel measures it."""
+    """Growth of this process's peak memory, measured by the kernel."""
 
     def __enter__(self) -> Self:
         Path("/proc/self/clear_refs").write_text("5")
@@ -101,8 +102,8 @@ def _status(name: str) -> int:
 
 @pytest.mark.parametrize("case", SERVERS)
 def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: Path) -> None:
-    """With the SDK's limits and clock: nothing is shortened for the test."""
-    HttpTransport().close()  # loads the library before memory is measured
+    """The test uses the SDK's own limits and clock."""
+    HttpTransport().close()  # loads the HTTP library before memory is measured
     with listening(SERVERS[case]) as origin:
         start = time.monotonic()
         with Peak() as memory, pytest.raises(FranklyError):
@@ -112,7 +113,7 @@ def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: 
 
 
 def test_bytes_around_a_body_count_towards_the_limit() -> None:
-    """Chunks of one byte with 60 KB of extension: a small body, but hundreds of megabytes."""
+    """Chunks of one byte with 60 KB of extensions make a small body, but hundreds of megabytes of traffic."""
     limit, sent, chunk = 10_000, [0], b"1;" + b"x" * 60_000 + b"\r\nx\r\n"
 
     def talk(connection: socket.socket) -> None:
@@ -127,11 +128,11 @@ def test_bytes_around_a_body_count_towards_the_limit() -> None:
         transport.get(f"{origin}/v1/keys", limit)
     transport.close()
     assert caught.value.code == "limit"
-    assert sent[0] < 32 * 2**20, "at most what the buffers of both sockets hold"
+    assert sent[0] < 32 * 2**20, "at most the bytes in the buffers of both sockets"
 
 
 class Faster:
-    """A timer that runs `times` as fast as the real one."""
+    """A timer that runs `times` as fast as the real timer."""
 
     def __init__(self, times: float) -> None:
         self.times = times
@@ -141,7 +142,7 @@ class Faster:
 
 
 def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
-    """With --full 30 real seconds; otherwise the SDK's timer runs 30 times as fast."""
+    """With --full the test waits 30 real seconds; otherwise the SDK's timer runs 30 times as fast."""
     times = 1.0 if full else 30.0
     with listening(dripping) as origin:
         transport = HttpTransport(Faster(times))
@@ -151,12 +152,12 @@ def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
         took = (time.monotonic() - start) * times
     transport.close()
     assert caught.value.code == "limit"
-    assert took <= OVERALL_S + 1.5 * times, "one read of a second may end after the deadline"
+    assert took <= OVERALL_S + 1.5 * times, "a read of one second may end after the deadline"
     assert memory.growth <= GROWTH
 
 
 def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
-    """After a hostile response to a report, it is queued, and the same bytes are sent again."""
+    """After a hostile response, the report stays queued and the same bytes are sent again."""
     bodies = [
         DEEP,
         b"\xff" * 1000,
@@ -175,8 +176,8 @@ def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
     assert len(set(sent)) == 1
 
 
-def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) -> None:
-    """The publisher's signature is valid, but the JSON is too deep."""
+def test_a_deeply_nested_document_with_a_valid_signature_is_refused(tmp_path: Path) -> None:
+    """The publisher's signature is valid, but the JSON is nested too deeply."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     assert server.authority is not None
     publisher: SigningKey = server.authority._publisher
@@ -192,7 +193,7 @@ def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) 
 def test_a_silent_server_raises_within_the_read_timeout(
     full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A read waits ten seconds at most; 0.3 seconds in this test unless --full."""
+    """A read waits at most ten seconds; without --full, 0.3 seconds in this test."""
     longest_s = READ_S if full else 0.3
     monkeypatch.setattr("frankly_sdk.transport.READ_S", longest_s)
 

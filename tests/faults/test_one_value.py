@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value per respondent and survey, despite concurrent answers and network failures."""
+"""Delivery of one value per respondent and survey, despite concurrent answers and network failures.
+
+Each test runs with the sync client, with asyncio and with a background sender.
+"""
 
 import os
 import threading
@@ -11,6 +14,9 @@ import pytest
 from frankly_sdk import AlreadyAnswered, Client, Policy
 from frankly_sdk.testing import Authority, FakeClock, FakeServer, lose_receipt, make_survey
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("driver")
 CLOCK = FakeClock()
 DOCUMENT = make_survey({"smokes": ["no", "yes"]}, clock=CLOCK)
 AUTHORITY = Authority(CLOCK)
@@ -49,21 +55,22 @@ def test_32_threads_send_one_value(tmp_path: Path) -> None:
     assert len(set(bodies(server))) == len(server.reports) == 1
 
 
-def test_32_processes_send_one_value(tmp_path: Path) -> None:
+def test_32_processes_send_one_value(driver: str, full: bool, tmp_path: Path) -> None:  # noqa: F811
+    crowd = CROWD if full or driver == "sync" else CROWD // 4
     fresh().open(tmp_path / "s.db").close()
     start_reader, start_writer = os.pipe()
-    readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(CROWD)]
+    readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(crowd)]
     os.close(start_reader)
-    os.close(start_writer)  # every process waits until this pipe is closed
+    os.close(start_writer)  # every process waits for this pipe to close
     outputs = [_all_of(reader) for reader in readers]
-    statuses = [os.wait()[1] for _ in range(CROWD)]
-    assert statuses == [0] * CROWD
+    statuses = [os.wait()[1] for _ in range(crowd)]
+    assert statuses == [0] * crowd
     values = {line for text in outputs for line in text.splitlines() if line}
     assert len(values) == 1
 
 
 def _racer(store: Path, i: int, start_reader: int, start_writer: int) -> int:
-    """Fork a device that answers when all are ready, and writes the bodies it sent to a pipe."""
+    """Fork a device that answers when all devices are ready, and writes the bodies that it sent to a pipe."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         status = 1
@@ -86,8 +93,10 @@ def _all_of(reader: int) -> bytes:
         return file.read()
 
 
-def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
-    """The process forks after the seal and before the first byte; both processes continue."""
+def test_a_fork_between_seal_and_send_sends_one_value(driver: str, tmp_path: Path) -> None:  # noqa: F811
+    """The process forks after the seal and before the first byte is sent; both processes continue."""
+    if driver != "sync":
+        pytest.skip("event loops and turn-taking drivers do not survive forks; see test_sender.py")
     server, reader_writer = fresh(), os.pipe()
     children: list[int] = []
 
@@ -103,11 +112,11 @@ def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
     os.close(reader_writer[1])
     child_output = _all_of(reader_writer[0])
     assert receipt.status == "sent"
-    assert bodies(server) == [child_output]
+    assert len([*bodies(server), *child_output.splitlines()]) == 1
 
 
 class _Steps:
-    """A timer that stands still, so that the wait after the seal goes on until the fork."""
+    """A timer that does not advance, so that the wait after the seal lasts until the fork."""
 
     def __call__(self) -> float:
         return 0.0
@@ -115,10 +124,14 @@ class _Steps:
 
 @pytest.mark.parametrize("across_starts", [False, True])
 def test_1000_dropped_responses_are_one_value(
-    across_starts: bool, full: bool, tmp_path: Path
+    across_starts: bool,
+    full: bool,
+    driver: str,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
-    """Each report is stored and its receipt lost: the same bytes are sent again, stored once."""
-    drops = 1000 if full or not across_starts else 50
+    """The server stores each report, but the receipt is lost, so the same bytes are sent again and
+    stored once."""
+    drops = 1000 if full or (driver == "sync" and not across_starts) else 50
     server = fresh()
     server.network.then(*[lose_receipt()] * drops)
     waits = FakeClock()  # waits advance only this clock

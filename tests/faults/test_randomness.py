@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forks never repeat a draw, draws follow the published integers, and no source means no report."""
+"""Randomness of reports: forks never repeat a draw, draws follow the published integers, and
+nothing is sent without a random source."""
 
 import os
 import random
@@ -20,7 +21,7 @@ DRAWS = 1000
 
 
 def test_forked_children_never_repeat_a_draw(full: bool) -> None:
-    """48 bits of 1,000 draws in each child; with 200 children, one repeats by chance with 7e-5."""
+    """Each child draws 1,000 numbers of 48 bits; for 200 children, the probability of a collision is 7e-5."""
     children = 200 if full else 16
     all_draws: list[int] = []
     for _ in range(children):
@@ -38,11 +39,9 @@ def test_forked_children_never_repeat_a_draw(full: bool) -> None:
 
 def _draws() -> bytes:
     """Return the bits that a mechanism receives from the SDK's default source."""
-    import inspect
+    from frankly_sdk._seams import Seams
 
-    from frankly_sdk import Client
-
-    source = inspect.signature(Client.open).parameters["randbits"].default
+    source = Seams().randbits
     return struct.pack(f"{DRAWS}Q", *(source(48) for _ in range(DRAWS)))
 
 
@@ -57,7 +56,7 @@ with server.open(sys.argv[1]) as client:
     try:
         client.answer({"smokes": "yes"})
     except RandomnessError:
-        print(sum(request.body is not None for request in server.requests), len(client._parts.store.outbox()))
+        print(sum(request.body is not None for request in server.requests), len(client._core.parts.store.outbox()))
 """
 
 
@@ -91,7 +90,7 @@ def test_randomness_that_fails_at_any_draw_seals_nothing(tmp_path: Path) -> None
 def random_weights(
     bits: int, answers: int, reports: int, generator: random.Random
 ) -> tuple[tuple[int, ...], ...]:
-    """Draw rows of integers that sum to 2^bits; some are zero, some tiny."""
+    """Draw rows of integers that sum to 2^bits; some integers are zero, some are tiny."""
     rows = []
     for _ in range(answers):
         cuts = sorted(
@@ -114,7 +113,7 @@ def documents(count: int, bits: int, largest: int) -> list[DenseMechanism]:
 
 
 def test_every_draw_of_16_bits_follows_the_published_integers(full: bool) -> None:
-    """With each u once, for each truth, the number of each symbol equals its weight."""
+    """If each u is used once, the count of each symbol equals its weight for each truth."""
     for mechanism in documents(200 if full else 3, 16, 4 if full else 2):
         for truth, row in enumerate(mechanism.weights):
             drawn = Counter(mechanism.sample(truth, lambda _bits, u=u: u) for u in range(2**16))
@@ -129,7 +128,8 @@ def test_every_draw_of_8_bits_over_200_documents() -> None:
 
 
 def test_the_edges_of_48_bits(full: bool) -> None:
-    """The symbol is a step function of u: both sides of each threshold determine all 2^48 draws."""
+    """The symbol is a step function of u, so the values on both sides of each threshold determine
+    all 2^48 draws."""
     for mechanism in documents(2000 if full else 200, 48, 16):
         for truth, row in enumerate(mechanism.weights):
             ends = list(accumulate(row))

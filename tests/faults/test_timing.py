@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing side channel of an answer: equal steps for every answer, and no difference in time.
+"""Timing side channel of an answer: every answer takes the same steps and the same time.
 
-A device's opcodes are traced, which does not depend on the machine's load; and two answers are
-drawn in turn, many times, and timed (spec 2.5).
+One test traces a device's opcodes, which does not depend on the machine's load. Another test draws
+two answers alternately, many times, and measures the time (spec 2.5).
 """
 
 import json
@@ -39,7 +39,7 @@ Steps = list[tuple[str, int]]
 
 
 def steps(action: Callable[[], object]) -> Steps:
-    """Return the function and position of each opcode of our code that is executed, in order."""
+    """Return the function and position of each executed opcode of our code, in order."""
     executed: Steps = []
 
     def look(frame: FrameType, event: str, _argument: Any) -> Any:
@@ -63,7 +63,7 @@ def steps(action: Callable[[], object]) -> Steps:
 def device_steps(
     document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int
 ) -> Steps:
-    """Record the steps of one device from the call of `answer` to its end, with seeded random bits."""
+    """Record the steps of one device during a call of `answer`, with seeded random bits."""
     name = "-".join(answers.values())
     server = fakes.FakeServer(document=document)
     source = random.Random(seed)
@@ -76,7 +76,8 @@ def device_steps(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
-    """From the app's call to the receipt; only random bits decide how often a draw is rejected."""
+    """The steps cover the app's call up to the receipt; only random bits decide how often a draw is
+    rejected."""
     document = survey(block(kind, "ldp"))
     names = list(document.questions)
     for seed in range(2):
@@ -112,14 +113,14 @@ def test_every_draw_takes_the_same_steps(kind: str) -> None:
 
 
 def searching(self: Question, choice: str) -> int | None:
-    """A search that stops at the choice: a leak that the test must detect."""
+    """Search that stops at the choice; the test must detect this leak."""
     return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
 
 
 def hurried(
     self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits
 ) -> int:
-    """A draw that stops early: a leak that the test must detect."""
+    """Draw that stops early; the test must detect this leak."""
     u = randbits(self.bits)
     return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
 
@@ -147,7 +148,7 @@ def test_steps_that_depend_on_the_answer_are_detected(
 
 @pytest.fixture(scope="module")
 def processes(full: bool) -> list[list[float]]:
-    """Median differences by process and case; hashes and memory differ between processes."""
+    """Return median differences by process and case; hashes and memory differ between processes."""
     number, run_arguments = (100, ["2", "500"]) if full else (1, ["4", "100"])
     differences = []
     for seed in range(number):
@@ -165,18 +166,19 @@ def processes(full: bool) -> list[list[float]]:
 def test_two_answers_in_turn_take_the_same_time(
     case: int, processes: list[list[float]], full: bool
 ) -> None:
-    """With --full 100,000 alternations of each pair, by two devices each in 100 processes."""
+    """--full makes 100,000 alternations of each pair, with two devices in each of 100 processes."""
     medians = [process[case] for process in processes]
     shift = abs(statistics.median(medians))
     assert shift < (1000 if full else 5000), (
-        "nanoseconds; few alternations on a busy machine are off by some hundreds"
+        "in nanoseconds; with few alternations on a busy machine, the error is a few hundred"
     )
     if full:
         assert chance(medians) > LEAST_P / len(CASES), shift
 
 
 def test_an_answer_that_takes_longer_is_detected() -> None:
-    """The same for a search that stops at the choice: 64 comparisons are slower than one."""
+    """The same measurement detects a search that stops at the choice, because 64 comparisons are
+    slower than one."""
     (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
     order = random.Random(7)
     differences = [

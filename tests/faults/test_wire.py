@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every byte sent, read from the socket: only the schema, one length, no planted markers."""
+"""Every byte sent, read from the socket: only the schema, one length, no planted markers.
+
+The sync client, asyncio and the background sender send the same bytes.
+"""
 
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk import NetworkError, Policy
 from frankly_sdk.transport import HttpTransport
 
 from tests.faults.servers import OK, Site, listening, site
+from tests.frankly_sdk.drivers import OPENERS
 
 QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
 
@@ -39,11 +43,13 @@ def exact(served: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(get), re.compile(post)
 
 
-def test_only_the_schema_is_sent_and_in_one_length(full: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", OPENERS)
+def test_only_the_schema_is_sent_and_in_one_length(name: str, full: bool, tmp_path: Path) -> None:
     """10,000 answers with --full. The complete headers and bodies of all requests are compared."""
-    count = 10_000 if full else 60
+    count = 10_000 if full else 60 if name == "sync" else 20
     with site(QUESTIONS) as served:
-        with Client.open(served.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
+        device = OPENERS[name](served.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0)
+        with device as client:
             for i in range(count):
                 answers = {
                     "smokes": QUESTIONS["smokes"][i % 2],
@@ -82,15 +88,17 @@ MARKERS = {
 }
 
 
-def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", OPENERS)
+def test_12_planted_markers_never_come_back(name: str, tmp_path: Path) -> None:
     """They are planted in every response; the app is opened three times."""
     extra = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in MARKERS.items())
     assert len(MARKERS) == 12
     with site(extra=extra) as served:
         for i in range(3):
-            with Client.open(served.link, tmp_path / "s.db", Policy(cap="9"), spread_s=0) as client:
+            device = OPENERS[name](served.link, tmp_path / "s.db", Policy(cap="9"), spread_s=0)
+            with device as client:
                 client.answer({"smokes": "no"}, respondent=str(i))
-        Client.open(served.link, tmp_path / "other.db", Policy(cap="9")).close()
+        OPENERS[name](served.link, tmp_path / "other.db", Policy(cap="9")).close()
     all_requests = b"\n".join(served.requests).lower()
     assert len(served.requests) == 2 + 3 + 2
     for word in (
@@ -104,7 +112,7 @@ def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
     ):
         assert word not in all_requests
     first, second = (served.requests[i] for i in (0, -2))
-    assert first == second, "another install requests the keys with the same bytes"
+    assert first == second, "another install must request the keys with the same bytes"
 
 
 REDIRECTS = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two answers drawn in turn, and the difference in time between neighbouring draws (spec 2.5).
+"""Difference in time between neighbouring draws of two alternating answers (spec 2.5).
 
 ``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes one process's medians as JSON.
 """
@@ -51,8 +51,8 @@ Draw = Callable[[int], object]
 def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random.Random) -> float:
     """Return how many nanoseconds longer `truth_b` takes, over an even number of alternations.
 
-    Each truth is first in half of the alternations, in random order. The mean of both halves'
-    medians cancels the cost of being first.
+    Each truth comes first in half of the alternations, in random order. The mean of the medians of
+    both halves cancels the cost of coming first.
     """
     turns = [False, True] * (times // 2)
     order.shuffle(turns)
@@ -75,7 +75,7 @@ def chance(differences: Sequence[float]) -> float:
 
 
 def whole_path() -> Draw:
-    """Return a draw from the app's answer to the bytes that are sealed."""
+    """Return a function that does everything between the app's answer and the sealed bytes."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
     arguments = (
@@ -118,8 +118,8 @@ def devices(
 ) -> list[float]:
     """Return the median difference in nanoseconds on each of `number` devices.
 
-    The address of a row makes it a few nanoseconds faster or slower for the life of the process,
-    whatever the answer. So each device has other addresses and counts once.
+    The memory address of a row makes its draws a few nanoseconds faster or slower for the life of
+    the process, for any answer. Therefore each device has other addresses and counts once.
     """
     layout, order, medians = (
         random.Random(seed),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real server over real sockets, with a published survey and some reports."""
+"""Fixtures: a real server on a socket, with a published survey and some reports."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Sixty reports on a survey that shows estimates from ten reports."""
+    """A server with sixty reports on a survey that shows estimates from ten reports on."""
     home = tmp_path_factory.mktemp("served")
     site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
     site.services.intake.accept_batch(site.survey, [site.report(number) for number in range(60)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyst's client against a real server: rows, CSV, words, and typed errors."""
+"""The analyst's client against a real server: rows, CSV, text output, and typed errors."""
 
 import csv
 import io
@@ -65,8 +65,8 @@ def test_csv_reads_back(found: Estimates) -> None:
     assert {line["status"] for line in lines} == {"ok"}
 
 
-def test_the_clients_lines_are_those_of_a_download(served: Served) -> None:
-    """Groups with too few reports have a line too, which says how many are needed."""
+def test_the_clients_lines_equal_those_of_a_download(served: Served) -> None:
+    """Groups with too few reports also have a line, which says how many reports are needed."""
     analyst = Analyst(served.url, served.site.analyst_key)
     for by in (None, "region"):
         found = analyst.estimates(served.site.survey, by=by)
@@ -144,7 +144,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @contextmanager
 def stranger(answer: Answer) -> Iterator[str]:
-    """Some other server on this machine."""
+    """Another HTTP server on this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -204,14 +204,14 @@ def test_responses_of_other_servers_are_unreachable(name: str) -> None:
     assert "canary" not in str(unreachable.value)
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_server_is_a_typed_error() -> None:
     with stranger(hangs_up) as url:
         pass
     with pytest.raises(Unreachable, match="ConnectionError"):
         Analyst(url, "frankly_live_x").estimates("0" * 32)
 
 
-def test_a_netrc_file_does_not_replace_the_key(
+def test_a_netrc_file_does_not_override_the_key(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
@@ -220,7 +220,8 @@ def test_a_netrc_file_does_not_replace_the_key(
 
 
 def test_texts_are_in_the_surveys_language_unless_another_is_requested() -> None:
-    """The survey's first language, also for texts missing in the requested one."""
+    """The client uses the survey's first language, also for texts that are missing in the requested
+    language."""
     row = {"label": {"de": "Nein", "en": "No", "fr": "Non"}, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 3, "needed": 3, "by": None, "rows": [row]}
     body = {"languages": ["en", "de"], "questions": [question]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combining, plotting, converting: sums, ratios, joint tables, HTML, pandas, Arrow."""
+"""Combination, plots and conversion of estimates: sums, ratios, joint tables, HTML, pandas, Arrow."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def test_combinations_are_the_servers_own_by_any_method(served: Served, method: 
 
 
 def test_a_sum_of_all_choices_but_one_is_the_complement_of_that_one(found: Estimates) -> None:
-    """Its interval too, which cannot be computed from the other rows' intervals."""
+    """The interval is also the complement's, which cannot be computed from the other rows' intervals."""
     rest, (never, *_) = found.sum("drinks", ["weekly", "daily"]), found.of("drinks")
     assert never.low is not None
     assert never.high is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimates` against a real server."""
+"""Command `frankly estimates` against a real server."""
 
 import csv
 import io
@@ -17,7 +17,9 @@ def _key(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRANKLY_API_KEY", served.site.analyst_key)
 
 
-def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_output_is_a_text_table(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert front.run(["estimates", served.site.survey, "--url", served.url]) == 0
     shown = capsys.readouterr().out
     assert "Habits: 60 reports at 0.95" in shown
@@ -25,7 +27,7 @@ def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_periods_are_named_in_the_table(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
-    day = "2026-06-02"  # of the release
+    day = "2026-06-02"  # the day of the release
     asked = ["--by", "day", "--since", day, "--until", day]
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
     shown = "".join(capsys.readouterr().out.split())
@@ -83,7 +85,7 @@ def test_row_percentages_and_weights(served: Served, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["weights"] == "inverse-variance"
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, *weights]) == 3
     assert (
-        "weights: a ratio or a percentage needs one weight of each version"
+        "weights: a ratio or percentage needs a single weight per version"
         in capsys.readouterr().err
     )
 
@@ -98,7 +100,7 @@ def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["SURVEY", "--level", "95"], 3, "confidence_range"),
         (["0" * 32], 3, "survey_unknown"),
-        (["habits"], 3, "survey_unknown"),
+        (["nothing"], 3, "survey_unknown"),
         (["SURVEY", "--key", "frankly_live_wrong"], 3, "unauthenticated"),
         (["SURVEY", "--url", "http://surveys.example.org"], 5, "network"),
         (["SURVEY", "--url", "http://127.0.0.1:1"], 5, "network"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV of estimates in spreadsheets: no cell is evaluated, and nothing else changes."""
+"""CSV of estimates for spreadsheets: no cell is evaluated, and nothing else changes."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from frankly_analyst.formats import COLUMNS, lines, to_csv
 
 
 def answer(label: str) -> dict[str, Any]:
-    """Return a response with one row, which has a negative estimate and this label."""
+    """Return a response with one row that has a negative estimate and this label."""
     row = {"choice": "a", "label": {"en": label}, "estimate": -0.25, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 9, "needed": 3, "by": None, "rows": [row]}
     return {"languages": ["en"], "questions": [question]}
@@ -27,7 +27,7 @@ def cells(label: str) -> dict[str, str]:
 )
 def test_a_formula_is_a_text(label: str) -> None:
     assert cells(label)["label"] == f"'{label}"
-    # Only CSV is changed: the lines have the label itself.
+    # Only CSV is changed; the rows still have the original label.
     assert lines(answer(label))[0]["label"] == label
 
 

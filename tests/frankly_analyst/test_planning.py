@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and periods by the client equal the server's, and every refusal is typed."""
+"""Plans and periods from the client: they equal the server's, and every refusal is typed."""
 
 from datetime import date
 from math import e, sqrt
@@ -22,7 +22,7 @@ def analyst(served: Served) -> Analyst:
 
 
 def _margin(epsilon: float, n: int, level: float) -> float:
-    """Margin of randomised response at share ½, the worst case: z·√((¼ + pq/(p−q)²)/n)."""
+    """Return the margin of randomised response at the worst-case share of ½: z·√((¼ + pq/(p−q)²)/n)."""
     p = e**epsilon / (e**epsilon + 1)
     return float(
         stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n)
@@ -75,10 +75,15 @@ def test_a_factor_on_levels_of_pairs_is_solved_for(analyst: Analyst) -> None:
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str | None]] = {
-    "nothing to go by": ("n", {**GRR, "epsilon": "1"}, "field_missing", "margin"),
-    "what is solved for": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "n": 5}, "unsupported", "n"),
-    "something else": ("speed", GRR, "field_type", "solve_for"),
-    "one's own limits": (
+    "no margin": ("n", {**GRR, "epsilon": "1"}, "field_missing", "margin"),
+    "the result is given": (
+        "n",
+        {**GRR, "epsilon": "1", "margin": 0.1, "n": 5},
+        "unsupported",
+        "n",
+    ),
+    "unknown quantity": ("speed", GRR, "field_type", "solve_for"),
+    "limits of the search": (
         "n",
         {**GRR, "epsilon": "1", "margin": 0.1, "limits": {}},
         "unsupported",
@@ -100,21 +105,21 @@ def test_invalid_plans_are_unreachable() -> None:
         Analyst(url, "frankly_live_x").plan("margin", **GRR, epsilon="1", n=5)
 
 
-def test_periods_come_over_the_client(served: Served, analyst: Analyst) -> None:
-    today = date(2026, 6, 2)  # of the release
-    asked = served.site.survey
-    whole, apart = analyst.estimates(asked), analyst.estimates(asked, by="day")
-    assert {row.by for row in apart} == {f"day={today}"}
-    assert [row.estimate for row in apart] == [row.estimate for row in whole]
-    assert apart.sum("drinks", ["weekly", "daily"], by=f"day={today}").estimate == pytest.approx(
-        whole.sum("drinks", ["weekly", "daily"]).estimate
+def test_the_client_returns_estimates_by_period(served: Served, analyst: Analyst) -> None:
+    today = date(2026, 6, 2)  # the day of the release
+    survey = served.site.survey
+    overall, by_day = analyst.estimates(survey), analyst.estimates(survey, by="day")
+    assert {row.by for row in by_day} == {f"day={today}"}
+    assert [row.estimate for row in by_day] == [row.estimate for row in overall]
+    assert by_day.sum("drinks", ["weekly", "daily"], by=f"day={today}").estimate == pytest.approx(
+        overall.sum("drinks", ["weekly", "daily"]).estimate
     )
-    assert len(ElementTree.fromstring(apart.plot("drinks")).findall(".//{*}rect")) == 3
-    assert len(analyst.estimates(asked, since=today, until=str(today))) == len(whole)
-    before = analyst.estimates(asked, until=date(2020, 1, 1))
+    assert len(ElementTree.fromstring(by_day.plot("drinks")).findall(".//{*}rect")) == 3
+    assert len(analyst.estimates(survey, since=today, until=str(today))) == len(overall)
+    before = analyst.estimates(survey, until=date(2020, 1, 1))
     assert (len(before), before.n, dict(before.insufficient)) == (
         0, 60, {f"{q} (days=../2020-01-01)": 10 for q in ("smokes", "drinks")},
     )  # fmt: skip
     with pytest.raises(Refused) as refused:
-        analyst.estimates(asked, since="yesterday")
+        analyst.estimates(survey, since="yesterday")
     assert (refused.value.code, refused.value.field) == ("field_type", "since")

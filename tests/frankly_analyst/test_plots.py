@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars and whiskers: well-formed, complete, safe under a strict content security policy."""
+"""Plots with bars and whiskers: well-formed, complete, and safe under a strict content security policy."""
 
 from xml.etree import ElementTree
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every form of the estimates request offers each declared field, and reads back what it writes."""
+"""Estimates requests in every form: each form offers every declared field and reads back what it writes."""
 
 import ast
 import inspect
@@ -31,7 +31,7 @@ from frankly_server.web.admin.estimates_query import Asked
 
 from tests.frankly_analyst.conftest import Served
 
-# A valid value of every field, other than its default, and its text in a query.
+# A valid value of every field that differs from the default, and its text in a query.
 VALUES: dict[str, tuple[Any, str]] = {
     "level": (0.9, "0.9"),
     "census": (True, "true"),
@@ -40,8 +40,10 @@ VALUES: dict[str, tuple[Any, str]] = {
     "method": ("kl", "kl"),
     "targets": (["smokes", "drinks"], '["smokes", "drinks"]'),
     "percent": ("row", "row"),
+    "quantiles": ("0.25,0.5", "0.25,0.5"),
     "weights": ("inverse-variance", "inverse-variance"),
     "by": ("region,week", "region,week"),
+    "compare": ("previous", "previous"),
     "since": ("2026-05-01", "2026-05-01"),
     "until": ("2026-05-31", "2026-05-31"),
 }
@@ -49,7 +51,7 @@ LINK = f"https://surveys.example.org/s/{'0' * 32}"
 
 
 class Recorded(requests.Session):
-    """A session without a network that records the query of the last request."""
+    """A session that uses no network and records the query of the last request."""
 
     query: dict[str, str]
 
@@ -92,7 +94,7 @@ def test_the_clients_signature_and_help_show_it(name: str) -> None:
 
 
 def test_values_of_numpy_are_sent_as_well() -> None:
-    """Numbers in notebooks are often numpy's."""
+    """Numbers in notebooks often have numpy types."""
     given = EstimatesRequest(level=np.float64(0.9), census=np.True_, population=np.int64(1200))  # type: ignore[arg-type]
     assert given.query() == {"level": "0.9", "census": "true", "population": "1200"}
     assert EstimatesRequest(since=date(2026, 5, 1)).query() == {"since": "2026-05-01"}
@@ -129,7 +131,8 @@ def test_the_snippet_is_python_that_asks_for_it(name: str) -> None:
     assert {k.arg: ast.literal_eval(k.value) for k in call.keywords} == {name: value}
 
 
-# The page has `row` and `column` for targets, `by` and `period` for groups, and methods by their own names.
+# The page uses `row` and `column` for targets, `by` and `period` for groups, and the names of
+# methods.
 @pytest.mark.parametrize("name", sorted(set(FIELDS) - {"targets", "simultaneous", "by"}))
 def test_the_pages_links_keep_it(name: str) -> None:
     _, text = VALUES[name]
@@ -169,7 +172,8 @@ def test_openapi_describes_every_field(served: Served) -> None:
 
 
 def test_a_result_carries_every_field(served: Served) -> None:
-    """Except `simultaneous`, which is short for a method; `targets` are in the inputs only."""
+    """The exceptions are `simultaneous`, an abbreviation for a method, and `targets`, which appear
+    only in the inputs."""
     query = "?level=0.9&method=kl&by=region&since=2026-05-01&until=2026-06-30"
     answer = json.loads(served.site.estimates(query).data)
     carried = {**{name: item.default for name, item in FIELDS.items()}, "level": 0.9, "method": "kl",
@@ -181,7 +185,7 @@ def test_a_result_carries_every_field(served: Served) -> None:
     assert Request.from_json(answer["inputs"]["request"]).to_json() == answer["inputs"]["request"]
 
 
-def test_the_methods_are_those_of_the_mathematics() -> None:
+def test_the_methods_equal_those_of_the_mathematics() -> None:
     assert request.METHODS == margins.METHODS
 
 
@@ -191,14 +195,14 @@ from flask import Flask
 from frankly_analyst import Analyst, EstimatesRequest
 from frankly_server.analysis.request import Request
 from frankly_server.cli.estimates import estimates
-from frankly_server.web import estimates_request, models
+from frankly_server.web import estimates_models, estimates_request
 from frankly_server.web.admin.estimates_query import Asked
 with Flask("page").test_request_context(query_string={"colour": "red"}):
     asked, _ = Asked.read()
 print(json.dumps({
     "query": estimates_request.read({"colour": "red"}),
     "openapi": [vars_.schema["enum"] for vars_ in estimates_request.PARAMETERS if vars_.name == "colour"],
-    "result": models.SurveyEstimates.model_json_schema()["properties"]["colour"]["description"],
+    "result": estimates_models.SurveyEstimates.model_json_schema()["properties"]["colour"]["description"],
     "command": [option.help for option in estimates.params if option.name == "colour"],
     "client": "colour" in inspect.signature(Analyst.estimates).parameters,
     "json": Request.from_json({"colour": "red"}).to_json()["colour"],
@@ -209,7 +213,8 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_new_field_needs_one_declaration(tmp_path: Path) -> None:
-    """With one more field in a copy of the client, server, command, client and page offer it."""
+    """After one field is added to a copy of the client, the server, command, client and page offer
+    the new field."""
     copied = tmp_path / "frankly_analyst"
     shutil.copytree(Path(frankly_analyst.__file__).parent, copied)
     source = (copied / "request.py").read_text("utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every form of the estimates has the columns of the declared row."""
+"""Columns of estimates: every output format has the columns of the declared row."""
 
 import csv
 import inspect
@@ -38,7 +38,7 @@ def test_files_have_the_declared_columns_and_two_of_the_question(served: Served)
     for query in (
         "?format=parquet",
         "?format=parquet&until=2020-01-01",
-    ):  # with numbers, and without
+    ):  # a row with numbers, and a row without numbers
         schema = parquet.read_schema(io.BytesIO(served.site.estimates(query).data))
         assert dict(zip(schema.names, schema.types, strict=True)) == FILE
 
@@ -60,7 +60,7 @@ def test_json_rows_have_the_declared_columns(served: Served) -> None:
 
 
 def test_every_column_of_a_share_has_a_value(served: Served) -> None:
-    """No declared column is null everywhere; `versions_p` needs two versions."""
+    """No declared column is null in all rows; `versions_p` needs two versions."""
     answer = json.loads(served.site.estimates().data)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     assert rows

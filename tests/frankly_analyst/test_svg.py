@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes and SVG elements: values between round ticks, valid for browsers and a strict policy."""
+"""Axes and SVG elements: values lie between round ticks, and elements are valid in browsers with a
+strict policy."""
 
 from xml.etree import ElementTree
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form with every kind of question of spec 3.5, and invalid edits of it, for both SDKs."""
+"""Form with every kind of question of spec 3.5, and invalid edits of the form, for both SDKs."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -41,7 +41,7 @@ STRESS = Question(
 
 
 def box(of: str, name: str, role: str | None = None, rule: AskIf | None = None) -> Question:
-    """One checkbox of the question `of`."""
+    """Return one checkbox of the question `of`."""
     text, label = {"en": f"Which {of}?"}, {"en": name}
     plain = question(f"{of}-{name}", "no", "yes")
     return Question(
@@ -61,7 +61,7 @@ QUESTIONS = (AGE, WORK, STRESS, *SIGNS, *DRUGS)
 
 
 def form(*questions: Question, epsilon: str = "2") -> Block:
-    """A block of the agreement kind that draws one of its questions."""
+    """Return a block of the agreement kind that draws one of its questions."""
     level = level_for(Fraction(epsilon))
     sizes = tuple(len(one.choices) for one in questions)
     chances = [(1 << 48) // len(sizes)] * len(sizes)
@@ -89,7 +89,7 @@ def form(*questions: Question, epsilon: str = "2") -> Block:
 
 
 def asked(*questions: Question) -> SurveyDocument:
-    """A survey of these questions, by default one of every kind."""
+    """Return a survey with these questions, by default one of every kind."""
     return survey(form(*(questions or QUESTIONS)))
 
 
@@ -98,7 +98,8 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[str, Any, str]:
-    """Path and value of an invalid edit of a question, and the field that the error names.
+    """Return the path and value of an invalid edit of a question, and the field that the error
+    names.
 
     field : by default the edited field; @ stands for the question's path.
     """
@@ -107,7 +108,7 @@ def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[
     return f"blocks.0.questions.{_AT[name]}.{path}", value, where
 
 
-BENT: list[tuple[str, Any, str]] = [
+INVALID_EDITS: list[tuple[str, Any, str]] = [
     _fault("age", "choices.3.role", "refused"),
     _fault("age", "choices.3.role", None),
     _fault("age", "choices.3.from", 90, "@.choices"),
@@ -149,7 +150,7 @@ BENT: list[tuple[str, Any, str]] = [
 ]
 """Edits after which a device rejects the document as malformed: path, value, field of the error."""
 
-FAULTS: list[tuple[Edit, str]] = [(put(path, value), field) for path, value, field in BENT]
+FAULTS: list[tuple[Edit, str]] = [(put(path, value), field) for path, value, field in INVALID_EDITS]
 """The same, as functions that edit a document."""
 
 NONE = ("no", "no", "no", "yes")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of every kind with promises of every notion, at the least level by the definitions."""
+"""Blocks of every kind with promises of every notion, at the least level that the definitions allow."""
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
@@ -75,8 +76,9 @@ DATA: dict[str, dict[str, Any]] = {
 assert set(DATA) == set(NOTIONS)
 
 
+@cache  # a test process needs the same 36 promises hundreds of times
 def promise(mechanism: AnyMechanism, notion: str) -> Promise:
-    """The promise of a notion at exactly the level that the mechanism needs."""
+    """Return the promise of a notion at exactly the level that the mechanism needs."""
     claim = Claim(notion, **{"level": ONE, **DATA[notion]})
     levels: dict[str, Any] = {}
     for name, ratio in needed(mechanism, claim).items():
@@ -94,7 +96,7 @@ def promise(mechanism: AnyMechanism, notion: str) -> Promise:
 
 
 def block(kind: str, *notions: str, name: str = "") -> Block:
-    """A block of two yes-or-no questions, promising each notion."""
+    """Return a block with two yes-or-no questions that promises each notion."""
     mechanism, name = KINDS[kind], name or f"{kind}-{'-'.join(notions)}"
     return Block(
         id=name,
@@ -109,7 +111,7 @@ def block(kind: str, *notions: str, name: str = "") -> Block:
 
 
 def form_block(form: AgreementMechanism = FORM, name: str = "form") -> Block:
-    """A block that consists of a form and promises its level."""
+    """Return a block that consists of a form and promises the form's level."""
     return Block(
         id=name,
         questions=tuple(
@@ -124,8 +126,8 @@ def form_block(form: AgreementMechanism = FORM, name: str = "form") -> Block:
     )
 
 
-def documents() -> dict[str, SurveyDocument]:
-    """A document for every kind and notion, and one with all of them."""
+@cache
+def _documents() -> dict[str, SurveyDocument]:
     single = {
         f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS
     }
@@ -134,14 +136,19 @@ def documents() -> dict[str, SurveyDocument]:
     return single | {"everything": together}
 
 
+def documents() -> dict[str, SurveyDocument]:
+    """Return a document for every kind and notion, and one document with all of them."""
+    return dict(_documents())
+
+
 def below(promise: Promise) -> list[Promise]:
-    """Copies of the promise, each with one of its levels slightly lowered."""
+    """Return copies of the promise, each with one level slightly lowered."""
     lowered = []
     for name in ("delta",) if promise.claim.notion == "dp" else ("level", "low_level"):
         pair = getattr(promise.claim, name)
         if pair is None:
             continue
-        # The next lower ratio over the largest multiple of the denominator that fits below 2^53.
+        # The next lower ratio whose denominator is the largest multiple below 2^53.
         ratio = Fraction(*pair)
         scale = (2**53 - 1) // max(pair)
         lower = Fraction(pair[0] * scale - 1, pair[1] * scale)

@@ -21,12 +21,12 @@ STRANGER = SigningKey.from_raw(bytes(range(2, 34)))
 
 
 def question(name: str, *choices: str) -> Question:
-    """A question in English whose labels are its ids."""
+    """Return an English question whose labels are its ids."""
     return Question(name, {"en": f"{name}?"}, tuple(Choice(c, {"en": c}) for c in choices))
 
 
 def warner(epsilon: str, bits: int = 48) -> tuple[DenseMechanism, tuple[int, int]]:
-    """The binary mechanism of a level, rounded so that it satisfies the level: on / off ≤ E."""
+    """Return the binary mechanism of a level, rounded so that it satisfies the level: on / off ≤ E."""
     level = level_for(Fraction(epsilon))
     off = -(-(level[1] << bits) // (level[0] + level[1]))
     on = (1 << bits) - off
@@ -34,7 +34,7 @@ def warner(epsilon: str, bits: int = 48) -> tuple[DenseMechanism, tuple[int, int
 
 
 def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
-    """A yes/no question under LDP of the answer."""
+    """Return a yes/no question under LDP of the answer."""
     mechanism, level = warner(epsilon)
     certificate = Certificate("variance", "0.92", "0.92")
     questions = (question(name, "no", "yes"),)
@@ -51,7 +51,7 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
 
 
 def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
-    """A question that correlates with a secret outside the survey; only "bad" can send report 1."""
+    """Return a question that correlates with a secret outside the survey; only "bad" can send report 1."""
     mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
     prior = Prior(secret, ("no", "yes"), (((60, 40), (50, 50)),), "a made-up table")
     questions = (question(name, "good", "bad"),)
@@ -63,11 +63,13 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
 def dp_block(
     name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)
 ) -> Block:
-    """A yes/no question that reveals the answer with chance δ: (ε, δ)-DP, and no finite ceiling."""
+    """Return a yes/no question under (ε, δ)-DP that reveals the answer with probability δ; its
+    ceiling is infinite."""
     D, clear = 1 << 48, int(delta * (1 << 48))
     off = warner(epsilon)[0].weights[0][1] * (D - clear) // D
     on = D - clear - off
-    # With chance δ the answer itself, as one of two further symbols; otherwise Warner's mechanism.
+    # The mechanism sends the answer itself with probability δ, as one of two further symbols, and
+    # otherwise uses Warner's mechanism.
     mechanism = DenseMechanism(48, ((on, off, clear, 0), (off, on, 0, clear)))
     level = level_for(Fraction(epsilon) + Fraction(1, 10**6))  # covers the rounding of the table
     promise = Promise(Claim("dp", level, delta=delta.as_integer_ratio()))
@@ -76,7 +78,7 @@ def dp_block(
 
 
 def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple[Promise, ...]:
-    """The block's promise at another level, of another notion with the same data."""
+    """Return the block's promise at another level, or of another notion with the same data."""
     (promise,) = block.promises
     return (
         replace(
@@ -89,7 +91,7 @@ def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple
 def survey(
     *blocks: Block, version: int = 1, prev: str | None = None, survey_id: str = "ab" * 16
 ) -> SurveyDocument:
-    """A survey document open around NOW."""
+    """Return a survey document that is open at NOW."""
     return SurveyDocument(
         survey=survey_id,
         version=version,
@@ -109,7 +111,8 @@ def survey(
 
 
 def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
-    """A survey with a public question of two choices, whose one block has a table for each."""
+    """Return a survey with a public question of two choices and one block, which has a table for
+    each choice."""
     block = lip_block()
     (promise,) = block.promises
     assert promise.prior is not None
@@ -124,19 +127,19 @@ def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
 
 
 def sealed(payload: bytes, *signers: SigningKey) -> bytes:
-    """A survey payload in an envelope, signed by the publisher unless `signers` are given."""
+    """Return a survey payload in an envelope, signed by `signers` or by default by the publisher."""
     return Envelope.seal(SURVEY_TYPE, payload, signers or (PUBLISHER,)).to_bytes()
 
 
 def keys_document(
     version: int = 1, root: SigningKey = ROOT, publisher: SigningKey = PUBLISHER
 ) -> KeysDocument:
-    """A keys document with one root key and one publisher key."""
+    """Return a keys document with one root key and one publisher key."""
     issued = NOW - timedelta(days=10)
     root_role, publisher_role = Role((root.public,), 1), Role((publisher.public,), 1)
     return KeysDocument(version, issued, NOW + timedelta(days=300), root_role, publisher_role)
 
 
 def sealed_keys(document: KeysDocument, *signers: SigningKey) -> bytes:
-    """A keys document in an envelope, signed by the root unless `signers` are given."""
+    """Return a keys document in an envelope, signed by `signers` or by default by the root."""
     return Envelope.seal(KEYS_TYPE, document.payload(), signers or (ROOT,)).to_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of levels, and rational bounds of e^r."""
+"""Parsing of levels, and rational bounds on e^r."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -62,7 +62,7 @@ def test_plain_decimals_are_read_exactly(text: str) -> None:
 
 
 def rationals(rng: Random, count: int) -> Iterator[Fraction]:
-    """Rationals in [0, 16]: halves, values near the ends, decimals, and large odd denominators."""
+    """Return rationals in [0, 16]: halves, values near the ends, decimals, and large odd denominators."""
     yield from (Fraction(n, 2) for n in range(33))
     yield from (
         Fraction(1, 10**40),
@@ -81,7 +81,7 @@ def rationals(rng: Random, count: int) -> Iterator[Fraction]:
 
 
 def check_exp(count: int) -> None:
-    """Check with 100 digits that the bounds enclose e^r and differ by less than 2^-126 of it."""
+    """Check with 100 digits that the bounds enclose e^r and differ by less than 2^-126 · e^r."""
     checked = 0
     with mpmath.workdps(100):
         for r in rationals(Random(16), count):

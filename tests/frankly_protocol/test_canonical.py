@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical form against RFC 8785, and strict parsing of hostile bytes."""
+"""Canonical form compared with RFC 8785, and strict parsing of hostile bytes."""
 
 from decimal import Decimal
 from typing import Any
@@ -22,7 +22,7 @@ objects = st.recursive(
 
 
 @given(objects)
-def test_canonical_form_is_that_of_rfc_8785(value: Any) -> None:
+def test_canonical_form_equals_that_of_rfc_8785(value: Any) -> None:
     try:
         ours = canonical.dumps(value)
     except DocumentRejected as refused:
@@ -83,7 +83,7 @@ def test_infinite_numbers_and_nan_are_refused_by_field(data: bytes, field: str |
         canonical.parse_json(data, decimals=True)
     assert (caught.value.code, caught.value.field) == ("number_not_finite", field)
     with pytest.raises(InvalidInput) as caught:
-        canonical.parse_json(data)  # without `decimals`, as for reports, no key is repeated
+        canonical.parse_json(data)  # accepted without `decimals`, as for reports: no repeated key
     assert (caught.value.code, caught.value.field) == ("number_not_finite", None)
 
 
@@ -109,7 +109,7 @@ def test_values_without_canonical_form_are_refused(value: Any) -> None:
         canonical.dumps(value)
 
 
-def test_decimals_are_read_exactly_when_asked() -> None:
+def test_decimals_are_read_exactly_on_request() -> None:
     assert canonical.parse_json(b'{"p":[0.1,1e-3,2]}', decimals=True) == {
         "p": [Decimal("0.1"), Decimal("0.001"), 2]
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text form of times: only one is accepted."""
+"""Text form of times: only one form is accepted."""
 
 from datetime import datetime
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sampler draws the published row: all draws for small denominators, all edges for 48 bits."""
+"""Dense sampler: it draws the published row, tested with all draws for small denominators and all
+edges for 48 bits."""
 
 from collections import Counter
 from itertools import accumulate

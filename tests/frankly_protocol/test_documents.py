@@ -199,7 +199,7 @@ def test_faults_are_named_by_reason_and_field(edit: Any, reason: str, field: str
 
 
 def test_one_unit_moved_inside_a_row_breaks_an_exact_promise() -> None:
-    """The level equals the ratio of the weights; with one unit moved, the document is refused."""
+    """The level equals the ratio of the weights; after one unit is moved, the document is refused."""
     block = ldp_block()
     assert block.ceiling is not None
     exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
@@ -246,7 +246,7 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
 @settings(max_examples=300)
 @given(st.data())
 def test_the_oracle_accepts_every_accepted_mutation(data: st.DataObject) -> None:
-    """A document that is accepted after any edits satisfies its privacy claims."""
+    """Every document that is accepted after edits satisfies its privacy claims."""
     body = json.loads(PAYLOAD)
     for _ in range(data.draw(st.integers(1, 3))):
         target: Any = body
@@ -286,11 +286,12 @@ def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stra
     assert parsed == original
     assert parsed.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
     parsed.require_private()
-    # Two priors with equal sums over strata; in `broken` the southern answers determine the secret.
+    # Two priors have equal sums over strata; in `broken`, the southern answers determine the
+    # secret.
     separated = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
     separated.require_private()
     determined = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
-    determined.require_private()  # everyone in the north answers "good": the report is constant there
+    determined.require_private()  # all in the north answer "good", so the report is constant there
     broken = in_strata(((30, 20), (25, 25)), ((30, 0), (0, 30)))
     with pytest.raises(DocumentRejected) as caught:
         broken.require_private()
@@ -309,8 +310,8 @@ def test_a_secret_that_is_impossible_in_a_stratum_is_ignored_there() -> None:
     [
         ((((6, 4), (50, 50)), ((3, 2), (40, 60))), True),
         ((((6, 4), (50, 50)), ((30, 20), (1, 2))), False),
-        ((((6, 4), (50, 50)), ((0, 0), (1, 2))), True),  # no respondent with the secret
-        ((((6, 4), (50, 50)), ((1, 2), (0, 0))), False),  # all respondents with it
+        ((((6, 4), (50, 50)), ((0, 0), (1, 2))), True),  # no respondent has the secret
+        ((((6, 4), (50, 50)), ((1, 2), (0, 0))), False),  # all respondents have the secret
     ],
 )
 def test_a_bound_on_a_posterior_holds_within_every_stratum(tables: Any, accepted: bool) -> None:

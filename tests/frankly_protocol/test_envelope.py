@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Envelopes: bytes are verified before they are parsed, and thresholds count distinct keys."""
+"""Envelopes: bytes are verified before parsing, and thresholds count distinct keys."""
 
 import base64
 import json

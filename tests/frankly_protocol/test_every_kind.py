@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of every kind and notion: round trips, levels exactly and not quite met, mutations."""
+"""Documents of every kind and notion: round trips, levels exactly met and slightly missed, mutations."""
 
 import json
 from dataclasses import replace
@@ -242,7 +242,7 @@ def test_a_ceiling_beyond_exact_numbers_is_stated_rounded_up() -> None:
 
 
 def mutated(rng: Random) -> Any:
-    """A document of some kind and notion with one to three random edits."""
+    """Draw a document of some kind and notion with one to three random edits."""
     body = json.loads(json.dumps(ONE[rng.choice(sorted(ONE))]))
     for _ in range(rng.randint(1, 3)):
         target: Any = body["blocks"] if rng.random() < 0.9 else body
@@ -277,7 +277,8 @@ def mutated(rng: Random) -> Any:
 
 
 def judge(body: Any) -> str:
-    """Return "refused" after a typed error, else "accepted"; assert that an accepted one holds."""
+    """Return "refused" after a typed error, otherwise "accepted"; assert that the claims of an
+    accepted document hold."""
     try:
         document = SurveyDocument.parse(canonical.dumps(body))
         document.require_private()

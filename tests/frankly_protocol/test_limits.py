@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a survey document: a value at its limit is read; one more is refused by field."""
+"""Limits of a survey document: a value at the limit is accepted; one more is refused by field."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Edit = Callable[[dict[str, Any], int], None]
 
 
 def languages(body: dict[str, Any], n: int) -> None:
-    """n languages, with short texts in all of them; only the first block is left."""
+    """Set n languages with short texts in all of them; only the first block is left."""
     tags = ["en", *(f"aa-{chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(n - 1))]
     body["languages"], body["title"] = tags, dict.fromkeys(tags, "t")
     body["blocks"] = body["blocks"][:1]
@@ -129,7 +129,8 @@ def test_a_block_rests_on_a_prior_if_one_of_its_promises_does() -> None:
 
 
 def test_too_many_questions_of_a_block_are_refused_by_their_number_first() -> None:
-    """16 questions have more joint answers than the mechanism; only from 17 on their number is at fault."""
+    """A block with 16 questions fails because of its joint answers; from 17 questions on, it fails
+    because of their number."""
     for n, field in ((16, "blocks[0].weights"), (17, "blocks[0].questions")):
         body = json.loads(PAYLOAD)
         questions(body, n)

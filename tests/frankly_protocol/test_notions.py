@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact verifier against an oracle from the definitions, at and just below its levels."""
+"""Exact verifier, compared with an oracle from the definitions, at its levels and just below."""
 
 from fractions import Fraction
 from itertools import product
@@ -24,7 +24,7 @@ def joints(draw: st.DrawFn, answers: int) -> Joint:
 
 
 def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | None:
-    """Every pair of every column, by the definitions, in Fractions."""
+    """Check every pair of every column from the definitions, with Fractions."""
     total = sum(map(sum, joint))
     conditional = [[Fraction(n, sum(row)) for n in row] for row in joint]
     average = [Fraction(sum(column), total) for column in zip(*joint, strict=True)]
@@ -85,7 +85,7 @@ def test_the_identity_is_zero_lip_under_independence_without_a_ceiling() -> None
     assert ceiling(identity) is None
 
 
-def test_a_few_units_in_place_of_a_zero_count_as_a_zero() -> None:
+def test_a_weight_of_a_few_units_counts_as_a_zero() -> None:
     nearly = DenseMechanism(48, ((2**48 - 3, 3), (3, 2**48 - 3)))
     assert is_endless(ceiling(nearly))
     assert is_endless(None)
@@ -117,13 +117,13 @@ def test_claims_are_refused_by_the_field_at_fault(claim: Claim, field: str | Non
     assert (caught.value.reason, caught.value.field) == ("privacy", field)
 
 
-def test_an_unknown_notion_asks_for_an_update() -> None:
+def test_the_error_for_an_unknown_notion_suggests_an_update() -> None:
     with pytest.raises(UnsupportedDocument):
         worst(WARNER, Claim("trust-me", (1, 1)))
 
 
 def test_the_decision_is_exact_where_floats_are_equal() -> None:
-    """A 48-bit ratio and a level below it that is the same float: the level is refused."""
+    """A 48-bit ratio and a level below it are the same float, but the level is refused."""
     n, d = 2**47 + 12345, 2**47 - 12345
     n, d = n // gcd(n, d), d // gcd(n, d)
     q = pow(n, -1, d)

@@ -6,8 +6,8 @@ from frankly_protocol.problems import Problem, problem_body
 
 def test_codes_are_unique_and_both_directions_agree() -> None:
     assert len({p.code for p in Problem}) == len(Problem)
-    assert all(Problem.from_uri(p.uri) is p is Problem.from_code(p.code) for p in Problem)
-    assert Problem.from_uri("about:blank") is None
+    assert all(Problem.from_code(p.code) is p for p in Problem)
+    assert all(p.uri == f"urn:frankly:problem:{p.code}" for p in Problem)
     assert Problem.from_code("nonsense") is None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of questions in a signed document (spec 3.5): round trips, and faults refused by field."""
+"""Question types in a signed document (spec 3.5): round trips, and faults refused by field."""
 
 import json
 from dataclasses import replace

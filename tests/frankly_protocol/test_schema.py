@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of parsed JSON: the error of each format, and texts that can be shown safely."""
+"""Readers of parsed JSON: the error class of each format, and texts that are safe to show."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -27,7 +27,7 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize("text", SAFE)
-def test_all_scripts_and_emoji_are_welcome(text: str) -> None:
+def test_all_scripts_and_emoji_are_accepted(text: str) -> None:
     assert unsafe_character(text) is None
 
 

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published JSON Schema accepts what devices accept, as far as a schema can decide."""
+"""Published JSON Schema, which accepts the documents that devices accept, as far as a schema can decide."""
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from frankly_protocol import canonical
-from frankly_protocol.audit import NOTIONS
+from frankly_protocol.audit import NOTIONS, ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
-from frankly_protocol.mechanisms import BLOCK_KINDS
+from frankly_protocol.mechanisms import BLOCK_KINDS, SubsetMechanism, UnaryMechanism
 from jsonschema import Draft202012Validator
 
 from tests.frankly_protocol.asked import FAULTS, Edit, asked
 from tests.frankly_protocol.every_kind import documents
+from tests.frankly_protocol.samples import at, ldp_block, question, survey
 from tests.frankly_protocol.test_documents import put
 from tests.frankly_protocol.test_every_kind import BAD, ONE, mutated
+from tests.frankly_protocol.test_limits import LIMITS, PAYLOAD
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs" / "survey.schema.json").read_text(encoding="utf-8")
@@ -56,6 +59,29 @@ def test_every_document_fits(name: str) -> None:
 
 def test_a_document_with_every_kind_of_question_fits() -> None:
     VALIDATOR.validate(json.loads(asked().payload()))
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_limits_of_devices_equal_those_of_the_schema(name: str) -> None:
+    edit, limit, _ = LIMITS[name]
+    for n, fits in ((limit, True), (limit + 1, False)):
+        body = json.loads(PAYLOAD)
+        edit(body, n)
+        assert VALIDATOR.is_valid(body) is fits, n
+
+
+@pytest.mark.parametrize("kind", [UnaryMechanism(4, 1000, 8, 3), SubsetMechanism(4, 1000, 2, 12)])
+def test_a_question_with_a_thousand_choices_fits(kind: UnaryMechanism | SubsetMechanism) -> None:
+    choices = [f"c{x}" for x in range(1000)]
+    block = replace(
+        ldp_block(),
+        questions=(question("place", *choices),),
+        mechanism=kind,
+        design_prior=(1,) * 1000,
+        ceiling=ceiling(kind),
+        promises=at(ldp_block(), (1000, 1)),
+    )
+    VALIDATOR.validate(json.loads(survey(block).payload()))
 
 
 @pytest.mark.parametrize("edit", [edit for edit, field in FAULTS if field in EDITED])

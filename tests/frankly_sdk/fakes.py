@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server in the same process: it serves set documents, records requests, and fails on command."""
+"""Fake server in the same process, which serves fixed documents, records requests, and fails on demand."""
 
 import json
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.trust import write_chain
 from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.testing import open_client
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
@@ -33,12 +34,13 @@ BACKSTOP = DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46)))
 
 
 def backstop_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
-    """The samples' LIP block with a mechanism whose ceiling is 3, so that its cost is finite."""
+    """Return the samples' LIP block with a mechanism whose ceiling is 3, so that its cost is finite."""
     return replace(lip_block(name, secret, epsilon), mechanism=BACKSTOP, ceiling=ceiling(BACKSTOP))
 
 
 def payable_survey() -> SurveyDocument:
-    """The samples' survey with a backstop: it costs 1 + ln 3 nats, and changes the odds of “affair” by 2 nats."""
+    """Return the samples' survey with a backstop, which costs 1 + ln 3 nats and changes the odds of
+    “affair” by 2 nats."""
     return survey(ldp_block(), backstop_block())
 
 
@@ -46,7 +48,8 @@ def payable_survey() -> SurveyDocument:
 class FakeServer:
     """A Transport. older_keys : the versions before `keys`, oldest first.
 
-    Reports get the `replies` in order, then are accepted; a reply may be an exception to raise.
+    Reports get the `replies` in order; later reports are accepted. A reply may be an exception to
+    raise.
     """
 
     document: SurveyDocument = field(default_factory=payable_survey)
@@ -74,7 +77,7 @@ class FakeServer:
         return Reply(200, JSON, None, body)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Return or raise the next of `replies`; without one, store the report and return 201."""
+        """Return or raise the next of `replies`; if none is left, store the report and return 201."""
         self.on_post()
         self.posted.append(body)
         if self.replies:
@@ -89,7 +92,7 @@ class FakeServer:
 
     @property
     def first_root(self) -> str:
-        """Name of the chain to which the server's keys belong."""
+        """The name of the chain to which the server's keys belong."""
         first = [*self.older_keys, self.keys][0]
         return canonical.digest(Envelope.from_bytes(first, KEYS_TYPE).payload)
 
@@ -112,7 +115,7 @@ class FakeServer:
             "spread_s": 0,
             **options,
         }
-        return Client.open(store=store, **options)
+        return open_client(store=store, **options)
 
 
 class Ticking:
@@ -127,7 +130,7 @@ class Ticking:
 
 
 def receipt(body: bytes, status: str = "accepted") -> bytes:
-    """The server's receipt for a report."""
+    """Return the server's receipt for a report."""
     return json.dumps({"status": status, "id": json.loads(body)["id"]}).encode()
 
 

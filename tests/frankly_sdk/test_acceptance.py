@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance of a document: every refusal gives its named reason, and nothing is sent."""
+"""Acceptance of a document: every refusal names its reason, and nothing is sent."""
 
 import json
 from collections.abc import Callable
@@ -56,12 +56,13 @@ GOOD = payable_survey()
 
 
 def weaker() -> SurveyDocument:
-    """A document whose stated level is below the one its weights need."""
+    """Return a document whose stated level is below the level that its weights need."""
     return survey(replace(ldp_block(), promises=(Promise(Claim("ldp", (2, 1))),)), lip_block())
 
 
 def moved() -> SurveyDocument:
-    """A document with one unit of weight moved within a row, at the exact level of its weights."""
+    """Return a document that states the exact level of its weights, with one unit of weight moved
+    within a row."""
     block = ldp_block()
     (on, off), second_row = dense_of(block.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
@@ -73,7 +74,7 @@ def moved() -> SurveyDocument:
 
 
 def edited(path: str, value: Any) -> FakeServer:
-    """A server whose document was edited and then signed again by its publisher."""
+    """Return a server whose document was edited and then signed again by its publisher."""
     body = json.loads(GOOD.payload())
     *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
     target: Any = body
@@ -127,7 +128,7 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
 
 
 @pytest.mark.parametrize(("make", "error", "field"), CASES, ids=range(len(CASES)))
-def test_what_must_not_be_answered_is_refused_by_name(
+def test_unacceptable_documents_are_refused_by_name(
     make: Callable[[], FakeServer], error: type[FranklyError], field: str | None, tmp_path: Path
 ) -> None:
     server = make()
@@ -240,7 +241,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     assert caught.value.reason == "signature"
     second.older_keys.append(rotated)
     for served in (sealed_keys(keys_document(4)), sealed_keys(keys_document(3), STRANGER)):
-        second.keys = served  # skips a version; not signed by the root that was known
+        second.keys = served  # skips a version; not signed by the known root
         with pytest.raises(DocumentRejected):
             second.open(tmp_path / "s.db")
     serve = second.get
@@ -254,11 +255,11 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     with pytest.raises(DocumentRejected) as caught:
         second.open(
             tmp_path / "s.db"
-        )  # the newest keys seen still count, although their survey was refused
+        )  # the newest stored keys count, although their survey was refused
     assert caught.value.reason == "signature"
     third = survey(ldp_block(), survey_id="ef" * 16)
     second.document, second.envelope = third, sealed(third.payload(), STRANGER)
-    second.open(tmp_path / "s.db").close()  # and they verify the new publisher's documents
+    second.open(tmp_path / "s.db").close()  # these keys verify the new publisher's documents
 
 
 def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
@@ -271,7 +272,8 @@ def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
 
 
 def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> None:
-    """The app ships version 1; the install has followed the server to 2, without the publisher."""
+    """The app ships version 1; the install has followed the server to version 2, which withdraws
+    the publisher."""
     shipped, rotated = (
         sealed_keys(keys_document()),
         sealed_keys(keys_document(2, publisher=STRANGER)),
@@ -295,10 +297,10 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     later.envelope = sealed(third.payload(), STRANGER)
     later.open(
         tmp_path / "s.db", keys=shipped
-    ).close()  # versions follow one by one from the shipped ones
+    ).close()  # versions follow one by one from the shipped version
 
 
-def test_keys_trusted_on_first_use_are_ignored_beside_shipped_ones(tmp_path: Path) -> None:
+def test_keys_trusted_on_first_use_are_ignored_if_the_app_ships_keys(tmp_path: Path) -> None:
     foreign = sealed_keys(keys_document(root=STRANGER, publisher=STRANGER), STRANGER)
     first = FakeServer(document=survey(ldp_block()), keys=foreign)
     first.envelope = sealed(first.document.payload(), STRANGER)
@@ -331,7 +333,7 @@ def test_a_reply_that_is_not_a_document_is_a_network_error(
     assert server.posted == []
 
 
-# The link has a pin -> hint if the server has no such document.
+# True if the link has a pin -> hint if the server has no such document.
 UNKNOWN = {
     True: "or not this version of it: copy all of the link",
     False: "check that the link is complete",

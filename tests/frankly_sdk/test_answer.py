@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomise once, seal, then send: an interruption at any point leaves exactly one value."""
+"""Randomise once, seal, then send: an interruption at any point leaves exactly one value.
+
+Each test runs with the sync client, with asyncio and with a background sender.
+"""
 
 import json
 import os
@@ -30,7 +33,10 @@ from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import at, ldp_block, survey
+from tests.frankly_sdk.drivers import SYNC_BY_DEFAULT, driver  # noqa: F401
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem, receipt
+
+pytestmark = pytest.mark.usefixtures("driver")
 
 
 def test_an_answer_is_sent_once_and_its_symbols_are_erased(tmp_path: Path) -> None:
@@ -73,7 +79,7 @@ def test_wrong_answers_list_what_is_valid_and_are_not_repeated(
         assert caught.value.field == field
         assert caught.value.valid in (("no", "yes"), ("affair", "marriage"))
         assert "canary" not in str(caught.value)
-        assert client.answer(ANSWERS).status == "sent"  # a mistake costs nothing
+        assert client.answer(ANSWERS).status == "sent"  # an invalid answer costs nothing
     assert len(server.posted) == 1
 
 
@@ -95,7 +101,7 @@ def test_a_second_answer_is_refused_and_never_drawn(tmp_path: Path) -> None:
 
 
 def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> None:
-    """During the first send, another connection reads the committed row with the bytes sent."""
+    """During the first send, another connection reads the committed row with the same bytes."""
     server, committed_rows = FakeServer(), []
 
     def read_store() -> None:
@@ -109,17 +115,17 @@ def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> No
 
 
 class Crash(BaseException):
-    """Ends the process."""
+    """Simulated end of the process."""
 
 
 CRASHES = ["sample", "seal", "commit", "post", "after_post", "acknowledge"]
 
 
 @pytest.mark.parametrize("point", CRASHES)
-def test_wherever_it_crashes_there_is_one_value(
+def test_after_a_crash_at_any_step_there_is_one_value(
     point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a crash at any step and a restart, no second value is sent, no sealed report lost."""
+    """After a crash at any step and a restart, no second value is sent and no sealed report is lost."""
     server = FakeServer()
     client = server.open(tmp_path / "s.db")
     with monkeypatch.context() as patched:
@@ -152,7 +158,7 @@ def _crash_at(point: str, server: FakeServer, patched: pytest.MonkeyPatch) -> No
     actions: dict[str, Callable[[], None]] = {
         "sample": lambda: patched.setattr(DenseMechanism, "sample", crash),
         "seal": lambda: patched.setattr(Store, "seal", crash),
-        "commit": lambda: patched.setattr("frankly_sdk.client.Delivery.deliver", crash),
+        "commit": lambda: patched.setattr("frankly_sdk.delivery.Delivery.deliver", crash),
         "post": lambda: setattr(server, "on_post", crash),
         "after_post": lambda: patched.setattr(server, "post", post_then_crash),
         "acknowledge": lambda: patched.setattr(Store, "close_answer", crash),
@@ -192,7 +198,7 @@ def test_racing_threads_and_clients_draw_one_value(tmp_path: Path) -> None:
 
 
 def test_racing_processes_draw_one_value(tmp_path: Path) -> None:
-    """Eight forks of one process answer at the same time; the bodies they send are compared."""
+    """Eight forks of one process answer at the same time, and the test compares the bodies that they send."""
     readers = []
     for _ in range(8):
         reader, writer = os.pipe()
@@ -229,7 +235,7 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
 def test_the_source_of_randomness_is_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the system's source fails and no other was passed, there is no fallback."""
+    """If the system's random source fails and the app passed no other source, there is no fallback."""
 
     def broken(_size: int) -> bytes:
         raise OSError("no entropy")
@@ -244,8 +250,9 @@ def test_the_source_of_randomness_is_the_operating_system(
         assert client.answer(ANSWERS).status == "sent"
 
 
+@pytest.mark.parametrize("driver", SYNC_BY_DEFAULT, indirect=True)
 def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path: Path) -> None:
-    """Four bits, all draws, all truths: what is sent follows the signed rows exactly."""
+    """For four bits, all draws and all truths, the symbols sent follow the signed rows exactly."""
 
     mechanism = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
     document = survey(
@@ -288,7 +295,7 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([problem(409, "id_conflict")], "refused", "id_conflict", 1),
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
     ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
-    # Replies of gateways and log-in pages, with any status, must not erase anything.
+    # Replies of gateways and log-in pages, with any status, must erase nothing.
     ([Reply(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
     ([Reply(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
     ([problem(403, "closed")] * 50, "queued", "http_403", 0),
@@ -308,7 +315,7 @@ def test_the_same_bytes_are_sent_until_a_definite_receipt(
     assert len(set(server.posted)) == 1
     if status != "queued":
         assert len(server.posted) == tries
-    # Sealed bytes are kept for later or erased for good; their cost is never refunded.
+    # Sealed bytes are stored for later or permanently erased; their cost is never refunded.
     assert len(_outbox(tmp_path / "s.db")) == (status == "queued")
     store = Store(tmp_path / "s.db")
     assert store.spent() == [server.document.report_level.cost]
@@ -326,7 +333,8 @@ def test_queued_reports_are_sent_at_the_next_start(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_an_acknowledgement(tmp_path: Path) -> None:
-    """The first report was stored and its receipt lost: the receipt "duplicate" acknowledges it."""
+    """The first report was stored but its receipt was lost; the receipt "duplicate" acknowledges
+    the report."""
     server = FakeServer(replies=[NetworkError("lost on the way back")])
     original = server.post
 
@@ -345,7 +353,7 @@ def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
         client.answer(ANSWERS, patience_s=0)
         stored_bytes = _stored_bytes(tmp_path)
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
-    # The cached document contains ids of choices; no id is stored as the answer to a question.
+    # The cached document contains choice ids, but no id is stored as the answer to a question.
     assert b"'yes'" not in stored_bytes
     assert json.dumps(ANSWERS).encode() not in stored_bytes
     sealed = json.loads(server.posted[0])

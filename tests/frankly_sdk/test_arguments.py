@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of the wrong kind: a typed error that names them, before any other effect."""
+"""Arguments of the wrong type, which raise a typed error that names the argument, before any other effect."""
 
 import math
 import time
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Client, FranklyError, LinkError, Policy
-from frankly_sdk.testing import FakeServer, make_survey
+from frankly_sdk.testing import FakeServer, make_survey, open_client
 
 CANARY = "c4n4ry"
 DAY_S = 24 * 3600
@@ -34,8 +34,12 @@ NOT_OPTIONS: dict[str, list[Any]] = {
     "transport": ["https://host", 5, object(), dict],
     "clock": [time.time, "2026-01-01T00:00:00Z", 5, datetime],
     "randbits": NOT_FUNCTIONS,
-    "sleep": NOT_FUNCTIONS,
+    "sleep": NOT_FUNCTIONS[1:],
     "timer": NOT_FUNCTIONS,
+    "wait": NOT_FUNCTIONS,
+    "background": NOT_SWITCHES,
+    "one_person": NOT_SWITCHES,
+    "ca_file": [5, b"ca.pem", [], True],
 }
 CASES = [(name, value) for name, values in NOT_OPTIONS.items() for value in values]
 
@@ -46,7 +50,7 @@ def server() -> FakeServer:
 
 
 def sent(server: FakeServer) -> list[bytes]:
-    """Return every report that was sent."""
+    """Return every report sent."""
     return [request.body for request in server.requests if request.body is not None]
 
 
@@ -65,19 +69,19 @@ def test_an_option_of_another_kind_is_named(
 
 
 @pytest.mark.parametrize("name", NOT_OPTIONS)
-def test_a_mistake_shows_though_the_client_is_switched_off(
+def test_wrong_options_raise_although_the_client_is_switched_off(
     name: str, server: FakeServer, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"store": tmp_path / "s.db", "enabled": False} | {
         name: NOT_OPTIONS[name][1]
     }
     with pytest.raises(InvalidInput) as caught:
-        Client.open(server.link, options.pop("store"), **options)
+        open_client(server.link, options.pop("store"), **options)
     assert caught.value.field == name
 
 
 class Elsewhere(PurePosixPath):
-    """A path of another class."""
+    """A path-like object of another class."""
 
 
 GOOD: dict[str, list[Any]] = {
@@ -94,7 +98,8 @@ GOOD: dict[str, list[Any]] = {
 def test_options_of_the_right_kind_are_accepted(
     name: str, value: Any, server: FakeServer, tmp_path: Path
 ) -> None:
-    # `sleep` returns at once and leaves the clock: after 400 days this survey would be closed.
+    # `sleep` returns immediately and does not advance the clock, because after 400 days this survey
+    # would be closed.
     with server.open(str(tmp_path / "s.db"), sleep=lambda _s: None, **{name: value}) as client:
         assert client.answer(ANSWERS, patience_s=LONGEST_S).status == "sent"
     with server.open(Elsewhere(tmp_path / "s.db")) as client:  # type: ignore[arg-type]
@@ -131,7 +136,7 @@ def test_a_wrong_argument_of_an_answer_costs_nothing(
         assert sent(server) == []
         assert client.flush() == []
         assert client.answer(ANSWERS).status == "sent", (
-            "the place of the install's own person is still free"
+            "the install's own respondent must still be able to answer"
         )
 
 
@@ -208,7 +213,7 @@ def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
         assert (caught.value.code, caught.value.field) == (code, field)
         assert client.flush() == []
         assert client.answer(ANSWERS).status == "sent", (
-            "the place of the install's own person is still free"
+            "the install's own respondent must still be able to answer"
         )
 
 

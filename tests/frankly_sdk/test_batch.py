@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many people on one device: a ledger and one value for each key, in files too."""
+"""Many respondents on one device: each key has one ledger and one value, also for answers from files."""
 
 import io
 import json
@@ -29,10 +29,10 @@ def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[st
     return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
 
 
-def test_a_key_keeps_its_value_when_asked_again(
+def test_a_key_that_answers_again_keeps_its_value(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", 20)
+    monkeypatch.setattr("frankly_sdk.batch.ROWS_PER_TRANSACTION", 20)
     n = 27
     with server.open(tmp_path / "s.db") as client:
         first = [row.report for row in client.randomise_many(rows(n))]
@@ -52,7 +52,7 @@ def test_a_key_keeps_its_value_when_asked_again(
     assert len(server.reports) == n + 1
     bodies = [request.body for request in server.requests if request.body is not None]
     assert bodies[:n] == sorted(row for row in first if row is not None), (
-        "the order of answering must not show"
+        "the order of answers must not be visible"
     )
 
 
@@ -60,8 +60,9 @@ def test_a_key_keeps_its_value_when_asked_again(
 def test_a_key_that_comes_twice_in_a_call_counts_once(
     at_once: int, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first row counts at any transaction size; rows of an earlier call are reported sealed or done."""
-    monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", at_once)
+    """For any transaction size, the first row counts; rows of an earlier call are reported as
+    sealed or done."""
+    monkeypatch.setattr("frankly_sdk.batch.ROWS_PER_TRANSACTION", at_once)
     a, b, c, d = rows(4)
     repeated_rows = [a, b, ("person 0", {"smokes": "no"}, {"region": "south"}), b, c, a]
     with server.open(tmp_path / "s.db") as client:
@@ -159,7 +160,7 @@ def invite(i: int) -> str:
 
 @pytest.fixture
 def invited(server: FakeServer) -> FakeServer:
-    """The same survey, for people with a token."""
+    """The same survey, for respondents with a token."""
     rule = TokenRule("invite")
     questions, strata = {"smokes": ["no", "yes"]}, {"region": ["north", "south"]}
     return FakeServer(make_survey(questions, strata=strata, token=rule), authority=server.authority)
@@ -234,7 +235,7 @@ def test_keys_and_answers_are_never_written(server: FakeServer, tmp_path: Path) 
         stored_bytes = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert CANARY.encode() not in stored_bytes
     names = {Store(tmp_path / name).respondent_name("a") for name in ("s.db", "t.db")}
-    assert len(names) == 2, "another device gives the same person another name"
+    assert len(names) == 2, "another device must give the same respondent another name"
 
 
 def test_a_store_of_version_1_keeps_its_data(server: FakeServer, tmp_path: Path) -> None:
@@ -284,11 +285,12 @@ def test_a_file_is_randomised_and_flushed(
     lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
     assert len(lines) == len(set(lines)) == 12
     assert len({len(line) for line in lines}) == 1
-    assert lines == sorted(lines), "ids are random, and so is their order"
+    assert lines == sorted(lines), "ids must be random, and so must their order"
     assert {tuple(json.loads(line)) for line in lines} == {
         ("v", "doc", "id", "y", "strata", "token")
     }
-    # Again, still offline: the file is kept unless forced, and then contains the same bytes.
+    # The second run is also offline: the file is kept unless forced, and then contains the same
+    # bytes.
     server.network.online = False
     assert run(server, tmp_path, "randomise", *files) == 3
     assert run(server, tmp_path, "randomise", *files, "--force") == 0
@@ -301,11 +303,28 @@ def test_a_file_is_randomised_and_flushed(
         "out.jsonl",
         "s.db",
         "s.db-journal",
+        "s.db-sending",
     ]
-    assert "sealed 12" in capsys.readouterr().err
+    said = "sealed 12, acknowledged or refused before 0, over the budget 0\n"
+    assert capsys.readouterr().err.count(said) == 2
 
 
-def test_a_flush_out_of_reach_says_so(server: FakeServer, tmp_path: Path) -> None:
+def test_every_row_of_a_file_is_counted(
+    server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = str(tmp_path / "in.csv"), str(tmp_path / "out.jsonl")
+    rows = [f"p{i},yes,north\n" for i in range(3)]
+    head = "respondent,smokes,region\n"
+    assert run(server, tmp_path, "randomise", *files, table=head + "".join(rows)) == 0
+    assert run(server, tmp_path, "flush") == 0
+    capsys.readouterr()
+    rows.append("p3,yes,north\n")
+    assert run(server, tmp_path, "randomise", *files, "--force", table=head + "".join(rows)) == 0
+    said = "sealed 1, acknowledged or refused before 3, over the budget 0\n"
+    assert said in capsys.readouterr().err
+
+
+def test_a_flush_reports_an_unreachable_server(server: FakeServer, tmp_path: Path) -> None:
     run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE)
     server.network.then(*[status(503)] * 99)
     assert run(server, tmp_path, "flush", "--seconds", "1") == 5
@@ -458,7 +477,7 @@ def test_no_network_and_no_store_have_separate_codes(server: FakeServer, tmp_pat
     assert usage.value.code == 2
 
 
-def test_a_full_disk_leaves_no_half_file(
+def test_a_full_disk_leaves_no_partial_file(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_fd: int) -> None:
@@ -485,11 +504,11 @@ def test_a_full_disk_leaves_no_half_file(
 def test_without_randomness_no_respondent_is_named(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_size: int) -> bytes:
+    def broken(_bits: int) -> int:
         raise OSError
 
     with server.open(tmp_path / "s.db") as client, monkeypatch.context() as patched:
-        patched.setattr("frankly_sdk.store.secrets.token_bytes", broken)
+        patched.setattr("frankly_sdk.store.secrets.randbits", broken)
         with pytest.raises(FranklyError) as caught:
             client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="p")
     assert caught.value.code == "randomness"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger's preview, surveys without a finite cost, and the cap on the leakage of one report."""
+"""Previews of the ledger, surveys without a finite cost, and the cap on the leakage of one report."""
 
 import io
 import json
@@ -15,7 +15,16 @@ from frankly_protocol.blocks import Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_sdk import Budget, BudgetExceeded, Client, Disabled, Policy, PolicyRefused, conformance
+from frankly_sdk import (
+    Budget,
+    BudgetExceeded,
+    Client,
+    Disabled,
+    Policy,
+    PolicyRefused,
+    cli,
+    conformance,
+)
 from frankly_sdk.budget import nats_left
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
@@ -32,7 +41,8 @@ TRUE_WORLD = [Person(25, z, {"hiv": x ^ z}, (x,)) for z in range(2) for x in ran
 
 
 def xor_survey() -> SurveyDocument:
-    """An identity, 0-LIP by its true table, and a public question that completes the secret."""
+    """Return a survey with an identity mechanism, 0-LIP under its true table, and a public question
+    that reveals the secret together with it."""
     prior = Prior("hiv", ("no", "yes"), (((25, 25), (25, 25)),), "a true table")
     block = block_of("x", IDENTITY, Promise.under(Claim("lip", (1, 1), prior.table), prior))
     return document_of(block, strata=2)
@@ -63,7 +73,8 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
 def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     tmp_path: Path,
 ) -> None:
-    """The identity leaks without limit within a stratum; LEAKY, in a milder world, does not."""
+    """The identity leaks without limit within a stratum; LEAKY, in a world with weaker dependence,
+    does not."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
@@ -88,7 +99,8 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
 
 
 def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
-    """The answer is the secret, mostly the third: 4.9-LIP by the true table is 9.8 nats of odds."""
+    """The answer is the secret, and most people have the third: 4.9-LIP under the true table is 9.8
+    nats of odds."""
     total = 1 << 48
     high = total * 9 // 10
     mean = round(high / exp(4.9))
@@ -117,7 +129,7 @@ def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
 
 
 def endless(i: int = 1) -> fakes.FakeServer:
-    """A survey that promises 0.5-LIP of one secret and has no ceiling."""
+    """Return a survey that promises 0.5-LIP for one secret and has no finite ceiling."""
     return fakes.FakeServer(document=survey(lip_block("q"), survey_id=f"{i:032x}"))
 
 
@@ -155,7 +167,7 @@ def test_a_final_survey_is_answered_first_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> None:
-    for cap, fits in (("0.99", False), ("1", True)):  # 0.5-LIP moves odds by 1 nat
+    for cap, fits in (("0.99", False), ("1", True)):  # 0.5-LIP changes odds by 1 nat
         policy = final(endless().document, cap=cap)
         if fits:
             endless().open(tmp_path / "s.db", policy=policy).close()
@@ -166,7 +178,7 @@ def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> 
 
 
 def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path) -> None:
-    """Of a final survey over the cap: only respondents with other answers are over the budget."""
+    """For a final survey over the cap, only respondents with other answers exceed the budget."""
     earlier_survey = fakes.FakeServer(document=survey(ldp_block(epsilon="1")))
     with earlier_survey.open(tmp_path / "s.db") as client:
         client.answer({"affair": "no"}, respondent="early")
@@ -211,7 +223,7 @@ def test_the_rest_of_a_cap_with_many_digits_is_rounded_down(tmp_path: Path) -> N
 
 
 def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
-    """A final survey can cost more than is left of the budget: 0 is left, not less."""
+    """A final survey can cost more than the remaining budget, which is then 0, not negative."""
     assert nats_left("1", Charge(Fraction(2))) == "0.3068"
     assert nats_left("1", Charge(Fraction(3))) == "0.0000"
     assert nats_left("1", Charge(None)) == "0.0000"
@@ -221,7 +233,7 @@ def test_a_cap_of_forty_digits_is_not_rounded_before_its_rest() -> None:
     assert nats_left("1." + "0" * 3 + "9" * 36, Charge(Fraction(1))) == "1.0009"
 
 
-def test_a_form_over_the_rest_of_the_cap_says_so(tmp_path: Path) -> None:
+def test_a_form_over_the_remaining_budget_is_refused_with_the_reason(tmp_path: Path) -> None:
     with (
         fakes.FakeServer(document=survey(ldp_block(epsilon="1"))).open(
             tmp_path / "s.db", policy=Policy(cap="1.5")
@@ -330,8 +342,8 @@ def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
     for surveys, status in (
         (["ab" * 16], 0),
-        (["ab"], conformance.BAD_INPUT),
-        ("ab" * 16, conformance.BAD_INPUT),
+        (["ab"], cli.BAD_INPUT),
+        ("ab" * 16, cli.BAD_INPUT),
     ):
         arguments = {
             "store": str(tmp_path / "device"),

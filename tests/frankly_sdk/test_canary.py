@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer is never in errors or their tracebacks, logs, reprs, pickles or requests."""
+"""Canary answers, which must never be in errors, tracebacks, logs, reprs, pickles or requests."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ ANSWERS = {"affair": "yes", "marriage": CANARY}
 
 
 def with_canary() -> FakeServer:
-    """A server whose second question has the canary among its choices, so that it can be answered."""
+    """Return a server whose second question has the canary as a choice, so that a respondent can give it."""
     questions = (question("marriage", "good", CANARY),)
     return FakeServer(document=survey(ldp_block(), replace(backstop_block(), questions=questions)))
 
@@ -57,7 +57,7 @@ def _no_randomness(server: FakeServer, path: Path) -> None:
 
 
 def _half_randomness(server: FakeServer, path: Path) -> None:
-    """The first block is drawn, the second is not."""
+    """Make the draw of the first block succeed and that of the second fail."""
     draws = iter([0])
     with server.open(path, randbits=lambda _bits: next(draws)) as client:
         client.answer(ANSWERS)
@@ -124,7 +124,7 @@ BATCHES = {
 
 
 def _closed_store_of_a_batch(server: FakeServer, path: Path) -> None:
-    """The first respondent's name fails, after the whole batch has been read."""
+    """Make the first respondent's name fail after the whole batch has been read."""
     client = server.open(path)
     client.close()
     list(client.randomise_many([GOOD_ROW, ("q", ANSWERS, {})]))
@@ -173,7 +173,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
-    """Yield the local variables of all frames of SDK and protocol, which crash reporters send."""
+    """Yield the local variables of all SDK and protocol frames, because crash reporters send them."""
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith(OURS):
@@ -210,7 +210,7 @@ def test_a_mapping_with_changing_values_is_read_once() -> None:
 
 @pytest.mark.slow
 def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
-    """For every truth and every pair of symbols: bodies have one size for all answers and draws."""
+    """Bodies have the same size for every true answer and every pair of symbols."""
     mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
@@ -242,7 +242,7 @@ def _drawing(draw: int) -> Callable[[int], int]:
 
 
 def test_receipts_never_repeat_what_the_server_says(tmp_path: Path) -> None:
-    """A hostile server's text does not reach the app's screen or log through a receipt."""
+    """A receipt must not carry a hostile server's text to the app's screen or log."""
     server = FakeServer(replies=[problem(503, CANARY), problem(422, "symbol_unknown")])
     with server.open(tmp_path / "s.db") as client:
         receipt = client.answer({"affair": "yes", "marriage": "good"})

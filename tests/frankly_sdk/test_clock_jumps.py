@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a device jumps by a day: one value, sent once; errors name a wrong clock."""
+"""The clock of a device jumps by a day: one value, sent once; errors name a wrong clock.
+
+Each test runs with the sync client, with asyncio and with a background sender.
+"""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,13 +11,16 @@ import pytest
 from frankly_sdk import AlreadyAnswered, Client, ClockError
 from frankly_sdk.testing import FakeClock, FakeServer, make_survey
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("driver")
 DAY = timedelta(days=1)
 ANSWER = {"smokes": "yes"}
 
 
 @pytest.fixture
 def server() -> FakeServer:
-    """A survey that opened yesterday by the server's clock, which stays correct."""
+    """A survey that opened yesterday by the server's clock, which is always correct."""
     clock = FakeClock()
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}, clock=clock), clock)
     clock.advance(DAY)
@@ -22,7 +28,7 @@ def server() -> FakeServer:
 
 
 def at(server: FakeServer, ahead: timedelta) -> FakeClock:
-    """Return a device's clock that is ahead of the server's; timers are not affected."""
+    """Return a device clock that is ahead of the server's clock; timers are not affected."""
     clock = FakeClock()
     clock.set(server.clock.now() + ahead)
     return clock
@@ -46,7 +52,7 @@ def test_a_jump_between_sealing_and_sending(
         clock.set(clock.now() + ahead)
         (receipt,) = client.flush(timeout_s=3600)
         assert receipt.status == "sent"
-        # The random delay is measured by the timer, so a jump does not change it.
+        # The timer measures the random delay, so a clock jump does not change the delay.
         assert sum(server.clock.naps) <= 3600
         with pytest.raises(AlreadyAnswered):
             client.answer(ANSWER)

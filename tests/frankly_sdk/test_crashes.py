@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kill at any instruction: a new client opens the files on disk at that point, and finishes.
+"""Kills at any instruction: a new client opens the files on disk at that point and finishes.
 
-While a client answers, every line and every opcode of the SDK is traced, and the store's files are
-copied at that moment, as SIGKILL would leave them. A new client opens each distinct state.
+While a client answers, the test traces every line and opcode of the SDK and copies the store's
+files at each point, as SIGKILL would leave them. A new client opens each distinct state.
 """
 
 import sys
@@ -26,7 +26,7 @@ NAME = "s.db"
 
 @dataclass(frozen=True)
 class Moment:
-    """The store's files, and how many times the report had been handed to the network."""
+    """The store's files, and how many times the report was passed to the network."""
 
     files: tuple[tuple[str, bytes], ...]
     posted: int
@@ -35,7 +35,7 @@ class Moment:
 def moments(
     folder: Path, server: FakeServer, action: Callable[[], object]
 ) -> tuple[list[Moment], int]:
-    """Run `action`; return the distinct moments in order, and the number of traced points."""
+    """Run `action`; return the distinct moments in order and the number of traced points."""
     distinct: dict[Moment, None] = {}
     points = 0
 
@@ -88,7 +88,9 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
 
     crash_points, points = moments(folder, server, open_and_answer)
     assert points > 500
-    assert len(crash_points) >= 8, "nothing, new, opened, journal, sealed, sent, journal, erased"
+    assert len(crash_points) >= 8, (
+        "expected at least: no file, new, opened, journal, sealed, sent, journal, erased"
+    )
     for i, moment in enumerate(crash_points):
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 
@@ -96,7 +98,7 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
 def test_sending_before_the_seal_is_durable_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sending before sealing is an error that this method must detect."""
+    """The method must detect a fault that sends before sealing."""
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
     write = Store.seal
@@ -119,16 +121,16 @@ def test_sending_before_the_seal_is_durable_is_detected(
 
 @pytest.mark.slow
 def test_the_store_does_not_depend_on_the_truth(tmp_path: Path) -> None:
-    """With the same draws and the same symbol, no byte of the store depends on the answer, at any moment."""
+    """With the same draws and the same symbol, no byte of the store depends on the answer at any moment."""
     document = survey(ldp_block())
     stores: list[list[bytes]] = []
     for truth in ("no", "yes"):
         server, folder = FakeServer(document=document), tmp_path / truth
         folder.mkdir()
-        # The greatest draw sends symbol 1 for either truth.
+        # The largest draw sends symbol 1 for both true answers.
         with server.open(folder / NAME, randbits=lambda bits: 2**bits - 1) as client:
             crash_points, _ = moments(folder, server, _answering(client, truth))
-        # Without the journal: SQLite writes a random number to its header.
+        # The journal is left out, because SQLite writes a random number to its header.
         stores.append(list(dict.fromkeys(dict(moment.files)[NAME] for moment in crash_points)))
     assert stores[0] == stores[1]
     assert len(stores[0]) >= 3

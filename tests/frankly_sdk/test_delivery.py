@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits between attempts, delivery at a start, and reports of closed surveys."""
+"""Delivery of reports: waits between attempts, delivery at startup, and reports of closed surveys.
+
+Each test runs with the sync client, with asyncio and with a background sender.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,13 +15,16 @@ from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
+
+pytestmark = pytest.mark.usefixtures("driver")
 
 DOWN = NetworkError("down")
 
 
 class SleepingTimer:
-    """A timer and its sleep: time passes only while sleeping, and every nap is recorded."""
+    """A timer and its sleep function: time advances only during sleep, and every sleep is recorded."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,7 +66,9 @@ def test_waits_double_with_jitter_and_stay_within_patience(tmp_path: Path) -> No
     for i, nap in enumerate(time.naps):
         base = min(0.5 * 2**i, 3600)
         assert 0.5 * base <= nap < 1.5 * base
-    assert len({nap / min(0.5 * 2**i, 3600) for i, nap in enumerate(time.naps)}) > 1, "no jitter"
+    assert len({nap / min(0.5 * 2**i, 3600) for i, nap in enumerate(time.naps)}) > 1, (
+        "waits must have jitter"
+    )
     assert len(set(server.posted)) == 1
 
 
@@ -104,7 +112,7 @@ def test_jitter_without_randomness_still_delivers(
     def broken(_bits: int) -> int:
         raise OSError
 
-    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", broken)
+    monkeypatch.setattr("frankly_sdk._backoff.secrets.randbits", broken)
     with FakeServer(replies=[DOWN]).open(tmp_path / "s.db") as client:
         assert client.answer(ANSWERS).status == "sent"
 
@@ -128,7 +136,7 @@ def test_a_survey_that_closed_before_the_answer_draws_nothing(tmp_path: Path) ->
 
 
 def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path: Path) -> None:
-    """The next start delivers first, even if the survey can no longer be opened."""
+    """The next start delivers before it opens the survey, even if the survey can no longer be opened."""
     server = FakeServer(replies=[DOWN] * 99)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
@@ -161,7 +169,7 @@ def test_opening_one_survey_delivers_reports_of_another(tmp_path: Path) -> None:
 
 
 class _Refusing:
-    """Accepts reports, but serves no documents."""
+    """A server that accepts reports but serves no documents."""
 
     def __init__(self, server: FakeServer) -> None:
         self.post = server.post
@@ -225,7 +233,7 @@ STALLS = [
 def test_a_server_that_stalls_is_tried_once_per_start(
     stall: Reply | Exception, tmp_path: Path
 ) -> None:
-    """Three sealed reports, one server: a start must not wait for it three times."""
+    """With three sealed reports for one server, a start must not wait for the server three times."""
     policy = Policy(cap="20")
     for i in range(3):
         server = FakeServer(document=survey(ldp_block(), survey_id=f"{i:032x}"), replies=[DOWN] * 9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on δ: 0 by default, over all surveys of an install, in exact arithmetic."""
+"""Cap on δ: 0 by default, over all surveys of an install, in exact arithmetic."""
 
 import io
 import json
@@ -12,8 +12,9 @@ from frankly_protocol.audit import chance_up, parse_chance, report_level
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_sdk import BudgetExceeded, Policy, PolicyRefused, conformance
+from frankly_sdk import BudgetExceeded, Policy, PolicyRefused, cli, conformance
 from frankly_sdk._promised import cost
+from frankly_sdk._texts import Texts
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import dp_block, ldp_block, survey
@@ -56,12 +57,13 @@ def test_the_cap_is_exact(cap: str, accepted: bool, tmp_path: Path) -> None:
     with survey_server.open(tmp_path / "s.db", policy=policy) as client:
         explanation = client.survey.explain()
         assert (explanation.form_nats, explanation.form_delta) == ("1.0001", UNIT)
-        assert "plus a chance of at most 0.001%" in explanation.words
+        assert "A chance of at most 0.001% may come on top" in explanation.words
         assert client.answer({"q": "yes"}).status == "sent"
 
 
 def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> None:
-    """A cap of three times δ: three answers at ε = 1, and then none that needs a δ, while others still fit."""
+    """With a cap of three times δ, three answers at ε = 1 fit; then no answer that needs a δ fits,
+    but others do."""
     policy = Policy(cap="5", delta_cap=times(3))
     for i in range(3):
         with server(i, dp_block("q")).open(tmp_path / "s.db", policy=policy) as client:
@@ -77,7 +79,7 @@ def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> 
     store = Store(tmp_path / "s.db")
     assert sum(charge.delta for charge in store.spent()) == 3 * UNIT
     store.close()
-    with pytest.raises(BudgetExceeded):  # what was spent is over a lowered cap
+    with pytest.raises(BudgetExceeded):  # the amount spent exceeds the lowered cap
         server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
 
 
@@ -102,7 +104,7 @@ def test_the_ledger_is_checked_again_under_the_lock(tmp_path: Path) -> None:
 
 def test_a_suite_may_set_it(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
-    for cap, status in (("0.000001", 0), ("1", conformance.BAD_INPUT)):
+    for cap, status in (("0.000001", 0), ("1", cli.BAD_INPUT)):
         arguments = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
         assert (
             conformance.main(
@@ -146,9 +148,9 @@ def test_chances_are_read_exactly_and_never_shown_smaller(text: str) -> None:
     assert "e" not in chance_up(chance / 10**9 + Fraction(1, 3 * 10**12)).lower()
 
 
-def test_a_cost_without_delta_says_nothing_of_delta() -> None:
+def test_a_cost_without_delta_does_not_mention_delta() -> None:
     plain, with_delta = (survey(block) for block in (ldp_block(), dp_block()))
-    assert "δ" not in cost(plain.report_level, None)
+    assert "δ" not in cost(plain.report_level, None, Texts("en", "whole"))
     level = report_level(with_delta, Fraction(1, 2))
     assert level.cost.delta
-    assert "δ that the app allows" in cost(level, None)
+    assert "δ that the app allows" in cost(level, None, Texts("en", "whole"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/errors.md is generated from the code; the code in docs/sdk.md runs.
+"""Pages docs/errors.md, which is generated from the code, and docs/sdk.md, whose code runs.
 
-After a change of the problem table or of an error, run ``python -m tests.frankly_sdk.test_docs``.
+After a change to the problem table or to an error, run ``python -m tests.frankly_sdk.test_docs``.
 """
 
 import importlib
@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import frankly_protocol.errors
+import frankly_sdk.aio
 import frankly_sdk.cli
 import frankly_sdk.errors
 import pytest
@@ -82,7 +83,7 @@ def _kinds() -> list[type[FranklyError]]:
     ]
 
 
-def test_the_error_reference_is_that_of_the_code() -> None:
+def test_the_error_reference_equals_that_of_the_code() -> None:
     assert PAGE.read_text(encoding="utf-8") == "".join(lines())
 
 
@@ -94,23 +95,28 @@ def test_every_error_can_be_imported_from_frankly_sdk() -> None:
 
 
 def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python block of docs/sdk.md, in order, with a server in this process."""
+    """Every Python block of docs/sdk.md runs, in order, with a server in this process."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
 
     def opened(link: str, store: str, **options: Any) -> frankly_sdk.Client:
         return server.open(tmp_path / store, link=link, **options)
 
+    async def opened_aio(link: str, store: str, **options: Any) -> frankly_sdk.aio.Client:
+        return await server.open_aio(tmp_path / store, link=link, **options)
+
     monkeypatch.setattr(frankly_sdk, "Client", SimpleNamespace(open=opened))
+    monkeypatch.setattr(frankly_sdk.aio, "Client", SimpleNamespace(open=opened_aio))
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(
         r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     for block in blocks:
         names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
         exec(compile(block, GUIDE.name, "exec"), names)
         if "test_my_app" in names:
             names["test_my_app"](tmp_path)
-    assert len(server.reports) == 5
+    assert len(server.reports) == 6
 
 
 def test_the_embedded_app_starts_without_network_and_recovers(
@@ -126,14 +132,14 @@ def test_the_embedded_app_starts_without_network_and_recovers(
     create_app = importlib.import_module("embedded_app").create_app
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     server.network.online = False
-    page = create_app(lambda: server.open(tmp_path / "a.db")).test_client()
+    page = create_app(lambda: server.open(tmp_path / "a.db", one_person=True)).test_client()
     early = page.get("/")
     assert (early.status_code, "cannot be opened yet" in early.text) == (503, True)
     server.network.online = True
     assert "smokes?" in page.get("/").text
     assert 'role="status">sent<' in page.post("/", data={"smokes": "yes"}).text
     server.network.online = False
-    later = create_app(lambda: server.open(tmp_path / "a.db")).test_client()
+    later = create_app(lambda: server.open(tmp_path / "a.db", one_person=True)).test_client()
     assert 'role="status">answered before: sent<' in later.post("/", data={"smokes": "no"}).text
     assert len(server.reports) == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the examples that embed the SDK, as apps would."""
+"""Examples that embed the SDK, run as apps would run them."""
 
 import io
 import subprocess
@@ -24,7 +24,9 @@ def server() -> FakeServer:
 
 
 def browser(server: FakeServer, folder: Path, **options: object) -> FlaskClient:
-    return create_app(lambda: server.open(folder / "s.db", **options)).test_client()
+    return create_app(
+        lambda: server.open(folder / "s.db", one_person=True, **options)
+    ).test_client()
 
 
 def test_the_app_starts_without_network_and_opens_the_survey_later(
@@ -38,11 +40,13 @@ def test_the_app_starts_without_network_and_opens_the_survey_later(
     assert "What leaves this device" in http.get("/").text
     assert http.post("/", data=FORM).status_code == 200
     assert sum("/document" in request.url for request in server.requests) == 1, (
-        "the survey is opened only once"
+        "the survey must be opened only once"
     )
 
 
-def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) -> None:
+def test_the_page_explains_the_survey_and_sends_the_answer(
+    server: FakeServer, tmp_path: Path
+) -> None:
     http = browser(server, tmp_path)
     page = http.get("/").get_data(as_text=True)
     assert "What leaves this device" in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations agree with the signed numbers, and say what is not promised."""
+"""Explanations of surveys, which agree with the signed numbers and state what is not promised."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +14,8 @@ from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import _promised
 from frankly_sdk._figures import percent
-from frankly_sdk.explain import LIMITS, Explanation, _table
+from frankly_sdk._texts import Texts
+from frankly_sdk.explain import Explanation, _table
 from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
@@ -23,11 +24,11 @@ from tests.narrowing import dense_of
 
 
 def explain(document: SurveyDocument) -> Explanation:
-    """The explanation in an app that allows no δ."""
+    """Return the explanation in an app that allows no δ."""
     return explain_level(document, document.report_level, ())
 
 
-def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
+def test_the_figures_equal_those_of_the_weights(tmp_path: Path) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
         explanation = client.survey.explain()
@@ -44,7 +45,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
         "a made-up table",
         "at most ×3.00",
         "2.0987 nats",
-        LIMITS,
+        Texts("en", "explanation").say("limits"),
     ):
         assert phrase in str(explanation)
     assert explanation.signed_by == (PUBLISHER.public.key_id,)
@@ -53,7 +54,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
 def test_the_report_is_shown_exactly_as_it_is_sent(tmp_path: Path) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
-        preview = client.survey.explain().leaves
+        preview = client.survey.explain().report_template
         client.answer(ANSWERS)
     (sent,) = server.posted
     head, _, tail = preview.partition("<32 random hex digits>")
@@ -95,7 +96,7 @@ WORDS = [
     WORDS,
     ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"],
 )
-def test_the_chances_shown_are_those_of_the_mechanism(
+def test_the_chances_shown_equal_those_of_the_mechanism(
     mechanism: DenseMechanism, phrase: str
 ) -> None:
     block = replace(
@@ -137,18 +138,20 @@ def test_the_ledger_says_which_block_counts_how() -> None:
     )
     assert "belief about your “affair” changes by at most ×4.49, and odds" in explanation
     assert (
-        "between two of its values by at most ×7.39, as long as the published tables" in explanation
+        "between two of its values by at most ×7.39. This holds as long as the published tables"
+        in explanation
     )  # e^(1 + 2 · 0.5)
     assert (
-        "(for the odds, “marriage” is counted by its promise and every other block by its limit)"
+        ". For the odds, “marriage” is counted by its promise and every other block by its limit."
         in explanation
     )
     assert (
-        "your answers themselves change by at most ×8.16, whatever else is known." in explanation
+        "your answers themselves change by at most ×8.16. This holds whatever else is known."
+        in explanation
     )  # 3e
     ldp_explanation = str(explain(survey(ldp_block())))
     assert (
-        "odds about your answers themselves change by at most ×2.72, whatever else is known."
+        "odds about your answers themselves change by at most ×2.72. This holds whatever else is known."
         in ldp_explanation
     )
 
@@ -180,7 +183,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
     [
         (
             TokenRule("invite"),
-            "the person who handed it out can tell from it which random result is yours.",
+            "The person who handed it out can tell from it which random result is yours.",
         ),
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
@@ -188,7 +191,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
 def test_a_token_is_listed_as_sent(rule: TokenRule, phrase: str) -> None:
     explanation = explain(replace(survey(ldp_block()), token=rule))
     assert phrase in str(explanation)
-    assert explanation.leaves.endswith(',"strata":{},"token":"your token"}')
+    assert explanation.report_template.endswith(',"strata":{},"token":"your token"}')
     without = explain(survey(ldp_block()))
     assert "with that as it is" not in str(without)
 
@@ -197,7 +200,7 @@ def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
     explanation = explain(document)
     assert "are sent as you give them, not randomised: region?" in str(explanation)
-    assert '"region":"your public answer"' in explanation.leaves
+    assert '"region":"your public answer"' in explanation.report_template
 
 
 def test_for_a_missing_language_the_documents_first_is_used() -> None:
@@ -240,17 +243,19 @@ def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
 ) -> None:
     document = payable_survey()
     secret = SecretLevel(level, odds, "lift")
-    sentence = "no limit is promised on what can be learnt about your “income”."
-    assert _promised._secret("income", secret, document.report_level) == sentence
+    sentence = "no limit is promised on what can be learnt about your “income”"
+    assert (
+        _promised._secret("income", secret, document.report_level, Texts("en", "whole")) == sentence
+    )
 
 
-def test_rare_symbols_are_mentioned_and_impossible_ones_are_not() -> None:
+def test_rare_symbols_are_mentioned_and_impossible_symbols_are_not() -> None:
     remainder = "any other with a chance below 0.001%"
     D = 1 << 48
     for row, is_said in (((D, 0), False), ((D - 1, 1), True), ((D - (1 << 24), 1 << 24), True),
                          ((D - (1 << 24) - 1, (1 << 24) + 1), False)):  # fmt: skip
         mechanism = DenseMechanism(48, (row, (D // 2, D // 2)))
         block = replace(ldp_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
-        lines = list(_table(block, "en"))
+        lines = list(_table(block, "en", Texts("en", "explanation")))
         assert (remainder in lines[0]) is is_said, row
         assert remainder not in lines[1]

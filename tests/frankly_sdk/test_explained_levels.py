@@ -40,7 +40,7 @@ DELTA = Fraction(1, 1 << 10)
 
 
 def world(answers: Sequence[int], strata: int = 1, seed: int = 1) -> World:
-    """Every combination of stratum, two secrets and answers, with counts of one to nine."""
+    """Return every combination of stratum, two secrets and answers, with counts from one to nine."""
     random, rows = Random(seed), [()]
     for choices in answers:
         rows = [(*row, x) for row in rows for x in range(choices)]
@@ -66,14 +66,14 @@ class Case:
         return [block.mechanism for block in self.document.blocks]
 
     def groups(self) -> list[World]:
-        """Groups of people with the same public answers."""
+        """Return the groups of people with the same public answers."""
         return worlds.groups(self.world, bool(self.document.strata))
 
 
 def case(
     strata: int, *declared: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
 ) -> Case:
-    """Return a document whose blocks promise (notion, secret) at their mechanism's true level."""
+    """Return a case whose blocks promise each (notion, secret) at the true level of their mechanism."""
     people = world([mechanism.answers for mechanism, _ in declared], strata)
     blocks = []
     for i, (mechanism, notions) in enumerate(declared):
@@ -126,12 +126,15 @@ CASES: dict[str, Callable[[], Case]] = {
     "dp": with_delta,
 }
 REFUSED = ("strata, not stratified, no ceiling", "pairs, some open")
-HEAD = r"(?:From the whole report|Given your public answers, from everything else in the report)"
-PROVIDED = r"(whatever else is known|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
+HEAD = r"(?:From the whole report|Given your public answers, from all else in the report)"
+PROVIDED = (
+    r"\. This holds (whatever else is known|as long as the published tables about it are true)"
+    r"(?:\. For the odds, .*)?\."
+)
 ALONE = (
-    r"From this alone(, given your public answers|, for readers who ignore your public answers|), {}, as "
-    r"long as this published table is true: a census\.(?: Against readers who know your public answers, "
-    r"this promise does not hold; only the other limits do\.)?"
+    r"From this alone(, given your public answers|, for readers who ignore your public answers|), {}\. This "
+    r"holds as long as this published table is true: a census\.(?: Against readers who know your public answers, "
+    r"this promise does not hold\. Only the other limits do\.)?"
 )
 X = r"×([\d.]+)"
 
@@ -201,36 +204,37 @@ def answers_chance(case: Case, odds: str, percent: str) -> None:
 FORM: list[tuple[str, Callable[..., None]]] = [
     (
         rf"{HEAD}, belief about your “(.)” changes by at most {X}, and odds between two of its "
-        rf"values by at most {X}, {PROVIDED}",
+        rf"values by at most {X}{PROVIDED}",
         secret_bounds,
     ),
     (
-        rf"{HEAD}, odds about your “(.)” change by at most {X}, {PROVIDED}",
+        rf"{HEAD}, odds about your “(.)” change by at most {X}{PROVIDED}",
         lambda case, name, odds, provided: secret_bounds(case, name, None, odds, provided),
     ),
     (
-        rf"Your public answers alone can change belief about your “(.)” by up to {X} and odds by up to {X}, as long as "
-        r"the published tables about it are true\.",
+        rf"Your public answers alone can change belief about your “(.)” by up to {X} and odds by up to {X}\. This "
+        r"holds as long as the published tables about it are true\.",
         public_bounds,
     ),
     (
-        rf"{HEAD}, odds about your answers themselves change by at most {X}, whatever else is known\.",
+        rf"{HEAD}, odds about your answers themselves change by at most {X}\. This holds whatever else is known\.",
         answers_bound,
     ),
     (r"The answers themselves are not all protected: no limit holds for (.*)\.", answers_open),
     (
-        rf"{HEAD}, nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”, as long as the published tables "
-        r"about it are true\.",
+        rf"{HEAD}, nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”\. This holds as long as the published "
+        r"tables about it are true\.",
         sure_bound,
     ),
     (
-        rf"{HEAD}, no result is more than {X} as likely with one value of your “(.)” as with another(?: or more than "
-        rf"{X} as likely as on average)?, plus a chance of at most ([\d.]+)%, {PROVIDED}",
+        rf"{HEAD}, no result is more than {X} as likely with one value of your “(.)” as with another\."
+        rf"(?: Nor is any result more than {X} as likely with one value as on average\. Each time, a| A) chance of "
+        rf"at most ([\d.]+)% may come on top{PROVIDED}",
         chance_bound,
     ),
     (
-        rf"{HEAD}, no result is more than {X} as likely with one set of answers as with another, plus a chance of at "
-        r"most ([\d.]+)%, whatever else is known\.",
+        rf"{HEAD}, no result is more than {X} as likely with one set of answers as with another\. A chance of at "
+        r"most ([\d.]+)% may come on top\. This holds whatever else is known\.",
         answers_chance,
     ),
 ]
@@ -254,7 +258,7 @@ def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> N
         next(i for i, line in enumerate(lines) if line.startswith(openings)) for openings in STARTS
     )
     sentences = [line for line in lines[start:end] if line]
-    assert sentences, "there are sentences about the whole report"
+    assert sentences, "the explanation must contain sentences about the whole report"
     for line in sentences:
         if any(re.fullmatch(pattern, line) for pattern in NO_BOUND):
             continue
@@ -267,7 +271,7 @@ def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> N
 
 STARTS = (
     ("From the whole report", "“Given your public answers”", "The answers themselves"),
-    ("Answering everything costs", "Answering uses up"),
+    ("Answering everything costs", "Answering uses up for good all"),
 )
 
 
@@ -393,17 +397,17 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_sure,
     ),
     (
-        rf"From this alone, odds between two answers to it change by at most {X}, whatever else is known\.",
+        rf"From this alone, odds between two answers to it change by at most {X}\. This holds whatever else is known\.",
         block_free,
     ),
     (
         rf"From this alone, odds of one answer to it against another grow by at most (?:{X} to )?{X}"
-        r"(?:, depending on the two)?(?: \(no limit is promised for (\d+) of (\d+) pairs\))?, "
-        r"whatever else is known\.",
+        r"(?:, depending on the two)?(?: \(no limit is promised for (\d+) of (\d+) pairs\))?\. "
+        r"This holds whatever else is known\.",
         block_pairs,
     ),
     (
-        rf"Even if that is not true, this alone changes odds by at most {X}, which also protects the answer itself\.",
+        rf"Even if that is not true, this alone changes odds by at most {X}\. This also protects the answer itself\.",
         block_free,
     ),
     (
@@ -412,8 +416,8 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_endless,
     ),
     (
-        rf"From this alone, no result is more than {X} as likely with one answer to it as with another, plus a "
-        r"chance of at most ([\d.]+)%, whatever else is known\.",
+        rf"From this alone, no result is more than {X} as likely with one answer to it as with another\. A "
+        r"chance of at most ([\d.]+)% may come on top\. This holds whatever else is known\.",
         block_chance,
     ),
 ]
@@ -466,7 +470,7 @@ def test_the_cost_shown_is_the_cost_charged(name: str, tmp_path: Path) -> None:
         assert exact <= float(before.cost) + 1e-12
         assert exact_odds is None or float(before.cost) - exact < 1e-4
         phrase = (
-            "Answering uses up for good"
+            "Answering uses up for good all"
             if exact_odds is None
             else f"Answering everything costs {before.cost} nats"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links: what is accepted, and what is refused before any socket opens."""
+"""Survey links: those that are accepted, and those that are refused before any socket opens."""
 
 import pytest
 from frankly_sdk import DocumentRejected, InsecureTransport, LinkError
@@ -12,7 +12,7 @@ GOOD = [
     (f"http://127.0.0.1:8000/s/{ID}#sha256={PIN}", "http://127.0.0.1:8000", f"sha256:{PIN}"),
     (f"http://[::1]:8000/s/{ID}", "http://[::1]:8000", None),
     (f"http://localhost/s/{ID}", "http://localhost", None),
-    # Spellings of one origin, under which data is stored.
+    # Spellings of one origin, which is the key of stored data.
     (f"HTTPS://HOST:443/s/{ID}", "https://host", None),
     (f"https://host:0443/s/{ID}", "https://host", None),
     (f"https://host:/s/{ID}", "https://host", None),
@@ -44,6 +44,24 @@ def test_links_are_read(text: str, origin: str, digest: str | None) -> None:
     assert SurveyLink.parse(text) == SurveyLink(origin, ID, digest)
 
 
+def test_a_personal_link_has_a_code_that_is_never_shown() -> None:
+    code = "7Q2M-0000-ABCD-WXYZ"
+    link = SurveyLink.parse(f"https://host/s/{ID}#sha256={PIN}&invite={code}")
+    assert (link.digest, link.invite) == (f"sha256:{PIN}", code)
+    assert code not in repr(link)
+    assert code not in link.document_url + link.chain_url
+    for tail in (
+        "&invite=",
+        "&invite=a b",
+        "&invite=" + "A" * 20,
+        f"&invite={code}&x=1",
+        f"&token={code}",
+    ):
+        with pytest.raises(LinkError) as refused:
+            SurveyLink.parse(f"https://host/s/{ID}#sha256={PIN}{tail}")
+        assert code not in str(refused.value)
+
+
 @pytest.mark.parametrize(("text", "error"), BAD, ids=range(len(BAD)))
 def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
     with pytest.raises(LinkError) as caught:
@@ -65,7 +83,7 @@ NO_ADDRESS = [
 
 @pytest.mark.parametrize("text", NO_ADDRESS)
 def test_a_malformed_address_is_refused_with_the_format_of_a_link(text: str) -> None:
-    """The class is InsecureTransport, as in the browser; the message gives the format of a link."""
+    """The class is InsecureTransport, as in the browser, and the message states the format of a link."""
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(text)
     assert (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log rule: the largest log that a device checks, and its errors for wrong leaves."""
+"""Log rule: the largest log that a device checks, and the errors for wrong leaves."""
 
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def test_all_leaves_of_the_head_are_requested_and_not_a_byte_more(tmp_path: Path
 
 
 @pytest.mark.parametrize("leaves", [LEAVES[:-1], LEAVES[:-32], LEAVES + b"\0", b""])
-def test_a_wrong_number_of_leaves_is_an_error_that_says_so(leaves: bytes, tmp_path: Path) -> None:
+def test_a_wrong_number_of_leaves_is_a_descriptive_error(leaves: bytes, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="number of the log's leaves") as caught:
         rule(tmp_path / "s.db", leaves, [])._tree(HEAD)
     assert caught.value.field == "leaves"
 
 
-def test_a_log_of_four_mebibytes_is_checked_and_a_larger_one_not_even_fetched(
+def test_a_log_of_four_mebibytes_is_checked_and_a_larger_log_is_not_fetched(
     tmp_path: Path,
 ) -> None:
     asked: list[tuple[str, int, str]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of an app: events, logging, switching off, a relay, and the moment of sending."""
+"""Options of an app: events, logging, switching off, a relay, and the time of sending."""
 
 import json
 import logging
@@ -12,6 +12,8 @@ from typing import Any
 import frankly_sdk
 import pytest
 from frankly_sdk import Answer, Client, Event, FranklyError, InsecureTransport, LinkError
+from frankly_sdk._steps import Stop
+from frankly_sdk._turns import Turns
 from frankly_sdk.delivery import Delivery
 from frankly_sdk.store import Sealed, Store
 from frankly_sdk.testing import FakeClock, FakeServer, drop, lose_receipt, make_survey, status
@@ -103,12 +105,12 @@ def test_switched_off_touches_neither_network_nor_files(server: FakeServer, tmp_
     assert (server.requests, list(tmp_path.iterdir())) == ([], [])
     with pytest.raises(
         LinkError
-    ):  # a developer's mistake is raised although the client is switched off
+    ):  # a developer's mistake raises an error even if the client is switched off
         Client.open("nonsense", tmp_path / "s.db", enabled=False)
 
 
 class Recorder:
-    """A transport that records addresses before it calls the server behind the relay."""
+    """A transport that records URLs before it calls the server behind the relay."""
 
     def __init__(self, server: FakeServer, relay: str) -> None:
         self.server, self.relay, self.urls = server, relay, list[str]()
@@ -143,15 +145,16 @@ def test_a_relay_is_held_to_the_same_rules(server: FakeServer, tmp_path: Path) -
 
 
 def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) -> None:
-    """Each tenth of 100 seconds gets about 40 of 400 draws; six standard deviations are 36."""
+    """Each tenth of the 100 seconds receives about 40 of 400 draws; six standard deviations are 36."""
     clock, tenths = FakeClock(), [0] * 10
     store = Store(tmp_path / "s.db")
     delivery = Delivery(
         FakeServer(make_survey({"q": ["a", "b"]})),
         store,
-        clock.sleep,
+        Turns.of(tmp_path / "s.db"),
         clock.timer,
         lambda _event: None,
+        Stop(),
         100.0,
     )
     for i in range(400):
@@ -165,9 +168,9 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
 def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wait has a separate random source: with that one fixed, the moment is always the same."""
+    """The wait has a separate random source; if that source is fixed, the time is always the same."""
     document, moments = make_survey({"smokes": ["no", "yes"]}), set()
-    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", lambda bits: 2**bits // 3)
+    monkeypatch.setattr("frankly_sdk._backoff.secrets.randbits", lambda bits: 2**bits // 3)
     for i, (answer, u) in enumerate((a, u) for a in ("no", "yes") for u in (0, 2**48 - 1)):
         server = FakeServer(document)
         with server.open(
@@ -240,7 +243,7 @@ def test_every_exported_name_exists_and_the_package_is_typed() -> None:
 
 
 def test_a_later_version_of_an_answered_survey_is_answered_already(tmp_path: Path) -> None:
-    """In a new version of the same questions, the first value and its cost are kept."""
+    """A new version with the same questions keeps the first value and its cost."""
     first = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     with first.open(tmp_path / "s.db") as client:
         client.answer({"smokes": "no"})

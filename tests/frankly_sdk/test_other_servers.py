@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers, each with its own valid keys: one cannot change data stored from the other.
+"""Isolation of two servers with separate valid keys: one cannot change data stored for the other.
 
-Four attacks by a server whose link was opened once: erase the protection against old versions, take
-a survey's id, lock out a log, fill the evidence store.
+A server whose link was opened once tries four attacks: erase the protection against old versions,
+take over a survey's id, lock out a log, and fill the evidence store.
 """
 
 import sqlite3
@@ -55,7 +55,7 @@ YES = {"affair": "yes"}
 
 
 def log_role(name: str = ORIGIN, key: SigningKey = LOG_KEY) -> LogRole:
-    """A log that three witnesses watch."""
+    """Return a log role with three witnesses."""
     witnesses = tuple(NamedKey(name, key.public, WITNESS) for name, key in WITNESS_KEYS.items())
     return LogRole(NamedKey(name, key.public, LOG), witnesses, 2)
 
@@ -78,27 +78,27 @@ class Place(Server):
         self.show(self.document)
 
     def version(self, number: int, log_name: str = "") -> bytes:
-        """Return a version of the keys."""
+        """Return a version of the keys document."""
         document = keys_document(number, self.root, self.publisher)
         return sealed_keys(
             replace(document, log=log_role(log_name or self.log_name, self.log_key)), self.root
         )
 
     def show(self, document: SurveyDocument) -> None:
-        """Serve a document from now on, and log it."""
+        """Log a document and serve it from now on."""
         self.document = replace(document, collect_url=f"{self.origin}/in")
         self.envelope = sealed(self.document.payload(), self.publisher)
         if self.document.digest not in self.log.digests:
             self.log.digests.append(self.document.digest)
 
     def get(self, url: str, limit: int) -> Any:
-        """Serve under this server's origin."""
+        """Serve requests under this server's origin."""
         return super().get(url.replace(self.origin, "https://collect.example"), limit)
 
     def visit(
         self, store: Path, *, pinned: bool = False, answer: bool = False, **options: Any
     ) -> str:
-        """Open the link, and answer if `answer`; return the status of the receipt."""
+        """Open the link, and answer if `answer` is set; return the status of the receipt."""
         pin = f"#{self.document.digest.replace(':', '=')}" if pinned else ""
         link = f"{self.origin}/s/{self.document.survey}{pin}"
         options = {"policy": Policy(allow_unpinned=True)} | options
@@ -107,7 +107,7 @@ class Place(Server):
 
 
 def evil(**changes: Any) -> Place:
-    """A server with its own valid keys that uses the other one's names."""
+    """Return a server with separate valid keys that uses the names of the other server."""
     defaults: dict[str, Any] = {
         "origin": "https://evil.example",
         "root": EVIL_ROOT,
@@ -162,7 +162,7 @@ def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
     honest.show(SECOND)
     honest.visit(tmp_path / "s.db", **log_required)
     honest.log.digests = honest.log.digests[1:]
-    with pytest.raises(RollbackDetected):  # the head of its own log is still stored
+    with pytest.raises(RollbackDetected):  # the head of the server's own log is still stored
         honest.visit(tmp_path / "s.db", **log_required)
 
 
@@ -205,7 +205,7 @@ def test_an_honest_server_leaves_no_evidence_of_another(tmp_path: Path) -> None:
     assert evidence(tmp_path / "s.db") == []
 
 
-# --- One survey under several links
+# One survey under several links
 
 
 @pytest.mark.parametrize("second", [False, True], ids=["plain", "pinned"])
@@ -232,7 +232,7 @@ def test_one_survey_is_one_answer(
 def test_an_old_install_requests_keys_as_a_new_one_does(
     shipped: int | None, pinned: bool, tmp_path: Path
 ) -> None:
-    """Installs have seen no keys, two versions of them, or all three by another link."""
+    """The installs have stored no keys, two versions, or all three versions from another link."""
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
     keys = None if shipped is None else versions[shipped - 1]
@@ -274,7 +274,7 @@ CHAINS: dict[str, tuple[Any, type[Exception]]] = {
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_path: Path) -> None:
-    """The app ships version 2; the server must prove the chain from version 1 through it."""
+    """The app ships version 2; the server must prove the chain from version 1 through version 2."""
     bend, error = CHAINS[name]
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
@@ -288,7 +288,7 @@ def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_pat
 
 
 def test_keys_trusted_during_another_first_visit_stay_trusted(tmp_path: Path) -> None:
-    """Two processes meet two servers under one origin: the chain trusted first stays trusted."""
+    """Two processes contact two servers under one origin; the chain that was trusted first stays trusted."""
     slow, quick = Place(), evil(origin="https://collect.example")
     serve = slow.get
 
@@ -305,7 +305,7 @@ def test_keys_trusted_during_another_first_visit_stay_trusted(tmp_path: Path) ->
 
 
 def test_a_fork_below_the_shipped_keys_is_detected(tmp_path: Path) -> None:
-    """The root signed two versions 2, and one version 3 that follows both."""
+    """The root signed two different versions 2 and one version 3 that follows both."""
     place = Place()
     shipped = place.version(2, "another.example/log")
     place.chain = [place.version(n) for n in (1, 2, 3)]
@@ -314,7 +314,7 @@ def test_a_fork_below_the_shipped_keys_is_detected(tmp_path: Path) -> None:
         place.visit(tmp_path / "s.db", keys=shipped)
 
 
-# --- A fork of a chain: former root keys are stolen, and used under another origin
+# A fork of a chain: former root keys are stolen and used under another origin
 
 NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
 
@@ -322,14 +322,15 @@ NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
 def rooted(
     number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey = PUBLISHER
 ) -> bytes:
-    """Return a version of the keys with another root."""
+    """Return a version of the keys document with another root key."""
     return sealed_keys(
         replace(keys_document(number, root, publisher), log=log_role()), root, *signers
     )
 
 
 def two_places() -> tuple[Place, Place]:
-    """A server that replaced its first root key, and a thief who branches off after version 1."""
+    """Return a server that replaced its first root key, and a thief's server that forks the chain
+    after version 1."""
     honest = Place()
     honest.chain = [honest.version(1), rooted(2, NEW_ROOT, ROOT), rooted(3, NEW_ROOT)]
     thief = evil(root=ROOT)
@@ -342,7 +343,7 @@ def two_places() -> tuple[Place, Place]:
 @pytest.mark.parametrize("length", [2, 3, 5])
 def test_a_fork_of_a_known_chain_is_refused_under_every_origin(length: int, tmp_path: Path) -> None:
     honest, thief = two_places()
-    thief.visit(tmp_path / "fresh.db")  # a fresh device has nothing to compare it with
+    thief.visit(tmp_path / "fresh.db")  # a new device has nothing to compare the chain with
     honest.visit(tmp_path / "s.db", answer=True)
     thief.chain = thief.chain[:length]
     for keys in (None, honest.chain[0]):
@@ -365,11 +366,11 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
     known_keys = Store(tmp_path / "s.db").alias_keys(honest.origin)
     assert known_keys is not None
     assert known_keys.envelope == versions[2]
-    with pytest.raises(RollbackDetected):  # the newer keys apply here too
+    with pytest.raises(RollbackDetected):  # the newer keys also apply here
         honest.visit(tmp_path / "s.db")
     honest.chain = versions
     honest.visit(tmp_path / "s.db")
-    for shipped in versions:  # an older app follows too
+    for shipped in versions:  # an older app also follows
         mirror.visit(tmp_path / "s.db", keys=shipped)
     versions.append(rooted(4, NEW_ROOT))
     honest.visit(tmp_path / "s.db")
@@ -377,7 +378,7 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
 
 
 def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None:
-    """Version 2 withdraws the publisher; a device that knows it ignores its app's version 1."""
+    """Version 2 withdraws the publisher; a device that has version 2 ignores the version 1 of its app."""
     place = Place()
     place.visit(tmp_path / "s.db", pinned=True)
     first, document = place.keys, place.document
@@ -390,10 +391,10 @@ def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None
             place.visit(tmp_path / "s.db", pinned=True, keys=keys)
 
 
-# --- A log that changes its name
+# A log that changes its name
 
 
-def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
+def test_a_renamed_log_is_detected_and_its_old_head_is_stored(tmp_path: Path) -> None:
     place = Place()
     logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     place.visit(tmp_path / "s.db", **logged)
@@ -413,11 +414,11 @@ def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
         ("checkpoint", old)
     ]
     place.log.digests.pop(0)
-    with pytest.raises(RollbackDetected):  # the head of the new tree is stored too
+    with pytest.raises(RollbackDetected):  # the head of the new tree is also stored
         place.visit(tmp_path / "s.db", **logged)
 
 
-# --- Where reports may go
+# Hosts to which reports may be sent
 
 
 @pytest.mark.parametrize(
@@ -472,7 +473,7 @@ def test_hosts_are_a_tuple_of_names(hosts: Any) -> None:
     assert (caught.value.field, "other" in caught.value.detail.lower()) == ("collect_hosts", False)
 
 
-# --- Stores of earlier versions
+# Stores of earlier versions
 
 OLD = """
 CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -494,7 +495,8 @@ BODIES = [b'{"id":"%s"}' % (digit * 32) for digit in (b"2", b"3")]
 
 
 def old_store(path: Path, place: Place, version: int = 3, answered: bool = True) -> None:
-    """A store of an earlier version with a server's document and log, and answers if `answered`."""
+    """Create a store of an earlier version with a server's document and log, and answers if
+    `answered` is set."""
     with sqlite3.connect(path) as database:
         database.executescript(OLD)
         document = place.document
@@ -616,5 +618,5 @@ def test_a_remembered_survey_needs_its_chain_and_then_no_network(tmp_path: Path)
     place.visit(tmp_path / "s.db", pinned=True)
     place.down = ("/v1",)
     place.visit(tmp_path / "s.db", pinned=True)
-    with pytest.raises(NetworkError):  # only the chain can show that keys of version 2 belong to it
+    with pytest.raises(NetworkError):  # only the chain proves that keys of version 2 belong to it
         place.visit(tmp_path / "s.db", pinned=True, keys=place.version(2))

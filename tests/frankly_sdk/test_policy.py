@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap and the ledger: over all surveys of an install, exactly, and without renewal."""
+"""Cap and ledger: exact over all surveys of an install, and never renewed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_three_surveys_at_one_fit_a_cap_of_three_and_a_fourth_does_not(tmp_path:
 
 
 def test_a_survey_within_the_cap_at_opening_may_be_over_it_when_answered(tmp_path: Path) -> None:
-    """Two clients opened side by side: the ledger is checked again under the lock."""
+    """Two clients are open at the same time; each answer checks the ledger again while it holds the lock."""
     policy = Policy(cap="1.5")
     with (
         number(1).open(tmp_path / "s.db", policy=policy) as first,
@@ -64,7 +64,8 @@ def test_a_form_over_the_cap_is_refused_by_reason(document, cap, reason, tmp_pat
 
 
 def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
-    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. Ceilings, 1 + ln 3 nats, are charged."""
+    """ε-LIP counts as 2ε, so the form has 1 + 2 · 0.5 nats about the secret; the ledger charges the
+    ceilings, 1 + ln 3 nats."""
     FakeServer().open(tmp_path / "s.db", policy=Policy(cap="2.0987")).close()
     final = Policy(cap="2", final_surveys=(payable_survey().survey,))
     FakeServer().open(tmp_path / "t.db", policy=final).close()
@@ -86,7 +87,7 @@ def test_there_is_always_a_cap() -> None:
 
 
 def capped(nats: str) -> FakeServer:
-    """A survey whose block was designed for a prior and has a ceiling of ln 3 (1.0986 nats)."""
+    """Return a survey whose block was designed for a prior and has a ceiling of ln 3 (1.0986 nats)."""
     mechanism = DenseMechanism(4, ((12, 4), (4, 12)))
     block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
     assert ln_up(block.ceiling) == nats

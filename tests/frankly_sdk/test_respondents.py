@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Respondent keys: every spelling of a key is one person, for whom one draw is made."""
+"""Respondent keys: all spellings of a key denote one person, for whom one draw is made."""
 
 import hmac
 import sqlite3
@@ -31,7 +31,7 @@ YES = {"affair": "yes"}
 
 
 def server(**changes: Any) -> FakeServer:
-    """A server with a question of one nat."""
+    """A server with a question that costs one nat."""
     return FakeServer(document=survey(ldp_block(epsilon="1"), **changes))
 
 
@@ -97,11 +97,11 @@ def test_a_table_with_two_spellings_of_a_key_names_both_lines(
     assert KEY not in message
 
 
-# --- Stores that hold hashes of keys as they were typed
+# Stores that contain hashes of keys as they were typed
 
 
 def typed(store: Path, key: str, *surveys: str) -> None:
-    """Store an answer as version 3 did: under the hash of the key as typed, with its spaces."""
+    """Store an answer as version 3 did, under the hash of the key as typed, including its spaces."""
     with sqlite3.connect(store) as old:
         ((salt,),) = old.execute("SELECT salt FROM salt").fetchall()
         name = hmac.digest(salt, key.encode(), "sha256").hex()

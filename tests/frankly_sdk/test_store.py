@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store: private, locked, forked, full, and bounded."""
+"""Store of a device: file mode, locks, forks, full disks, and size limits."""
 
 import os
 import resource
@@ -39,7 +39,8 @@ def test_the_file_is_private_even_if_it_was_not(tmp_path: Path) -> None:
 def test_a_new_file_is_private_from_its_first_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that opens it before a chmod keeps it open, so it is created with its mode."""
+    """A process that opened the file before a chmod could still read it, so the file is created
+    with its final mode."""
 
     def too_late(*_: object) -> None:
         raise AssertionError("changed later")
@@ -78,7 +79,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     writer = threading.Thread(target=write)
     writer.start()
     begun.wait(10)
-    # The fork below waits for the writer, which this timer ends.
+    # The fork below waits for the writer, which this timer stops.
     threading.Timer(0.05, may_end.set).start()
     child = os.fork()
     if child == 0:
@@ -115,17 +116,17 @@ def test_after_a_fork_parent_and_child_send_one_value(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_space() -> Iterator[None]:
-    """Limit files of this process to one page, as on a full disk."""
+    """Limit the files of this process to one page, which simulates a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_noticed_before_anything_is_drawn(
+def test_a_full_disk_is_detected_before_any_draw(
     tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Counts calls, because the client catches errors of a random source."""
+    """The test counts calls, because the client catches errors of a random source."""
     server, drawn = FakeServer(), []
 
     def counted(bits: int) -> int:
@@ -141,7 +142,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(
 
 
 def test_a_store_that_may_not_be_written_stops_everything() -> None:
-    """Root may write any file, so as root the test switches to uid 65534 for a moment."""
+    """Root may write any file, so the test temporarily switches from root to uid 65534."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.db"
         server = FakeServer()
@@ -172,7 +173,7 @@ def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     for version, digest in ((1, "one"), (3, "three"), (2, "two"), (3, "another three")):
         store.remember(CHAIN, "ab", Remembered(version, digest, b""))
     assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
-    # Only a document whose signing keys have been withdrawn is replaced.
+    # A document is replaced only if its signing keys have been withdrawn.
     store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="two")
     assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
     store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="three")
@@ -189,7 +190,7 @@ def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_closed_answer_stays_as_it_is(tmp_path: Path) -> None:
-    """A slower process with another receipt does not change what the faster one wrote."""
+    """A slower process with another receipt does not change the state that the faster process wrote."""
     store = Store(tmp_path / "s.db")
     with store.transaction():
         store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
@@ -215,7 +216,9 @@ def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
 def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
     with FakeServer().open(tmp_path / "s.db") as client:
         client.answer(ANSWERS)
-        assert [path.name for path in tmp_path.glob("*-*")] == ["s.db-journal"]
+        beside = sorted(path.name for path in tmp_path.glob("*-*"))
+        assert beside == ["s.db-journal", "s.db-sending"]
+        assert (tmp_path / "s.db-sending").read_bytes() == b""
         assert not any((tmp_path / "s.db-journal").read_bytes())
     with sqlite3.connect(tmp_path / "s.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -224,7 +227,7 @@ def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
 def test_a_journal_of_any_size_is_overwritten_once_and_a_clean_one_not_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks of zeros are skipped, later ones are not; a sync is the slow part."""
+    """Chunks of zeros are skipped, chunks after them are not; the sync is the slow step."""
     journal = tmp_path / "s.db-journal"
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
@@ -245,7 +248,7 @@ def test_a_journal_of_any_size_is_overwritten_once_and_a_clean_one_not_synced(
 def test_bytes_of_a_killed_process_in_a_journal_are_overwritten_at_the_next_start(
     tmp_path: Path,
 ) -> None:
-    """After a chunk of zeros as well: a journal keeps its length, so both may be in it."""
+    """This includes bytes after a chunk of zeros, because a journal keeps its length and may contain both."""
     store = Store(tmp_path / "s.db")
     store.keep_evidence(CHAIN, {"sha256:0": b"x"})
     store.close()
@@ -273,7 +276,7 @@ PRAGMAS = [
 def test_connections_sync_commits_and_overwrite_erased_bytes(
     pragma: str, value: object, tmp_path: Path
 ) -> None:
-    """Also in the connection of a fork, and for a file that was in WAL mode."""
+    """The settings also apply to the connection of a fork and to a file that was in WAL mode."""
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("PRAGMA journal_mode=WAL")
     database.close()
@@ -353,7 +356,7 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
 
 
 def test_reserved_and_sealed_rows_have_the_same_length(tmp_path: Path) -> None:
-    """Otherwise sealing, after the draw, could need another page and fail on a full disk."""
+    """If the lengths differed, sealing could need another page after the draw and fail on a full disk."""
     store, sizes = Store(tmp_path / "s.db"), []
     query = "SELECT length(report_id), length(body) FROM answers"
     with store.transaction():
@@ -366,7 +369,7 @@ def test_reserved_and_sealed_rows_have_the_same_length(tmp_path: Path) -> None:
 
 
 def test_tables_that_were_rolled_back_are_created_again(tmp_path: Path) -> None:
-    """The first transaction of a new file creates them; it fails after reading from them."""
+    """The first transaction of a new file creates the tables and fails after reading from them."""
     store = Store(tmp_path / "s.db")
     with pytest.raises(KeyError), store.transaction():
         assert store.answer(CHAIN, "ab") is None

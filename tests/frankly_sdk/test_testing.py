@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test kit for apps, used as by an app: no sockets, no waiting, none of the SDK's own fakes."""
+"""Test kit for apps, used as an app would use it: without sockets, waiting or the SDK's own fakes."""
 
 import json
 import socket
@@ -55,7 +55,8 @@ def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> N
 
 
 def test_the_kits_tables_keep_the_promised_level(server: FakeServer) -> None:
-    """By definition: all columns' ratios are at most e^0.7, one above e^0.69; rows sum to 2^48."""
+    """From the definition, all ratios within columns are at most e^0.7, one exceeds e^0.69, and
+    rows sum to 2^48."""
     for block, a in zip(server.document.blocks, (2, 3), strict=True):
         weights = dense_of(block.numbered_mechanism).weights
         assert [sum(row) for row in weights] == [2**48] * a
@@ -101,7 +102,7 @@ def test_offline_for_hours_then_back(server: FakeServer, tmp_path: Path) -> None
         server.network.online = True
         assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["sent"]
     server.network.online = False
-    server.open(tmp_path / "s.db").close()  # from now on it opens without network
+    server.open(tmp_path / "s.db").close()  # from now on the survey opens without network
     with pytest.raises(NetworkError):
         server.open(tmp_path / "other.db")
 
@@ -146,7 +147,7 @@ def test_windows_follow_the_clock(server: FakeServer, tmp_path: Path) -> None:
             client.answer(ANSWERS, strata={"region": "south"})
         server.clock.set(
             server.document.closes + timedelta(minutes=5)
-        )  # the device allows an error of its clock
+        )  # the device tolerates an error of its clock
         assert client.answer(ANSWERS, strata={"region": "south"}).code == "closed"
     early = FakeServer(replace(server.document, opens=server.document.opens + timedelta(minutes=5)))
     with early.open(tmp_path / "e.db") as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real transport with a real socket: bounded, and returning no marker that a server planted."""
+"""HTTP transport with a real socket: bounded, and never returning a marker that a server planted."""
 
 import contextlib
 import os
@@ -26,7 +26,8 @@ from tests.frankly_sdk.fakes import Ticking
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Plants markers that could identify a device, misbehaves by path, and records headers."""
+    """A request handler that plants markers which could identify a device, misbehaves by path, and
+    records headers."""
 
     protocol_version = "HTTP/1.1"
     requests: ClassVar[list[dict[str, str]]] = []
@@ -59,14 +60,14 @@ class Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def log_message(self, *_args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class Quiet(ThreadingHTTPServer):
     """A server that prints no traceback when a client disconnects."""
 
     def handle_error(self, *_args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
-def test_nothing_planted_comes_back(url: str) -> None:
+def test_planted_markers_never_come_back(url: str) -> None:
     transport = HttpTransport()
     first = transport.get(f"{url}/a", 1000)
     transport.post(f"{url}/b", b"{}", 1000)
@@ -154,7 +155,7 @@ ENDLESS = {
 
 @contextlib.contextmanager
 def raw_server(start: bytes, again: bytes) -> Iterator[str]:
-    """Answer one request with `start`, then send `again` until the client disconnects."""
+    """Answer one request with `start`, then send `again` repeatedly until the client disconnects."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def talk() -> None:
@@ -176,7 +177,7 @@ def raw_server(start: bytes, again: bytes) -> Iterator[str]:
 def test_endless_answers_end_in_bounded_memory(case: str) -> None:
     with raw_server(*ENDLESS[case]) as url:
         tracemalloc.start()
-        # The timer advances a second per call, so a response is read at most thirty times.
+        # The timer advances one second per call, so a response is read at most thirty times.
         with (
             contextlib.closing(HttpTransport(Ticking())) as transport,
             pytest.raises(NetworkError) as caught,
@@ -190,7 +191,7 @@ def test_endless_answers_end_in_bounded_memory(case: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Self-signed certificate and key of 127.0.0.1, in one file."""
+    """Create a self-signed certificate and key for 127.0.0.1 in one file."""
     key = Ed25519PrivateKey.generate()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     start = datetime.now(UTC) - timedelta(hours=1)
@@ -212,7 +213,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def secure_url(url: str, certificate: Path) -> Iterator[str]:
-    """The same server behind TLS."""
+    """URL of the same server behind TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server = Quiet(("127.0.0.1", 0), Handler)
@@ -251,7 +252,7 @@ def test_broken_answers_are_network_errors(case: str) -> None:
     with raw_server(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
         with pytest.raises(NetworkError) as caught:
             transport.get(url, 1000)
-        assert caught.value.__context__ is None  # the library's text would contain addresses
+        assert caught.value.__context__ is None  # the library's text would contain URLs
         assert caught.value.code == "network"
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man in the middle and rollback: more than 40 attacks by network or server, none of them accepted (spec 9.2).
+"""Attacks by the network or the server, such as man in the middle and rollback: none of more than
+40 is accepted (spec 9.2).
 
-Modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward, indefinite freeze, endless data,
-mix and match, key compromise. Every case has the typed error that ends it; no report may be sent.
+The cases are modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward,
+indefinite freeze, endless data, mix and match, key compromise. Every case names the typed error
+that must end it, and no report may be sent.
 """
 
 from collections.abc import Callable
@@ -57,7 +59,7 @@ NEW_PUBLISHER = SigningKey.from_raw(bytes([77]) * 32)
 
 @dataclass
 class Server(FakeServer):
-    """A server with a log and a chain of keys."""
+    """A server with a log and a key chain."""
 
     document: SurveyDocument = DOCUMENT
     keys: bytes = sealed_keys(LOGGED_KEYS)
@@ -68,7 +70,7 @@ class Server(FakeServer):
     down: tuple[str, ...] = ()
 
     def get(self, url: str, limit: int) -> Reply:
-        """Serve the log and the chain as well."""
+        """Serve the log and the chain as well as the document."""
         path = url.partition("collect.example")[2]
         if any(part in path for part in self.down):
             raise NetworkError("down")
@@ -97,7 +99,7 @@ def opened(server: Server, store: Path, link: str = PLAIN, days: float = 0, **po
 
 @dataclass(frozen=True)
 class Attack:
-    """`before`, an honest first visit if set, then `attack`; expected error, link and policy."""
+    """An honest first visit `before` if set, then `attack`; and the expected error, link and policy."""
 
     error: type[FranklyError]
     attack: Callable[[Server], None]
@@ -121,7 +123,7 @@ def put(**values: Any) -> Callable[[Server], None]:
 def show(
     document: SurveyDocument, *signers: SigningKey, log: bool = True
 ) -> Callable[[Server], None]:
-    """Serve another document, logged or not."""
+    """Serve another document, and log it if `logged` is set."""
 
     def act(server: Server) -> None:
         server.document, server.envelope = document, sealed(document.payload(), *signers)
@@ -132,7 +134,7 @@ def show(
 
 
 def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], None]:
-    """Serve other keys, after their older versions."""
+    """Serve other keys, together with their older versions."""
 
     def act(server: Server) -> None:
         served = server.chain or [server.keys]
@@ -176,7 +178,7 @@ CHAIN = [sealed_keys(chained(n)) for n in (1, 2)]
 TWO = Role((PUBLISHER.public, STRANGER.public), 2)
 FIRST = Signature(PUBLISHER.public.key_id, b"\0" * 64)
 ATTACKS: dict[str, Attack] = {
-    # Arbitrary documents.
+    # Arbitrary documents
     "unsigned": Attack(DocumentRejected, edit(lambda e: replace(e, signatures=(FIRST,))), reason="signature"),
     "signed by a stranger": Attack(DocumentRejected, show(DOCUMENT, STRANGER), reason="signature"),
     "signed by the root": Attack(DocumentRejected, show(DOCUMENT, ROOT), reason="signature"),
@@ -192,12 +194,12 @@ ATTACKS: dict[str, Attack] = {
     "an empty body": Attack(DocumentRejected, put(envelope=b" "), reason="envelope"),
     "endless data": Attack(NetworkError, put(envelope=b"[" * (8 * 2**20))),
     "deep data": Attack(DocumentRejected, put(envelope=b"[" * 100_000), reason="envelope"),
-    # The pin.
+    # The pin
     "another document under a pin": Attack(DocumentRejected, show(OTHER), link=PINNED, reason="pin"),
     "a newer document under a pin": Attack(DocumentRejected, show(NEWER), link=PINNED, reason="pin"),
     "a pinned, withdrawn survey": Attack(DocumentRejected, keys(chained(2, publisher=Role((STRANGER.public,), 1))),
                                          nothing, link=PLAIN, reason="signature"),
-    # Rollback, equivocation, freeze.
+    # Rollback, equivocation and freeze
     "an older version": Attack(RollbackDetected, show(DOCUMENT), show(NEWER)),
     "an older version under its pin": Attack(RollbackDetected, show(DOCUMENT), show(NEWER), link=PINNED),
     "the same version, other content": Attack(Equivocation, show(OTHER), nothing),
@@ -205,7 +207,7 @@ ATTACKS: dict[str, Attack] = {
     "frozen until it closed": Attack(ClockError, nothing, nothing, days=31),
     "not open yet": Attack(ClockError, nothing, days=-2),
     "frozen keys": Attack(ClockError, nothing, nothing, days=301),
-    # Keys.
+    # Keys
     "no keys": Attack(DocumentRejected, put(keys=b"{}"), reason="envelope"),
     "keys signed by a stranger": Attack(DocumentRejected, keys(LOGGED_KEYS, STRANGER), reason="signature"),
     "a stranger's keys later": Attack(
@@ -222,7 +224,7 @@ ATTACKS: dict[str, Attack] = {
     "a chain of another's keys": Attack(KeyChainError, put(
         chain=[sealed_keys(chained(n, root=Role((STRANGER.public,), 1)), STRANGER) for n in (1, 2, 3)]), nothing),
     "a chain without its beginning": Attack(KeyChainError, put(chain=[CHAIN[1]]), nothing),
-    # The log.
+    # The log
     "not logged": Attack(NetworkError, put(log=FakeLog([OTHER.digest]))),
     "no witness": Attack(LogError, put(proof=lambda p: replace(p, signed=FakeLog(
         [OTHER.digest, DOCUMENT.digest]).head(witnesses=())).to_bytes())),
@@ -287,7 +289,7 @@ def test_without_an_attack_every_link_opens(
 
 
 def test_requests_contain_nothing_that_is_stored(tmp_path: Path) -> None:
-    """A fresh device and one with an older head and older keys request the same addresses."""
+    """A new device and a device with an older head and older keys request the same URLs."""
     old = Server()
     opened(old, tmp_path / "a.db")
     fetched_urls = []
@@ -351,7 +353,7 @@ def test_a_pinned_logged_survey_needs_no_network_twice(tmp_path: Path) -> None:
     assert server.fetched == []
 
 
-# The drill of spec 3.2: a publisher key is stolen.
+# The drill of spec 3.2, in which a publisher key is stolen
 THIEFS = replace(OTHER, version=10**9, prev=DOCUMENT.digest)
 RECOVERED = keys(chained(2, publisher=Role((NEW_PUBLISHER.public,), 1)))
 
@@ -368,10 +370,10 @@ def test_after_a_theft_new_keys_restore_every_device(
     opened(server, tmp_path / "s.db")  # the thief's signature is accepted
     RECOVERED(server)
     with pytest.raises(DocumentRejected) as caught:
-        opened(server, tmp_path / "s.db")  # the new keys do not accept it
+        opened(server, tmp_path / "s.db")  # the new keys reject the thief's document
     assert caught.value.reason == "signature"
     show(true, NEW_PUBLISHER)(server)
-    opened(server, tmp_path / "s.db")  # the thief's version does not block it
+    opened(server, tmp_path / "s.db")  # the thief's version does not block the new document
     assert (len(evidence(tmp_path / "s.db")) == 2) == (stolen.digest != true.digest)
     show(stolen)(server)
     with pytest.raises(DocumentRejected):
@@ -386,7 +388,7 @@ def test_a_survey_signed_again_opens_by_its_pinned_link(tmp_path: Path) -> None:
     server = Server()
     opened(server, tmp_path / "s.db", PINNED)
     RECOVERED(server)
-    opened(server, tmp_path / "s.db", PINNED)  # from memory, with the keys known here
+    opened(server, tmp_path / "s.db", PINNED)  # from memory, with the keys stored on this device
     second_survey = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
     second_survey.envelope = sealed(second_survey.document.payload(), NEW_PUBLISHER)
     second_survey.open(tmp_path / "s.db").close()  # stores the new keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): each is settled as one choice per question before a draw."""
+"""Ways of answering (spec 3.5): each answer is settled as one choice per question before a draw."""
 
 import json
 from itertools import product
@@ -30,7 +30,7 @@ def test_answers_are_settled(given: dict[str, Any], choices: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize(("given", "field"), UNSETTLED)
-def test_what_cannot_be_settled_is_refused_and_not_repeated(
+def test_unsettled_answers_are_refused_and_not_repeated(
     given: dict[str, Any], field: str | None
 ) -> None:
     fault = Answer(given).settled(ASKED.questions)
@@ -41,7 +41,7 @@ def test_what_cannot_be_settled_is_refused_and_not_repeated(
 
 
 def test_every_path_through_the_rules_settles_every_question() -> None:
-    """Compared with rules applied here, for all plain answers."""
+    """The result is compared with rules that the test applies itself, for all plain answers."""
     for work, stress, ticked in product(
         ("no", "yes"), ("calm", "mixed", "hard", "none"), ([], ["sleep"], ["untold"])
     ):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small worlds, the documents made for them, and the true leakage of a report by brute force.
+"""Small worlds, documents for these worlds, and the true leakage of a report by brute force.
 
-A world lists people: how many, their stratum, secrets, and answer to each block. The documents'
-tables are its margins. `frankly_protocol.audit` is used only to fill in a block's ceiling.
+A world lists groups of people: their count, stratum, secrets, and answer to each block. The tables
+of the documents are margins of the world. `frankly_protocol.audit` is used only to compute a
+block's ceiling.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from tests.frankly_protocol.samples import question, survey
 
 @dataclass(frozen=True)
 class Person:
-    """People with equal data: their count, stratum, secrets by name, and answers block by block."""
+    """People with equal data: their count, stratum, secrets by name, and answer to each block."""
 
     count: int
     stratum: int
@@ -42,7 +43,8 @@ def chances(mechanism: Mechanism) -> Chances:
 
 
 def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ...]], Fraction]]:
-    """Yield, for every joint result of several blocks, a function from answers to its chance."""
+    """Yield, for every joint result of several blocks, a function from answers to the result's
+    probability."""
     for rows in product(*map(chances, mechanisms)):
         yield lambda answers, rows=rows: prod(
             (row[x] for row, x in zip(rows, answers, strict=True)), start=Fraction(1)
@@ -50,7 +52,7 @@ def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ..
 
 
 def groups(world: World, by_stratum: bool) -> list[World]:
-    """Return the people of each stratum, or all in one group."""
+    """Return the people of each stratum, or all people as one group."""
     if not by_stratum:
         return [world]
     return [
@@ -70,7 +72,7 @@ def leakage(
             _mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values
         ]
         if overall:
-            assert min(per_value), "such a world has no finite leakage"
+            assert min(per_value), "a world with a zero probability has no finite leakage"
             lift = max(lift, max(per_value) / overall, overall / min(per_value))
             odds = max(odds, max(per_value) / min(per_value))
     return lift, odds
@@ -122,7 +124,7 @@ def answer_odds(mechanisms: Sequence[Mechanism]) -> Fraction | None:
 
 
 def strata_leakage(world: World, secret: str) -> tuple[Fraction, Fraction]:
-    """Return the largest lift and change of odds of a secret by the stratum alone."""
+    """Return the largest lift and change of odds of a secret that the stratum alone causes."""
     values = sorted({p.secrets[secret] for p in world})
     before = [Fraction(sum(p.count for p in world if p.secrets[secret] == s)) for s in values]
     lift = odds = Fraction(1)
@@ -136,7 +138,7 @@ def strata_leakage(world: World, secret: str) -> tuple[Fraction, Fraction]:
 def table(
     world: World, secret: str, block: int, answers: int, values: range
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the counts [s][x] of a world."""
+    """Return the counts [s][x] of a secret and a block's answers in a world."""
     return tuple(
         tuple(
             sum(p.count for p in world if p.secrets[secret] == s and p.answers[block] == x)
@@ -147,7 +149,7 @@ def table(
 
 
 def pair_levels(mechanism: Mechanism) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
-    """Return the largest Q(y|x)/Q(y|z) of every pair of answers, None where it is infinite."""
+    """Return the largest Q(y|x)/Q(y|z) of every pair of answers, or None if it is infinite."""
     a = mechanism.answers
     levels: list[list[tuple[int, int] | None]] = [[None] * a for _ in range(a)]
     for x, z in permutations(range(a), 2):
@@ -161,7 +163,7 @@ def pair_levels(mechanism: Mechanism) -> tuple[tuple[tuple[int, int] | None, ...
 def promise(
     world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool
 ) -> Promise:
-    """Return a promise whose level is the mechanism's true one, everywhere or within every stratum."""
+    """Return a promise at the mechanism's true level, over all people or within every stratum."""
     if notion == "metric-ldp":
         return Promise(Claim(notion, (1, 1), levels=pair_levels(mechanism)))
     values = range(1 + max(p.secrets[secret] for p in world))
@@ -230,7 +232,7 @@ def sureness_of_block(
 
 
 def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
-    """Return a block of one question."""
+    """Return a block with one question."""
     one_question = question(name, *(f"c{x}" for x in range(mechanism.answers)))
     prior = (1,) * mechanism.answers
     return Block(
@@ -246,7 +248,8 @@ def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """Return a survey with a public question of `strata` choices, without one if `strata` is 1."""
+    """Return a survey with a public question of `strata` choices, or without a public question if
+    `strata` is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
     document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()
@@ -256,7 +259,7 @@ def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
 def _mean(
     world: World, chance: Callable[[tuple[int, ...]], Fraction], blocks: Iterable[int]
 ) -> Fraction:
-    """Return the chance of a result among these people."""
+    """Return the probability of a result among these people."""
     chosen = tuple(blocks)
     total = sum((p.count * chance(tuple(p.answers[b] for b in chosen)) for p in world), Fraction(0))
     return total / sum(p.count for p in world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random priors and mechanisms for tests of the mathematics; seeded, so that runs are equal."""
+"""Random priors and mechanisms for tests of the mathematics, seeded so that runs are equal."""
 
 import random
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def random_row(rng: random.Random, total: int, columns: int) -> tuple[int, ...]:
 def random_mechanism(
     rng: random.Random, answers: int, reports: int, bits: int = 48
 ) -> DenseMechanism:
-    """Draw a mechanism without structure: no privacy, any rank."""
+    """Draw a mechanism without structure, of any rank and without privacy."""
     while True:
         weights = tuple(random_row(rng, 1 << bits, reports) for _ in range(answers))
         if all(any(column) for column in zip(*weights, strict=True)):
@@ -81,7 +81,7 @@ def wanted(
 def pair_claim(
     rng: random.Random, level: tuple[int, int], factors: tuple[int | None, ...]
 ) -> Claim:
-    """Draw a level per pair of four answers: a multiple of `level` or None; `level` for (0, 1)."""
+    """Draw a level for each pair of four answers: a multiple of `level` or None, but `level` for (0, 1)."""
     p, q = level
     rows: list[list[tuple[int, int] | None]] = []
     for x in range(4):
@@ -142,7 +142,7 @@ def tamed(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) ->
 
 
 def scaled_rays(cone: Cone, prior: Prior) -> NDArray[np.float64]:
-    """Return all extreme rays, scaled to p·v = 1; shape (rays, answers)."""
+    """Return all extreme rays, scaled to p·v = 1, of shape (rays, answers)."""
     p = [Fraction(n, prior.total) for n in prior.shares]
     rays = cone.rays()
     means = [sum((a * v for a, v in zip(p, ray, strict=True)), Fraction(0)) for ray in rays]

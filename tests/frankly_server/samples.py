@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents and their reports, without the designer."""
+"""Published documents and their reports, made without the designer."""
 
 import secrets
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ SURVEY = "ab" * 16
 
 
 def put(database: Database, document: SurveyDocument) -> SurveyDocument:
-    """Store a document as published."""
+    """Store a document as a published document."""
     row = DocumentRow(
         document.digest,
         document.survey,
@@ -34,7 +34,7 @@ def put(database: Database, document: SurveyDocument) -> SurveyDocument:
 
 
 def published(database: Database, *blocks: Block, survey_id: str = SURVEY) -> SurveyDocument:
-    """Store and return a two-block document, open around NOW."""
+    """Store and return a two-block document that is open at NOW."""
     return put(database, survey(*(blocks or (ldp_block(), lip_block())), survey_id=survey_id))
 
 
@@ -44,7 +44,7 @@ def report(
     report_id: str | None = None,
     strata: dict[str, str] | None = None,
 ) -> Report:
-    """Return a report on a document, with symbols 0 unless given."""
+    """Return a report on a document; symbols are 0 by default."""
     return Report(
         document.digest,
         report_id or secrets.token_hex(16),
@@ -54,7 +54,7 @@ def report(
 
 
 def body(document: SurveyDocument, *symbols: int, report_id: str | None = None) -> bytes:
-    """Return the bytes of a report, padded as a device does."""
+    """Return the bytes of a report, padded as a device would pad them."""
     return report(document, *symbols, report_id=report_id).to_bytes(document.report_length)
 
 
@@ -68,7 +68,7 @@ def row(
 def release(
     database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 1
 ) -> int:
-    """Release pending reports of some documents, by default of all cells; return their number."""
+    """Release pending reports of some documents, in all cells by default; return the number of reports."""
     n = 0
     for document in documents:
         with database.transaction("release") as tx:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token buckets compared with an exact model, on the test's clock."""
+"""Token buckets, compared with an exact model on the test's clock."""
 
 from fractions import Fraction
 
@@ -12,11 +12,11 @@ steps = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, m
 
 
 @given(steps=steps, per_s=st.sampled_from([1, 2, 8]), burst=st.integers(1, 10))
-def test_decisions_are_those_of_the_model(
+def test_decisions_equal_those_of_the_model(
     steps: list[tuple[int, int]], per_s: int, burst: int
 ) -> None:
     buckets, level, now = Buckets(per_s, burst), Fraction(burst), 0
-    for quarters, cost in steps:  # quarters of a second: exact in binary
+    for quarters, cost in steps:  # quarters of a second are exact in binary
         level, now = min(Fraction(burst), level + Fraction(quarters * per_s, 4)), now + quarters
         decision = buckets.take("a", now / 4, cost)
         assert decision.level == max(0, level)

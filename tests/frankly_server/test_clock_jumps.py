@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's clock jumps by a day and is corrected: locks and refusals end."""
+"""Clock jumps of one day on the server: after the correction, locks and refusals end."""
 
 import time
 from datetime import timedelta
@@ -14,7 +14,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.store.jobs import JobRow
-from frankly_server.surveys import parse_definition
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.accounts.people import CHEAP, PASSWORD, Hands, code, refused
 from tests.frankly_server.samples import body
@@ -31,7 +31,7 @@ def clock() -> Hands:
 
 @pytest.fixture
 def services(database: Database, tmp_path: Path, clock: Hands) -> Services:
-    """Services on a migrated database, with keys of a week ago, an account and a draft."""
+    """Services on a migrated database, with keys from a week ago, an account and a draft."""
     services = Services(Settings(home=tmp_path), database, clock, Passwords(CHEAP))
     clock.wait(-7 * DAY_S)
     services.keys.init()
@@ -50,7 +50,8 @@ def test_a_lock_set_by_a_clock_ahead_ends_when_the_clock_is_corrected(
     refused(services.accounts.sign_in, EMAIL, PASSWORD)
     clock.wait(-DAY_S)
     assert services.accounts.sign_in(EMAIL, PASSWORD).person.email == EMAIL
-    # A lock at the correct time lasts its minute, and not longer if the clock goes back by seconds.
+    # A lock set at the correct time lasts one minute, and not longer if the clock goes back by
+    # seconds.
     for _ in range(5):
         refused(services.accounts.sign_in, EMAIL, "wrong")
     clock.wait(-30)
@@ -93,7 +94,7 @@ def test_sessions_end_early_or_late_but_end(services: Services, clock: Hands) ->
 
 
 def test_a_job_started_by_a_clock_ahead_blocks_nothing(services: Services, clock: Hands) -> None:
-    """Its process died; by the corrected clock it would look recent for a day."""
+    """The job's process died, but by the corrected clock the job would look recent for a day."""
     survey = services.surveys.list()[0].survey_id
     clock.wait(DAY_S)
     updated = f"{clock.now():%Y-%m-%dT%H:%M:%SZ}"
@@ -116,7 +117,7 @@ def test_keys_created_by_a_clock_ahead(services: Services, clock: Hands, tmp_pat
     clock.wait(-DAY_S)
     problem = refused(services.check_start)
     assert "the keys are valid from" in problem.detail
-    assert "set the clock right; if it is, sign a new version with `frankly keys rotate`" in (
+    assert "set the clock; if it is right, sign a new version with `frankly keys rotate`" in (
         problem.detail
     )
     assert Rotation(services.keys, clock).propose(RotationChange()).in_force
@@ -128,18 +129,18 @@ def test_a_survey_published_by_a_clock_ahead(services: Services, clock: Hands) -
     clock.wait(DAY_S)
     ahead = services.surveys.publish("habits")
     clock.wait(-DAY_S)
-    (warning,) = [text for text in services.surveys.hindrances("habits") if "dated" in text]
-    assert "Set the clock right; if it is right, publish again" in warning
+    (warning,) = [text for text in services.surveys.obstacles("habits") if "dated" in text]
+    assert "Set the clock; if it is right, publish again" in warning
     again = services.surveys.publish("habits")
     assert (again.status, again.version) == ("published", ahead.version + 1)
-    assert not [text for text in services.surveys.hindrances("habits") if "dated" in text]
+    assert not [text for text in services.surveys.obstacles("habits") if "dated" in text]
     assert services.surveys.publish("habits").status == "unchanged"
 
 
 def test_reports_of_a_clock_that_is_behind_are_early_not_refused(
     services: Services, clock: Hands
 ) -> None:
-    """Devices keep a report that is too early, but erase one that is refused."""
+    """Devices keep a report that is too early, but erase a report that is refused."""
     published = services.surveys.publish("habits")
     (document,) = services.surveys.versions("habits")
     report = body(document, 0, 0)
@@ -150,7 +151,7 @@ def test_reports_of_a_clock_that_is_behind_are_early_not_refused(
     assert 0 < early.value.retry_after_s <= DAY_S  # type: ignore[attr-defined]
     clock.wait(DAY_S)
     assert services.intake.accept(published.survey_id, report).status == "accepted"
-    # A day ahead and back: it is stored once, whatever the time.
+    # With the clock a day ahead and then back, the report is stored once at any time.
     for seconds in (DAY_S, -DAY_S):
         clock.wait(seconds)
         assert services.intake.accept(published.survey_id, report).status == "duplicate"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of the server's files are on disk before their names: keys, keys document, backups."""
+"""Durability of the server's files (keys, keys document, backups): contents are on disk before
+their names."""
 
 import os
 from pathlib import Path
@@ -20,7 +21,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> Events:
-    """All fsync and rename calls of this process, with paths, in order."""
+    """The fsync and rename calls of this process, with paths, in order."""
     recorded: Events = []
     fsync, rename, replace = os.fsync, os.rename, os.replace
 
@@ -40,7 +41,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Events:
 
 
 def assert_durable(events: Events, target: Path) -> None:
-    """Check that the file renamed to `target` was synced before, and its folder after."""
+    """Check that the file renamed to `target` was synced before, and its folder afterwards."""
     places = [
         i
         for i, (kind, paths) in enumerate(events)
@@ -49,8 +50,10 @@ def assert_durable(events: Events, target: Path) -> None:
     assert places
     for place in places:
         source = events[place][1].partition(" ")[0]
-        assert ("sync", source) in events[:place], "the file or folder itself"
-        assert ("sync", str(target.parent)) in events[place:], "its new name"
+        assert ("sync", source) in events[:place], "the file or folder itself must be synced first"
+        assert ("sync", str(target.parent)) in events[place:], (
+            "the new name must be synced afterwards"
+        )
 
 
 def test_a_file_is_synced_before_its_name_and_the_folder_after(
@@ -88,7 +91,7 @@ def test_keys_are_synced_file_by_file_before_their_folder_has_its_name(
 def test_an_error_after_the_rename_is_raised_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The temporary file has been renamed by then, so its absence is not the error."""
+    """The temporary file has already been renamed, so its absence must not be reported as the error."""
 
     def fail(_folder: Path) -> None:
         raise OSError(5, "Input/output error")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a form as separate tables: laws by enumeration, counts of reports, and estimates."""
+"""Parts of a form as separate tables: laws checked by enumeration, counts of reports, and estimates."""
 
 from collections import Counter
 from dataclasses import replace
@@ -41,7 +41,7 @@ FORMS = [
 
 
 def form_block(form: AgreementMechanism = FORM) -> Block:
-    """A block with a form."""
+    """Return a block with a form."""
     return Block(
         "form",
         tuple(question(f"q{i}", *map(str, range(n))) for i, n in enumerate(form.choices)),
@@ -55,7 +55,7 @@ def form_block(form: AgreementMechanism = FORM) -> Block:
 
 
 def document(form: AgreementMechanism = FORM) -> SurveyDocument:
-    """A survey with an ordinary block before a form and after it."""
+    """Return a survey with a form between two ordinary blocks."""
     blocks = (ldp_block("before"), form_block(form), ldp_block("after"))
     return replace(survey(), blocks=blocks)
 
@@ -132,7 +132,7 @@ def test_counted_blocks_are_the_blocks_and_the_parts() -> None:
 def test_reports_count_in_the_parts_that_they_show() -> None:
     layout = Layout.of(document())
     numbers = layout.numbers([1, [0, 0, 2, 1, 3], 0])
-    # Part 0 begins with component 0, and so does part 1.
+    # Parts 0 and 1 both begin with component 0.
     assert numbers == [1, NO_NUMBER, 2, 3, None, None, 0]
     assert layout.numbers([0, [1, 2, 1], 1]) == [0, NO_NUMBER, None, None, 1, None, 1]
     pairs = dict(layout.pairs_of([1, [0, 0, 2, 1, 3], 0], numbers))
@@ -169,7 +169,7 @@ def exact_estimates(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
-def test_estimates_are_unbiased_whatever_the_joint_answers(form: AgreementMechanism) -> None:
+def test_estimates_are_unbiased_for_all_joint_answers(form: AgreementMechanism) -> None:
     rng = Random(5)
     truths = list(product(*map(range, form.choices)))
     for _ in range(3):
@@ -199,7 +199,7 @@ def test_two_parts_of_a_form_are_estimated_together() -> None:
     assert part.mechanism.parts == (0, 1)
     result = estimate(part.mechanism, part.counts, design_prior=part.design_prior)
     best = max(range(9), key=lambda x: result.unbiased[x] or 0)
-    assert best == 1  # answer 0 to the first, 1 to the second
+    assert best == 1  # answer 0 to the first question, 1 to the second
 
 
 def test_fakes_and_censuses_of_reports_that_show_a_part() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables that a form can estimate: their law has full rank, by enumeration of reports."""
+"""Joint tables that a form can estimate: their law has full rank, checked by enumerating reports."""
 
 from fractions import Fraction
 from itertools import combinations, product

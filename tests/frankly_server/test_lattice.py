@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every response, at any time and in any format, is a sum over complete released batches.
+"""Estimates as sums over complete released batches, which change only with a release.
 
-A generated history sends reports and releases some; between any two steps an observer makes every
-request about reports. For each response the test computes, by brute force over its own copy of the
-batches, the sum that the numbers must equal: all batches of the requested documents, strata and
-days. A response that changes without a release fails too.
+A generated history sends reports and releases some of them; between any two steps, an observer
+makes the requests of `everything`. For each estimate in JSON, and each n in CSV and in the audit,
+the test computes by brute force, from its own copy of the batches, the sum that the number must
+equal: all batches of the requested documents, strata and days. The test also checks that the bytes
+of every response, including Parquet, do not change without a release.
 """
 
 import csv
@@ -85,7 +86,7 @@ def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
 
 
 def everything(site: Site) -> dict[str, bytes]:
-    """Return every response about reports, by address."""
+    """Return every response about reports, by URL."""
     answers = {f"json {query}": site.estimates(query) for query in QUERIES}
     answers |= {
         f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv")
@@ -156,7 +157,7 @@ def test_every_response_is_a_sum_of_released_batches(place: Site, seed: int, ful
                 sent = place.report(number, y=[symbol], strata={"region": region, "age": age})
                 assert place.send(sent).status_code == 201
                 history.pending.setdefault((region, age), Counter())[symbol] += 1
-            # During intake, responses are the same bytes as after the last release.
+            # During intake, responses have the same bytes as after the last release.
             assert everything(place) == answers_before
         with place.services.database.transaction("release") as tx:
             n = tx.releases.release(
@@ -170,8 +171,8 @@ def test_every_response_is_a_sum_of_released_batches(place: Site, seed: int, ful
     assert numbers > 10
 
 
-def test_a_lone_report_changes_nothing(place: Site) -> None:
-    """Without batches, one or two requests, or polling, would reveal a single report."""
+def test_a_single_report_changes_no_response(place: Site) -> None:
+    """If reports were counted immediately, one or two requests, or polling, would reveal a single report."""
     north = {"region": "north", "age": "young"}
     sent: list[Any] = [place.report(i, y=[i % 2], strata=north) for i in range(63)]
     sent.append(place.report(99, y=[1], strata={"region": "south", "age": "old"}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services together: from a survey file to estimates; no start without keys or tables."""
+"""Services working together, from a survey file to estimates; they refuse to start without keys or tables."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, StoreUnavailable, UnsafeStore
-from frankly_server.surveys import parse_definition
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import body

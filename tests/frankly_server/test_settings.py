@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings are typed, bounded, frozen; unknown ones are refused and secrets never shown."""
+"""Settings: typed, bounded and frozen; unknown settings are refused and secrets are never shown."""
 
 import re
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_settings_do_not_change() -> None:
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
-    """Return variable → default from the table below this heading."""
+    """Return variable → default, read from the table below this heading."""
     table = page.partition(heading)[2].partition("\n\n|")[2].partition("\n\n")[0]
     defaults_by_name: dict[str, Any] = {}
     for line in table.splitlines()[2:]:

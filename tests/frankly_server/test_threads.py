@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra starts no additional threads, unless the environment sets their number."""
+"""Threads of linear algebra: no additional threads start, unless the environment sets their number."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ print(len(os.listdir("/proc/self/task")))
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: one thread in any case")
 @pytest.mark.parametrize(("given", "more"), [({}, False), ({"OPENBLAS_NUM_THREADS": "2"}, True)])
-def test_linear_algebra_runs_in_one_thread_unless_asked(given: dict[str, str], more: bool) -> None:
+def test_linear_algebra_runs_in_one_thread_by_default(given: dict[str, str], more: bool) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots over time and of frontiers: points at their numbers, well-formed, safe markup."""
+"""Plots over time and plots of frontiers: points at the correct positions, and well-formed, safe markup."""
 
 from xml.etree import ElementTree
 
@@ -42,7 +42,7 @@ def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
     assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
     first, second = points[:2], points[2:]
     assert first[0][1] > first[1][1]  # larger values are higher
-    # The same scale in every panel: 0.2 of a share has the same height.
+    # Every panel has the same scale, so a share of 0.2 has the same height.
     assert first[0][1] - first[1][1] == pytest.approx(second[1][1] - second[2][1], abs=0.2)
     description = tree.findtext(f"{SVG}desc") or ""
     assert "No & <never>: 2026-06-01 70.0% (from 60.0% to 80.0%)" in description

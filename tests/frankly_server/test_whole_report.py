@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 from frankly_protocol.audit import AnswersLevel, Charge, ReportLevel, SecretLevel
-from frankly_server.whole_report import ANSWERS, cost_words, level_table, report_json, times
+from frankly_protocol.audit.bounds import times
+from frankly_server.whole_report import ANSWERS, cost_words, level_table, report_json
 
 THIRD = Fraction(10, 3)
 
@@ -15,7 +16,7 @@ def level(odds: Fraction | None, cost: Fraction | None) -> ReportLevel:
     return ReportLevel({"hiv": secret}, AnswersLevel(cost, cost), Charge(cost), cost, ())
 
 
-def test_machines_get_nats_and_people_factors() -> None:
+def test_json_has_nats_and_text_has_factors() -> None:
     assert report_json(level(THIRD, Fraction(20))) == {
         "secrets": {"hiv": {"level": "0.5109", "odds": "1.2040", "strata_odds": "inf"}},
         "answers": {"level": "2.9958", "odds": "2.9958"},
@@ -31,7 +32,7 @@ def test_machines_get_nats_and_people_factors() -> None:
 @pytest.mark.parametrize(
     ("cost", "words"),
     [
-        (None, "costs all of a device's budget"),
+        (None, "permanently uses up a device's whole budget"),
         (Fraction(20), "costs 2.9958 nats of a device's budget, 5 nats unless"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nearly valid bytes, drawn by hypothesis so that it can shrink a failing example."""
+"""Nearly valid bytes, drawn by hypothesis so that hypothesis can shrink a failing example."""
 
 import json
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ ODD: list[Any] = [
 
 
 class Seeds(tuple[bytes, ...]):
-    """Honest bytes, of which hypothesis prints only the number."""
+    """Honest bytes; hypothesis prints only their index."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class Seeds(tuple[bytes, ...]):
 
 @st.composite
 def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """A seed with one to four edits: bytes changed, lost, repeated, words or a seed inserted."""
+    """Draw a seed with one to four edits: bytes changed, lost or repeated, words or a seed inserted."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
         start, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
@@ -120,7 +120,7 @@ def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 @st.composite
 def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """A JSON seed with one to three values changed, removed or doubled, in canonical form again."""
+    """Draw a JSON seed with one to three values changed, removed or doubled, again in canonical form."""
     body = json.loads(seeds[draw(st.integers(0, len(seeds) - 1))])
     for _ in range(draw(st.integers(1, 3))):
         parent: Any = None
@@ -159,7 +159,7 @@ def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 
 def hostile(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """Bytes that a network may send where one of the seeds is expected."""
+    """Draw bytes that a network may send in place of one of the seeds."""
     ways = [altered_bytes(Seeds(seeds)), altered_bytes(Seeds(seeds)), st.binary(max_size=300)]
     listed = Seeds(seed for seed in seeds if seed[:1] in (b"{", b"["))
     return st.one_of(*ways, *([altered_json(listed)] * 3 if listed else []))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every parser of bytes from the network, with honest bytes and the errors that it may raise."""
+"""Parsers of bytes from the network, with honest bytes and the errors that each parser may raise."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -56,7 +56,7 @@ Check = Callable[[bytes], object]
 
 @dataclass(frozen=True)
 class Parser:
-    """run : must return or raise one of `errors` for any bytes."""
+    """run : a function that must return or raise one of `errors` for any bytes."""
 
     run: Check
     seeds: tuple[bytes, ...]
@@ -94,7 +94,7 @@ def _survey(data: bytes) -> object:
 
 
 def _signed(data: bytes) -> object:
-    """Accept a payload as a device does, signed by the publisher's key."""
+    """Accept a payload signed with the publisher's key, as a device does."""
     return accept_survey(sealed(data), LINK, ROLE, None, NOW)
 
 
@@ -120,18 +120,18 @@ def _chain(data: bytes) -> object:
 
 
 def _text(parse: Callable[[str], object]) -> Check:
-    """Decode any bytes to text for the parser, so that lone surrogates occur too."""
+    """Decode arbitrary bytes to text for the parser, so that lone surrogates also occur."""
     return lambda data: parse(data.decode("utf-8", "surrogateescape"))
 
 
 def _reply(data: bytes) -> object:
-    """Read a receipt or a problem; the first byte picks the status."""
+    """Read a receipt or a problem; the first byte selects the status."""
     status = (200, 201, 204, 302, 400, 404, 409, 410, 429, 500, 503)[data[0] % 11] if data else 200
     return _judge(Reply(status, "application/json", None, data[1:]), "ab" * 16)
 
 
 def _analyst(data: bytes) -> object:
-    """Read a response of the analyst's API; the first byte picks its status."""
+    """Read a response of the analyst's API; the first byte selects the status."""
     answer = requests.Response()
     answer.status_code = (200, 401, 422, 503)[data[0] % 4] if data else 200
     answer.headers["Content-Type"] = "application/problem+json"

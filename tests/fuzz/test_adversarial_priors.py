@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents whose promises are true but worthless, because the prior was chosen for that.
+"""Documents whose promises are true but worthless, because an adversary chose the prior.
 
-The identity under a prior that makes secret and answer independent; answers without mass, each with
-its own report; two questions whose exclusive or is the secret. The verifier must accept them, as
-their mathematics holds: the policy, the explanation and the ledger protect people (spec 2.6).
+The families are: the identity under a prior that makes secret and answer independent; answers
+without mass, each with a separate report; two questions whose exclusive or is the secret. The
+verifier must accept these documents, because their promises hold; the policy, the explanation and
+the ledger protect people (spec 2.6).
 """
 
 from dataclasses import replace
@@ -31,7 +32,8 @@ ONE = (1, 1)
 
 
 def leaky(rng: Random, a: int, *, endless: bool) -> DenseMechanism:
-    """Send the answer under shuffled names: unchanged, or nearly so with a large finite ceiling."""
+    """Return a mechanism that sends the answer under shuffled names, unchanged or nearly unchanged
+    with a large finite ceiling."""
     off = 0 if endless else D // (a * 2 ** rng.randint(1, 12))
     rows = [[D - (a - 1) * off if x == y else off for y in range(a)] for x in range(a)]
     names = rng.sample(range(a), a)
@@ -57,7 +59,7 @@ def under(notion: str, joint: Any, **claim_fields: Any) -> Promise:
 
 
 def independent(rng: Random, notion: str) -> list[Block]:
-    """The identity, 0-LIP under a prior that makes answer and secret independent."""
+    """Return the identity, which is 0-LIP under a prior that makes answer and secret independent."""
     a, s = rng.randint(2, 6), rng.randint(2, 4)
     endless = rng.random() < 0.7
     if notion == "rldp":
@@ -82,7 +84,8 @@ def independent(rng: Random, notion: str) -> list[Block]:
 
 
 def massless(rng: Random, notion: str) -> list[Block]:
-    """Each answer of prior mass zero has its own report; all others have the same law."""
+    """Return a block in which each answer of prior mass zero has a separate report, and all others
+    have the same law."""
     a, hidden = rng.randint(3, 6), rng.randint(1, 2)
     joint = [[0 if x < hidden else rng.randint(1, 5) for x in range(a)] for _ in range(2)]
     shared_row = [0] * hidden + [D // 4, D - D // 4]
@@ -95,7 +98,8 @@ def massless(rng: Random, notion: str) -> list[Block]:
 
 
 def exclusive_or(rng: Random, notion: str) -> list[Block]:
-    """Two fair bits, sent nearly unchanged: each is independent of their XOR, both determine it."""
+    """Return two fair bits, sent nearly unchanged; each is independent of their XOR, but both
+    determine it."""
     endless = rng.random() < 0.5
     claim_fields: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
     return [
@@ -129,7 +133,7 @@ def documents(count: int) -> list[tuple[str, SurveyDocument]]:
 
 
 def true_ceiling(block: Block) -> Fraction | None:
-    """Return the largest ratio of any column of the table; None if infinite."""
+    """Return the largest ratio of any column of the table, or None if it is infinite."""
     assert isinstance(block.mechanism, DenseMechanism)
     columns = list(zip(*block.mechanism.weights, strict=True))
     return None if any(0 in q for q in columns) else max(Fraction(max(q), min(q)) for q in columns)
@@ -141,7 +145,8 @@ def multiplied(values: list[Fraction | None]) -> Fraction | None:
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """Spec 2.6 by brute force: at most one block counts its level (not DPV), others ceilings."""
+    """Compute spec 2.6 by brute force: at most one block counts its level (not DPV), others count
+    their ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):
@@ -152,9 +157,10 @@ def ledger(document: SurveyDocument) -> Fraction | None:
 
 
 def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
-    """Check one document as a device does; return the outcome for a pinned, named final survey."""
+    """Check one document as a device does; return the outcome for a pinned survey that the app
+    names as final."""
     document = SurveyDocument.parse(document.payload())
-    document.require_private()  # the attack: every promise is true
+    document.require_private()  # the attack succeeds here: every promise is true
     level = document.report_level
     for logged in (False, True):
         with pytest.raises(PolicyRefused) as caught:
@@ -199,7 +205,7 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
 
 
 def outcome_of(policy: Policy, document: SurveyDocument) -> str | None:
-    """Return the reason why a policy refuses a pinned document; None if it accepts."""
+    """Return the reason why a policy refuses a pinned document, or None if it accepts."""
     try:
         policy.check(document, document.report_level, pinned=True, spent=[])
     except PolicyRefused as refused:
@@ -215,7 +221,7 @@ def expected_outcome(family: str, odds: Fraction | None, cost: Fraction | None) 
 
 
 def true_lift(document: SurveyDocument) -> Fraction:
-    """Return the largest lift, up or down, of S = X1 xor X2, fair bits, by sums over answers."""
+    """Return the largest lift, up or down, of S = X1 xor X2 for fair bits, by sums over answers."""
     tables = [b.numbered_mechanism for b in document.blocks if b.promises[0].secret is not None]
     best = Fraction(1)
     for y in product(*(range(m.reports) for m in tables)):
@@ -237,7 +243,7 @@ def judged(count: int, folder: Path) -> None:
         outcome = check(family, document, folder if i % 20 == 0 else None)
         tally[family, outcome] = tally.get((family, outcome), 0) + 1
     assert sum(tally.values()) == count
-    # Every family occurs, and both outcomes.
+    # Every family and both outcomes occur.
     assert {family for family, _ in tally} == {"independent", "massless", "exclusive_or"}
     assert {outcome for _, outcome in tally} == {"pinned", "refused"}
     assert tally["exclusive_or", "refused"] > 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutated documents: without a new signature none is accepted; accepted ones keep every promise.
+"""Mutated documents: none is accepted without a new signature, and accepted documents keep every
+promise.
 
 tests/frankly_protocol/test_every_kind.py compares the same promises with brute force in Fractions;
-here the documents pass through all steps of a device's acceptance.
+in this module the documents pass through all steps of a device's acceptance.
 """
 
 import json
@@ -33,7 +34,7 @@ PAYLOADS = {document.payload() for document in DOCUMENTS.values()}
 
 
 def written(body: Any) -> bytes:
-    """Return canonical bytes, or similar ones if the body has no canonical form."""
+    """Return canonical bytes, or similar bytes if the body has no canonical form."""
     try:
         return canonical.dumps(body)
     except DocumentRejected:
@@ -41,7 +42,7 @@ def written(body: Any) -> bytes:
 
 
 def forged(rng: Random) -> bytes:
-    """Return a mutated payload with the honest or a stranger's signature, or a changed envelope."""
+    """Return a mutated payload with the honest signature or a stranger's, or a changed envelope."""
     name = rng.choice(sorted(HONEST))
     kind = rng.randrange(4)
     if kind == 0:
@@ -85,7 +86,7 @@ def test_without_a_new_signature_none_of_ten_thousand_is_accepted() -> None:
 
 
 def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
-    """Return kinds and notions of accepted, newly signed mutations; check each by definition."""
+    """Return the kinds and notions of accepted, newly signed mutations, and check each by definition."""
     rng, accepted = Random(seed), set()
     for _ in range(count):
         payload = written(mutated(rng))

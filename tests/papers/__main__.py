@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the page docs/maths/coverage.md, which lists the tests of each claim; --write writes it."""
+"""Command that prints the page docs/maths/coverage.md, which lists the tests of each claim; --write
+writes the page."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as in pytest's settings
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as for pytest
 
 from tests.papers.coverage import page
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that design rests on and none of the four papers makes, with the tests that show them."""
+"""Claims that the design engine relies on but none of the four papers makes, with the tests that
+show them."""
 
 from typing import NamedTuple
 
 
 class Beyond(NamedTuple):
-    """A claim of no paper here.
+    """A claim that is in none of the four papers.
 
-    says : in a line. code : under server/frankly_server or shared. tests : "module::function", anywhere in tests.
+    says : the claim in one line. code : a file under server/frankly_server or shared. tests :
+    "module::function", anywhere in tests.
     """
 
     says: str
@@ -36,7 +38,7 @@ BEYOND = (
         "of sets to 16 answers, by their sizes for equally likely ones",
         "design/tables/set_figures.py",
         (
-            "test_set_figures::test_figures_are_those_of_the_table",
+            "test_set_figures::test_figures_equal_those_of_the_table",
             "test_set_figures::test_many_equal_answers",
             "test_set_figures::test_figures_under_an_uneven_prior_are_computed_for_at_most_sixteen_answers",
         ),

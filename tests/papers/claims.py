@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of the four papers that the product uses: statement, place in the code, and verdict.
 
-Tests register for their claims by `registry.paper`. `python -m tests.papers --write` writes the page.
+Tests register their claims with `registry.paper`. `python -m tests.papers --write` writes the page.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,9 @@ VERDICTS = (HOLDS, CORRECTED, WRONG)
 
 
 class Stated(NamedTuple):
-    """A claim. name : paper and place. says : its true form in one line. code : file that uses it,
-    below server/frankly_server or shared; empty if only tests do. verdict : one of VERDICTS."""
+    """A claim. name : paper and place. says : the claim's true form in one line. code : file that
+    uses the claim, below server/frankly_server or shared; empty if only tests use it. verdict : one
+    of VERDICTS."""
 
     name: str
     says: str
@@ -24,7 +25,7 @@ _VERDICT = {"": HOLDS, "+": CORRECTED, "!": WRONG}
 
 
 def _read(paper: str, text: str) -> tuple[Stated, ...]:
-    """Read lines `name | says | code | mark`; mark: nothing, + (holds corrected) or ! (value wrong)."""
+    """Read lines `name | says | code | mark`; the mark is empty, + (holds corrected) or ! (value wrong)."""
     rows = [[field.strip() for field in line.split("|")] for line in text.strip().splitlines()]
     return tuple(
         Stated(f"{paper} {name}", says, code, _VERDICT[mark]) for name, says, code, mark in rows

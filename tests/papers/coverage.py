@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/maths/coverage.md: for each claim its code, tests and verdict."""
+"""Page docs/maths/coverage.md, which lists the code, tests and verdict of each claim."""
 
 from tests.papers.beyond import BEYOND
 from tests.papers.claims import CLAIMS, VERDICTS, Stated

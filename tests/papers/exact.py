@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small exact tools for the tests of papers, independent of the code under test."""
+"""Small exact helpers for the tests of papers, independent of the code under test."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,7 +14,8 @@ Table = Sequence[Row]
 
 
 def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
-    """Return settings with the number of random instances, 1,000 with --full; always the same."""
+    """Return settings with the number of random instances, 1,000 with --full; the instances are
+    always the same."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=1000 if full else default,
@@ -31,7 +32,7 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def needed_delta(table: Table, pairs: Sequence[tuple[int, int]], E: Fraction) -> Fraction:
-    """Return the least δ with P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by enumeration."""
+    """Return the least δ with P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by enumerating the sets."""
     return max(
         sum((table[x][y] - E * table[z][y] for y in A), Fraction(0))
         for x, z in pairs

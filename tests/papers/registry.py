@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of the papers and the tests that show them: a decorator and a table.
+"""Registry of the papers' claims and the tests that show them: a decorator and a table.
 
-`claims` has the statement and verdict of each; `python -m tests.papers` prints them as a page.
+`claims` has the statement and verdict of each claim; `python -m tests.papers` prints them as a
+page.
 """
 
 import importlib
@@ -18,7 +19,7 @@ CLAIMS: dict[str, list[str]] = {}
 
 
 def paper(*claims: str) -> Callable[[Test], Test]:
-    """Register a test for claims, named by paper and place as in docs/maths/coverage.md."""
+    """Register a test for claims, which are named by paper and place as in docs/maths/coverage.md."""
 
     def register(test: Test) -> Test:
         for claim in claims:

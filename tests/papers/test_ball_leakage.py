@@ -30,17 +30,17 @@ Weights = tuple[tuple[int, ...], ...]
 
 
 def loss(Q: Vector, y: int, s: int, t: int) -> Callable[[Vector], float]:
-    """P ↦ −ln P(y|s)/P(y|t) for Q[s][u][y]."""
+    """Return the function P ↦ −ln P(y|s)/P(y|t) for Q[s][u][y]."""
     return lambda P: -math.log((P[s] @ Q[s, :, y] / P[s].sum()) / (P[t] @ Q[t, :, y] / P[t].sum()))
 
 
 def smooth_mechanism(rng: random.Random, answers: int, reports: int) -> Weights:
-    """Weights without zeros, so that ratios stay finite."""
+    """Draw weights without zeros, so that ratios stay finite."""
     weights = random_mechanism(rng, answers, reports, 20).weights
     return tuple(tuple(w + (1 << 16) for w in row) for row in weights)
 
 
-def test_realised_epsilon_is_that_of_its_definition() -> None:
+def test_realised_epsilon_matches_its_definition() -> None:
     rng, draw = random.Random(1), np.random.default_rng(1)
     for _ in range(60):
         weights, joint = smooth_mechanism(rng, 6, 4), random_counts(draw, 2, 3)
@@ -91,9 +91,10 @@ def test_without_bounds_an_exclusive_report_leaks_without_limit() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [0.3, 0.5, 1, 1.5, 2, 6])
-def test_support_is_the_optimum_over_the_ball(order: float) -> None:
+def test_support_is_the_optimum_over_the_ball(order: float, full: bool) -> None:
+    """The test uses three random balls and directions for each order, or six with --full."""
     draw = np.random.default_rng(round(100 * order))
-    for trial in range(6):
+    for trial in range(6 if full else 3):
         p, w = draw.dirichlet(np.ones(4)), draw.random(4)
         radius = float(draw.choice([0.01, 0.1, 0.5]))
         largest = support(p, w, radius, Fraction(order))
@@ -107,7 +108,7 @@ def test_support_moves_probability_to_a_value_with_count_0() -> None:
     p, w = np.array([0.0, 0.4, 0.6]), np.array([1.0, 0.3, 0.2])
     for order in (0.5, 1, 2, 3):
         largest = support(p, w, 0.2, Fraction(order))
-        # A fine grid over the ball's distributions.
+        # The reference is a fine grid over the ball's distributions.
         best = 0.0
         for m in np.linspace(0, 1 - math.exp(-0.2), 1001):
             remaining = np.linspace(0.001, 0.999, 999) * (1 - m)
@@ -135,16 +136,17 @@ def test_support_at_its_ends() -> None:
     assert support(p, w, math.inf, Fraction(2)) == 0.7
     assert support(p, w, 0.0, Fraction(2)) == pytest.approx(float(p @ w))
     assert support(p, np.full(3, 0.4), 1.0, Fraction(2)) == pytest.approx(0.4)
-    # Below order 1 a finite radius reaches the corner: D_½ of p from e₁ is −ln p₁ = ln 4.
+    # Below order 1, a finite radius reaches the corner, because D_½ of p from e₁ is −ln p₁ = ln 4.
     assert support(p, w, math.log(4) + 0.01, Fraction(1, 2)) == pytest.approx(0.7)
     assert support(p, w, math.log(4) - 0.01, Fraction(1, 2)) < 0.7
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 1.5, 2, 4])
-def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
+def test_the_worst_case_over_the_ball_is_the_optimisers(order: float, full: bool) -> None:
+    """The test uses one random mechanism and ball for each order, or three with --full."""
     rng, draw = random.Random(round(10 * order)), np.random.default_rng(round(10 * order))
-    for trial in range(3):
+    for trial in range(3 if full else 1):
         weights = smooth_mechanism(rng, 4, 2)
         counts = random_counts(draw, 2, 2)
         ball, P = confidence_ball(counts, order, 120, "0.05"), np.array(counts) / np.sum(counts)
@@ -163,7 +165,7 @@ def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
         )
         assert best <= worst_case.epsilon + 1e-8
         assert best == pytest.approx(worst_case.epsilon, rel=1e-4)
-        # The ball lies inside the polytopes; P̂ lies inside the ball.
+        # The ball lies inside the polytopes, and P̂ lies inside the ball.
         assert (
             realised_epsilon(weights, counts)
             <= worst_case.epsilon

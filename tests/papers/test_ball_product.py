@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Examples 1 and 2: the Rényi divergence, F and F′, by definitions, grids and an optimiser of its own."""
+"""Robust, Examples 1 and 2: the Rényi divergence, F and F′, checked with definitions, grids and a
+separate optimiser."""
 
 import math
 from fractions import Fraction
@@ -36,20 +37,20 @@ def test_the_renyi_divergence_is_its_definition() -> None:
             assert renyi_divergence(p, r, order) == pytest.approx(renyi(p, r, order), abs=1e-12)
             assert renyi_divergence(p, r, order) >= 0
         assert renyi_divergence(p, p, order) == pytest.approx(0, abs=1e-12)
-    # where values are missing
+    # With missing values
     assert (
         renyi_divergence([0.5, 0.5], [1, 0], 2) == math.inf == renyi_divergence([1, 0], [0, 1], 0.5)
     )
     assert renyi_divergence([1, 0], [0.25, 0.75], 2) == pytest.approx(math.log(4))
     assert renyi_divergence([0.25] * 4, [1, 0, 0, 0], 0.5) == pytest.approx(math.log(4))
-    # (38): none of the corners of F′ is in F
+    # By (38), none of the corners of F′ is in F.
     for corner in ([0.7171, 0.2829, 0, 0], [0, 0, 0.1923, 0.8077]):
         assert renyi_divergence(P_HAT, corner, 2) == math.inf
 
 
 @paper("Robust §4.1 F′")
 def test_the_nearest_distribution_has_the_best_masses() -> None:
-    """A grid over the mass of the first secret finds no smaller divergence."""
+    """A grid over the mass of the first secret contains no smaller divergence."""
     rng = np.random.default_rng(41)
     for order in ORDERS:
         joint = rng.dirichlet(np.ones(6)).reshape(2, 3)
@@ -66,7 +67,7 @@ def test_the_nearest_distribution_has_the_best_masses() -> None:
 
 @paper("Robust §4.1 F′")
 def test_members_of_the_ball_are_extreme_in_one_projection_at_most() -> None:
-    """Where P(·|s) is at the edge of F_s, every P(·|t) is P̂(·|t); the corner of both is in F′ and not in F."""
+    """If P(·|s) is at the edge of F_s, every P(·|t) is P̂(·|t); the corner of both is in F′ but not in F."""
     for s, u in ((0, 0), (0, 1), (1, 0), (1, 1)):
         low, P = minimum_over_ball(
             P_HAT, BALL.radius, 2, lambda P, s=s, u=u: float(P[s, u] / P[s].sum())
@@ -87,7 +88,8 @@ def test_members_of_the_ball_are_extreme_in_one_projection_at_most() -> None:
 
 @paper("Robust §4.1 F′")
 def test_below_order_one_the_ball_may_be_all_that_its_projections_allow() -> None:
-    """erratum 9.24: even cells, α = ½, B = ln 4. Σ√(P̂P) = ½Σ√P ≥ ½: F holds every P, both projections' ends too."""
+    """Erratum 9.24: for even cells, α = ½ and B = ln 4, Σ√(P̂P) = ½Σ√P ≥ ½, so F contains every P,
+    including the ends of both projections."""
     even = ((1, 1), (1, 1))
     ball = Ball(even, Fraction(1, 2), Fraction(4))
     assert ball.radius == pytest.approx(math.log(4))
@@ -97,13 +99,14 @@ def test_below_order_one_the_ball_may_be_all_that_its_projections_allow() -> Non
     for P in [at_both_ends, *rng.dirichlet(np.full(4, 0.2), size=200).reshape(-1, 2, 2)]:
         assert in_product(ball, P)
         assert renyi_divergence(np.full((2, 2), 0.25), P, 0.5) <= math.log(4) + 1e-12
-    # (23) has no value here: its logarithm would be that of (1/4 − 1/2)/(1/2)
+    # (23) is undefined here, because it would take the logarithm of (1/4 − 1/2)/(1/2).
     assert (math.exp((0.5 - 1) * ball.radius / 0.5) - 0.5) / 0.5 == pytest.approx(-0.5)
 
 
 @paper("Robust (37)")
 def test_f_prime_as_printed_leaves_out_members_of_the_ball() -> None:
-    """With (37)'s intervals F ⊂ F′ fails on both sides of both secrets; .1620's complement is .8380, printed .83830."""
+    """With the intervals of (37), F ⊂ F′ fails on both sides of both secrets; the complement of
+    .1620 is .8380, printed as .83830."""
     first, second = edge(BALL, 72).T
     assert (first.min(), first.max()) == pytest.approx((0.1552, 0.7273), abs=6e-5)
     assert (second.min(), second.max()) == pytest.approx((0.1921, 0.4666), abs=6e-5)
@@ -119,7 +122,8 @@ def test_f_prime_as_printed_leaves_out_members_of_the_ball() -> None:
 
 @paper("Robust §4.1 F′")
 def test_designing_for_the_projections_costs_utility() -> None:
-    """At ε = .7 the best over 60 points of F has 5% more than PolyOpt, and leaks hardly more over all of F."""
+    """At ε = .7, the best mechanism over 60 points of F has 5% more information than PolyOpt and
+    leaks hardly more over all of F."""
     example, epsilon = Estimate(ESTIMATE), Fraction("0.7")
     table = best_over(edge(BALL, 60), P_HAT, float(epsilon))
     assert table.sum(axis=1) == pytest.approx(np.ones(4))

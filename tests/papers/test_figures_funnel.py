@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel, Figures 3, 4 and 6 to 9: points compared with formulas and enumerations written here.
+"""Funnel, Figures 3, 4 and 6 to 9: points compared with formulas and enumerations in this module.
 
-`python -m papers` makes the figures themselves, on the paper's counts of draws and on Adult.
+`python -m papers` makes the figures themselves, with the paper's numbers of draws and on Adult.
 """
 
 import math
@@ -30,12 +30,12 @@ PRIORS = [[[9, 4, 2, 5], [1, 6, 7, 3]], [[20, 31, 8], [5, 9, 40], [17, 2, 30]]]
 
 
 def shares(counts: Matrix) -> tuple[Matrix, Matrix]:
-    """P(x|s) and P(x)."""
+    """Return P(x|s) and P(x)."""
     return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
 
 
 def normalised_information(Q: Matrix, p: Matrix) -> float:
-    """I(X;Y)/H(X), Q with row = truth."""
+    """Return I(X;Y)/H(X) for Q with row = truth."""
     joint = p[:, None] * Q
     positive = joint > 0
     return float(np.sum(joint[positive] * np.log((Q / (p @ Q))[positive])) / -np.sum(p * np.log(p)))
@@ -48,13 +48,13 @@ def identity_lip(counts: Matrix) -> float:
 
 
 def grr_lip(counts: Matrix, E: float) -> float:
-    """(26)"""
+    """Return (26)."""
     conditional, p = shares(counts)
     return float(np.max(np.abs(np.log((1 + (E - 1) * conditional) / (1 + (E - 1) * p)))))
 
 
 def cr_lip(counts: Matrix, E: float) -> float:
-    """(30)"""
+    """Return (30)."""
     conditional, p = shares(counts)
     everyone = conditional.sum(axis=0)
     return float(
@@ -63,7 +63,8 @@ def cr_lip(counts: Matrix, E: float) -> float:
 
 
 def oue_lip(counts: Matrix, E: float) -> float:
-    """(27), over reports with ones and zeros: the true bit is 1 with ½, others with 1/(E+1)."""
+    """Return (27), over reports with ones and zeros; the true bit is 1 with probability ½, others
+    with 1/(E+1)."""
     conditional, p = shares(counts)
     a, q = len(p), 1 / (E + 1)
     worst = 0.0
@@ -76,7 +77,7 @@ def oue_lip(counts: Matrix, E: float) -> float:
 
 
 def alpha_at(level: Level, counts: Matrix, epsilon: float) -> float:
-    """Return the α with level = ε by bisection; ∞ if even the raw answer keeps ε."""
+    """Return the α at which the level is ε, by bisection, or ∞ if even the raw answer keeps ε."""
     if level is not oue_lip and identity_lip(counts) <= epsilon:
         return math.inf
     low, high = 0.0, 60.0
@@ -93,7 +94,7 @@ def grr_table(counts: Matrix, alpha: float) -> Matrix:
 
 
 def cr_table(counts: Matrix, alpha: float) -> Matrix:
-    """P(y|x) = Σ_s P(s|x) P(y|s,x) of Algorithm 1 corrected."""
+    """Return P(y|x) = Σ_s P(s|x) P(y|s,x) of the corrected Algorithm 1."""
     if alpha == math.inf:
         return np.eye(counts.shape[1])
     (conditional, _), E, c = shares(counts), math.exp(alpha), len(counts)
@@ -117,10 +118,11 @@ def oue_table(counts: Matrix, alpha: float) -> Matrix:
 @pytest.mark.parametrize(("figure", "lower", "upper", "share"), [
     ("funnel-3", "ε-LDP", "ε-LIP", Fraction(1)), ("funnel-4", "ε/2-LIP", "ε-LDP", Fraction(1, 2)),
 ])  # fmt: skip
-def test_the_optima_of_figures_3_and_4_are_those_of_every_vertex(
+def test_the_optima_of_figures_3_and_4_equal_those_of_every_vertex(
     figure: str, lower: str, upper: str, share: Fraction
 ) -> None:
-    """c = 2, a = 5: LIP loses nothing to LDP, and LDP nothing to half of LIP; little is lost, less at ε = 2."""
+    """For c = 2 and a = 5, LIP has at least the information of LDP, and LDP at least that of half
+    of LIP; the differences are small, and smaller at ε = 2."""
     result = make(
         FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, on_progress=lambda _line: None
     )
@@ -144,7 +146,8 @@ def test_the_optima_of_figures_3_and_4_are_those_of_every_vertex(
 @paper("Funnel Figure 6", "Funnel Figure 7", "Funnel Figure 9")
 @pytest.mark.parametrize("counts", PRIORS, ids=["2x4", "3x3"])
 def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]]) -> None:
-    """α from (26), (29) and (30) by bisection; information from the tables; OUE over all 2^a reports."""
+    """α comes from (26), (29) and (30) by bisection, and information from the tables; OUE is summed
+    over all 2^a reports."""
     P = np.array(counts, dtype=float)
     for epsilon in (0.2, 0.5):
         for name, level, table in (
@@ -162,17 +165,18 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
 
 @paper("Funnel Figure 6")
 def test_grr_does_not_always_lie_above_oue() -> None:
-    """Erratum 9.19: sixteen equally likely answers; a rare secret gives the first; ε = .5."""
+    """Erratum 9.19: with sixteen equally likely answers, of which a rare secret has the first, at ε = .5."""
     counts = np.array([[100.0] * 16, [3.0] + [0.0] * 15])
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
-    assert oue.alpha < alpha  # OUE's reports include all sets of one answer
+    assert oue.alpha < alpha  # the reports of OUE include all sets of one answer
     assert normalised_information(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
 
 
 @paper("Funnel Figure 8")
 def test_the_correlations_of_figure_8() -> None:
-    """a = c = 5, Jeffreys: .982, .989, .973 are printed, from other draws, at ε = 1, 1.5, 2."""
+    """For a = c = 5 with Jeffreys' prior, the paper prints .982, .989, .973 at ε = 1, 1.5, 2, from
+    other draws."""
     rng = np.random.default_rng(8)
     drawn = [np.maximum(rng.dirichlet(np.full(25, 0.5)).reshape(5, 5), 1e-9) for _ in range(100)]
     for epsilon, printed in ((1.0, 0.9815), (1.5, 0.9889), (2.0, 0.9731)):
@@ -191,7 +195,8 @@ def test_the_correlations_of_figure_8() -> None:
 
 @paper("Funnel Figure 7")
 def test_the_more_answers_per_secret_the_more_cr_gains(full: bool) -> None:
-    """Mean gain of CR over GRR: a = 5, c = 2 against a = 2, c = 5, and 7, 5 against 5, 7."""
+    """The test compares the mean gain of CR over GRR for a = 5, c = 2 with a = 2, c = 5, and for 7,
+    5 with 5, 7."""
     rng = np.random.default_rng(7)
     for more_answers, fewer_answers in ((5, 2), (7, 5)):
         gain = []
@@ -210,7 +215,8 @@ def test_the_more_answers_per_secret_the_more_cr_gains(full: bool) -> None:
 @paper("Funnel Figure 9")
 @pytest.mark.full_only
 def test_which_alpha_is_larger_on_adult() -> None:
-    """GRR's for S = occupation, X = education; Conditional Reporting's for X = relationship."""
+    """GRR has the larger α for S = occupation, X = education; Conditional Reporting has it for X =
+    relationship."""
     records = read_records(adult.DATA)
     for answer, first, second in (
         ("education", grr_lip, cr_lip),

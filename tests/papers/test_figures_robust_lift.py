@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: points and orders, small and printed cases.
+"""Robust, Figures 3 to 5, and Lift, Figures 9 and 10: points and orders, in small and printed
+cases.
 
 `python -m papers` makes the figures themselves.
 """
@@ -29,7 +30,7 @@ STEPS = 300
 
 
 def estimates(secrets: int, values: int, seed: int, draws: int) -> list[tuple[Matrix, Estimate]]:
-    """§8.2: P* from Jeffreys' prior, and counts of 32,561 people from it, all positive."""
+    """Draw, as in §8.2, P* from Jeffreys' prior and counts of 32,561 people from P*, all positive."""
     drawn: list[Any] = []
     rng = np.random.default_rng(seed)
     while len(drawn) < draws:
@@ -42,7 +43,8 @@ def estimates(secrets: int, values: int, seed: int, draws: int) -> list[tuple[Ma
 
 @paper("Robust Figure 3")
 def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
-    """2 × 2, ε = .3 and 1.5: PolyOpt with and without s₁ = s₂, and NR as PolyOpt over the estimate alone."""
+    """For 2 × 2 at ε = .3 and 1.5, the test checks PolyOpt with and without s₁ = s₂, and NR as
+    PolyOpt over the estimate alone."""
     for _, estimate in estimates(2, 2, 3, 2):
         P = np.array(estimate.counts) / 32561
         bounds = [[Fraction(*bound) for bound in row] for row in estimate.bounds]
@@ -71,7 +73,7 @@ def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
 
 @paper("Robust Figure 3")
 def test_independent_reporting_beats_secret_rr_on_large_alphabets() -> None:
-    """15 × 16 and 42 × 6, panels c and d, where PolyOpt is left out: IR ≥ SRR ≥ GRR at ε = .3 and 1.5."""
+    """For 15 × 16 and 42 × 6, panels c and d, where PolyOpt is left out, IR ≥ SRR ≥ GRR at ε = .3 and 1.5."""
     for shape in ((15, 16), (42, 6)):
         (truth,) = [
             np.random.default_rng(34).dirichlet(np.full(shape[0] * shape[1], 0.5)).reshape(shape)
@@ -89,7 +91,8 @@ def test_independent_reporting_beats_secret_rr_on_large_alphabets() -> None:
 
 @paper("Robust Figure 4")
 def test_mechanisms_that_trust_the_estimate_exceed_their_level_under_the_truth() -> None:
-    """ε* = max ln P*(y|s)/P*(y|t), by definition: above ε for NR, at most ε for PolyOpt with P* in the ball."""
+    """By definition, ε* = max ln P*(y|s)/P*(y|t), which is above ε for NR, and at most ε for
+    PolyOpt if P* is in the ball."""
     within = 0
     for truth, estimate in estimates(2, 3, 4, 3):
         if not np.sum((np.array(estimate.counts) / 32561 - truth) ** 2 / truth) <= float(
@@ -113,7 +116,8 @@ def test_mechanisms_that_trust_the_estimate_exceed_their_level_under_the_truth()
 
 @paper("Robust Figure 5")
 def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: bool) -> None:
-    """ε = 1.5: within 3% for mechanisms without a search, in both directions equally often."""
+    """At ε = 1.5, the difference is within 3% for mechanisms without a search, in both directions
+    equally often."""
     apart: dict[str, list[float]] = {SRR: [], IR: []}
     for truth, estimate in estimates(2, 5, 5, 100 if full else 30):
         P = np.array(estimate.counts) / 32561
@@ -128,7 +132,8 @@ def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: b
 
 @paper("Lift Figure 10", "Lift Def 3", "Lift Algorithm 1", "Lift Algorithm 2")
 def test_both_mechanisms_work_on_many_answers_and_keep_their_levels(full: bool) -> None:
-    """λ = ½: subset random response exceeds subset merging, both within their levels; 200 × 15 with --full."""
+    """At λ = ½, subset random response has more information than subset merging, and both keep
+    their levels; --full uses 200 × 15."""
     answers, secrets = (200, 15) if full else (40, 6)
     (prior,) = [next(drawn(secrets, answers, 10))]
     for epsilon in (2, 8) if full else (2,):
@@ -151,7 +156,7 @@ def test_both_mechanisms_work_on_many_answers_and_keep_their_levels(full: bool) 
 @paper("Lift Figure 9")
 @pytest.mark.full_only
 def test_the_order_of_figure_9_on_adult() -> None:
-    """AORR ≥ SRR ≥ subset merging at λ = ½ (the test of Figure 8 is the same on random priors)."""
+    """At λ = ½, AORR ≥ SRR ≥ subset merging; the test of Figure 8 is the same on random priors."""
     prior: Prior = adult_prior()
     for epsilon in (Fraction(1), Fraction(2), Fraction(4)):
         level = level_for(epsilon / 2)

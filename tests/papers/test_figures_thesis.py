@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, Figures 4.1 and 6.1 to 6.3: their points, by enumeration of reports and by grids over the unknown share."""
+"""Thesis, Figures 4.1 and 6.1 to 6.3, and formulas of chapter 6, checked with sets of outputs,
+variances and grids of shares."""
 
 import math
 from fractions import Fraction
@@ -16,7 +17,7 @@ Curves = dict[str, dict[float, float]]
 
 
 def drawn(figure: str, panel: str = "a") -> Curves:
-    """Return the figure's points of a quick run: curve, x, y."""
+    """Return the points of the figure from a quick run: curve, x, y."""
     curves: Curves = {}
     for row in make(
         FIGURES[figure], quick=True, timer=lambda: 0.0, on_progress=lambda _line: None
@@ -27,7 +28,7 @@ def drawn(figure: str, panel: str = "a") -> Curves:
 
 
 def error(p00: float, p11: float, share: float) -> float:
-    """Return the variance of the estimated share at n = 1, over both answers and both reports."""
+    """Return the variance of the share estimated from one report, as a sum over both reports."""
     k = p00 + p11 - 1
     scores = {0: -(1 - p00) / k, 1: p00 / k}
     chance = {0: (1 - share) * p00 + share * (1 - p11), 1: (1 - share) * (1 - p00) + share * p11}
@@ -35,8 +36,12 @@ def error(p00: float, p11: float, share: float) -> float:
 
 
 @paper("Thesis Figure 4.1")
-def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
-    """One attribute of m values at e^k: P(A|d) − e^ε P(A|d') over all sets A; 1 and 1/(m − 1) in the limits."""
+def test_the_least_delta_of_figure_41_equals_that_of_every_set() -> None:
+    """For one attribute with m values whose true value is e^k times as likely, δ is the max over
+    sets A of P(A|d) − e^ε·P(A|d').
+
+    At ε = 0, the limits of δ are 1 for k → ∞ and 1/(m − 1) for k → −∞.
+    """
     for curve, epsilon, m in (
         ("ε = 0, m = 2", 0, 2),
         ("ε = 2, m = 2", 2, 2),
@@ -57,7 +62,8 @@ def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
 
 @paper("Thesis Figure 6.1")
 def test_on_the_curves_of_figure_61_both_corners_have_equal_errors() -> None:
-    """On the curve of π, (s, s) and (r, ½) have equal errors; above it (r, ½) wins."""
+    """On the curve of π, (s, s) and (r, ½) have equal errors; above the curve, (r, ½) has the
+    smaller error."""
     curves = drawn("thesis-6.1")
     for name, points in curves.items():
         if not name.startswith("π") or name == "π = 0":
@@ -78,8 +84,9 @@ def test_on_the_curves_of_figure_61_both_corners_have_equal_errors() -> None:
 
 
 @paper("Thesis Figure 6.2")
-def test_the_ratio_of_figure_62_is_that_of_the_largest_errors_on_a_grid() -> None:
-    """Warner and Mangat at one degree α of violation: largest errors over a thousand shares; never below 1."""
+def test_the_ratio_of_figure_62_equals_that_of_the_largest_errors_on_a_grid() -> None:
+    """The ratio is the largest error of Warner divided by that of Mangat at the same degree α of
+    violation; it is at least 1."""
     grid = [i / 1000 for i in range(1001)]
     for share in (0.01, 0.1):
         for alpha, ratio in list(drawn("thesis-6.2")[f"π = {share:g}"].items())[1:]:
@@ -92,7 +99,7 @@ def test_the_ratio_of_figure_62_is_that_of_the_largest_errors_on_a_grid() -> Non
 
 @paper("Thesis Figure 6.3")
 def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
-    """Erratum 9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
+    """Erratum 9.1: at p_m ≤ ½, the largest error with sampling is (1 − p_m)/p_m, as without sampling."""
     curves, grid = drawn("thesis-6.3"), [i / 2000 for i in range(2001)]
     for p_m, value in curves["sampling"].items():
         assert value == pytest.approx(max(error(p_m, 1.0, pi) for pi in grid), rel=1e-5, abs=1e-12)
@@ -108,7 +115,8 @@ def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
 
 @paper("Thesis Cor 6.2, (6.8)")
 def test_the_worst_share_is_where_the_variance_is_largest() -> None:
-    """Over a thousand shares, for k of both signs; the printed 1/(4k²) is met iff both entries are on one side of ½."""
+    """The test tries a thousand shares, for k of both signs; the printed 1/(4k²) is attained iff
+    both entries are on one side of ½."""
     grid = [i / 1000 for i in range(1001)]
     for p00, p11 in product((0.05, 0.2, 0.45, 0.5, 0.7, 0.95, 1.0), repeat=2):
         k = p00 + p11 - 1
@@ -124,7 +132,8 @@ def test_the_worst_share_is_where_the_variance_is_largest() -> None:
 
 @paper("Thesis (6.8), its proof")
 def test_the_second_derivative_behind_68_is_minus_two_over_n() -> None:
-    """Printed −2. Var is (6.6)/n, a parabola: its second difference is −2h²/n, at any p00, p11."""
+    """The thesis prints −2; the variance, (6.6)/n, is a parabola whose second difference is −2h²/n
+    for all p00, p11."""
     n, h = 50, Fraction(1, 100)
     for p00, p11 in ((Fraction(3, 4), Fraction(2, 3)), (Fraction(1, 5), Fraction(19, 20))):
         k = p00 + p11 - 1
@@ -137,7 +146,8 @@ def test_the_second_derivative_behind_68_is_minus_two_over_n() -> None:
 
 @paper("Thesis (6.22)")
 def test_g_decides_among_all_private_mechanisms_of_the_honest_region() -> None:
-    """A grid over the (ε, δ)-private p00, p11 ≥ ½: none beats the corner that g names, which is private."""
+    """On a grid over the (ε, δ)-private p00, p11 ≥ ½, no point beats the corner that g names, which
+    is private."""
     grid = [0.5 + i / 200 for i in range(101)]
     for epsilon, delta, share in product((0.1, 0.5, 1.0, 2.0), (0.0, 0.2, 0.35, 0.5), (0.02, 0.2)):
         E = math.exp(epsilon)
@@ -159,7 +169,8 @@ def test_g_decides_among_all_private_mechanisms_of_the_honest_region() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_the_ratios_of_theorem_65_and_how_far_the_printed_one_stays_below() -> None:
-    """At π and over all shares, on a grid; as α falls to π the printed ratio of the maxima stays below 4."""
+    """The ratios are checked at π and over all shares on a grid; as α falls to π, the printed ratio
+    of the maxima stays below 4."""
     grid = [i / 1000 for i in range(1001)]
     for share, above in product((0.01, 0.1, 0.3), (0.001, 0.05, 0.4)):
         alpha = share + above

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel: optimal mechanisms for a secret, against a brute force that shares no code with the engine.
+"""Funnel: optimal mechanisms for a secret, compared with a brute force that shares no code with the
+engine.
 
 Funnel writes Q_{y|x} with row = report; the engine's columns are its rows.
 """
@@ -34,7 +35,7 @@ Vector = tuple[Fraction, ...]
 
 
 def solve(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | None:
-    """Gauss-Jordan in fractions; None if singular."""
+    """Solve by Gauss-Jordan elimination in fractions; return None if the matrix is singular."""
     n = len(rows)
     table = [[*row, value] for row, value in zip(rows, rhs, strict=True)]
     for i in range(n):
@@ -67,7 +68,7 @@ def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
 
 
 def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
-    """(5) in the same variables: P(s|y)/p_s ≤ E·P(t|y)/p_t."""
+    """Return (5) in the same variables: P(s|y)/p_s ≤ E·P(t|y)/p_t."""
     a = prior.answers
     rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
     ratios = [
@@ -96,7 +97,7 @@ def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
 
 
 def best_information(prior: Prior, points: set[Vector]) -> float:
-    """Theorem 3's programme (13)-(15) by scipy: H(X) − min Σ α_i H(v_i)."""
+    """Solve the programme (13)-(15) of Theorem 3 by scipy: H(X) − min Σ α_i H(v_i)."""
     V = np.array([[float(x) for x in v] for v in sorted(points)])
     entropies = -np.sum(V * np.log(V, out=np.zeros_like(V), where=V > 0), axis=1)
     p = prior.probabilities()
@@ -118,7 +119,7 @@ def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[
 @pytest.mark.parametrize(
     ("answers", "secrets", "trials"), [(2, 2, 8), (3, 2, 12), (3, 3, 8), (4, 2, 8), (4, 3, 4)]
 )
-def test_the_optimum_under_lip_is_that_of_brute_force(
+def test_the_optimum_under_lip_equals_that_of_brute_force(
     answers: int, secrets: int, trials: int
 ) -> None:
     rng = random.Random(1000 * answers + secrets)
@@ -150,10 +151,10 @@ def test_the_optimum_under_lip_is_that_of_brute_force(
 @pytest.mark.parametrize(
     ("answers", "secrets", "trials"), [(2, 2, 6), (3, 2, 8), (3, 3, 5), (4, 3, 3)]
 )
-def test_the_optimum_under_secret_ldp_is_that_of_brute_force(
+def test_the_optimum_under_secret_ldp_equals_that_of_brute_force(
     answers: int, secrets: int, trials: int
 ) -> None:
-    # Erratum 9.16: constraints are per column, so Theorem 3's programme solves Theorem 2 too.
+    # Erratum 9.16: constraints are per column, so the programme of Theorem 3 also solves Theorem 2.
     rng = random.Random(2000 * answers + secrets)
     for _ in range(trials):
         prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)
@@ -175,7 +176,7 @@ def test_the_optimum_under_secret_ldp_is_that_of_brute_force(
 
 @paper("Funnel Lemma 1")
 def test_lip_and_secret_ldp_bound_each_other() -> None:
-    # ε-LDP of the secret gives ε-LIP; ε-LIP gives 2ε-LDP and I(S;Y) ≤ ε.
+    # ε-LDP of the secret implies ε-LIP; ε-LIP implies 2ε-LDP and I(S;Y) ≤ ε.
     rng = random.Random(3)
     for _ in range(60):
         prior = random_prior(rng, 4, 3)
@@ -186,7 +187,7 @@ def test_lip_and_secret_ldp_bound_each_other() -> None:
 
 
 @paper("Funnel Def 2")
-def test_measured_lip_is_that_of_the_definition() -> None:
+def test_measured_lip_equals_that_of_the_definition() -> None:
     rng = random.Random(4)
     for _ in range(40):
         prior = random_prior(rng, 3, 2)
@@ -218,7 +219,7 @@ def test_measured_lip_is_that_of_the_definition() -> None:
 @paper("Funnel Thm 3")
 @pytest.mark.parametrize("seed", range(6))
 def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
-    # With 12 bits every possible draw is tried, instead of sampling some.
+    # With 12 bits, the test enumerates every possible draw instead of sampling.
     rng = random.Random(seed)
     prior, level = random_prior(rng, 4, 2), level_for(Fraction(1, 2))
     if admits_identity("lip", level, prior):

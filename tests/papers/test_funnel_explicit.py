@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Funnel §III-VI in fractions, E = e^α: bounds of notions, closed forms, Conditional Reporting.
 
-Tables here have row = truth. A prior is its counts N[s][x].
+Tables in this module have row = truth. A prior is a table of counts N[s][x].
 """
 
 import math
@@ -49,7 +49,7 @@ LEVELS = st.fractions(min_value=Fraction(101, 100), max_value=50, max_denominato
 
 
 def given_secret(counts: Counts) -> Rows:
-    """P(x|s)"""
+    """Return P(x|s)."""
     return [[Fraction(n, sum(row)) for n in row] for row in counts]
 
 
@@ -74,7 +74,7 @@ def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
 
 
 def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
-    """Return the largest u/v or v/u over pairs: e to the level."""
+    """Return the largest u/v or v/u over pairs, which is e to the power of the level."""
     return max(max(u / v, v / u) for u, v in pairs)
 
 
@@ -94,7 +94,7 @@ def secret_ldp(by_secret: Rows) -> Fraction:
     "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
 )
 def test_lemma_1_on_random_instances(full: bool) -> None:
-    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε, so ε/2-LIP ⇒ ε-LDP, not the reverse (erratum 9.19)."""
+    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε, so ε/2-LIP ⇒ ε-LDP, but not the reverse (erratum 9.19)."""
 
     @tries(full)
     @given(st.data())
@@ -111,7 +111,7 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
             for u, v in zip(row, average, strict=True)
         )
         assert information <= math.log(lip_level) * (1 + 1e-12) + 1e-15
-        # Remark 1: for every prior, the answer's level bounds it.
+        # Remark 1: for every prior, the level of the answer bounds the level of the secret.
         answer_level = max(max(column) / min(column) for column in zip(*rows, strict=True))
         assert ldp_level <= answer_level
         scale = math.lcm(*(v.denominator for row in rows for v in row))
@@ -125,7 +125,7 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
 
 @paper("Funnel Lemma 1 reversed")
 def test_ldp_does_not_imply_lip_at_half_the_level() -> None:
-    """The text once says "ε-LDP protocols and ε/2-LIP", but ε-LDP does not imply ε/2-LIP."""
+    """The text mentions "ε-LDP protocols and ε/2-LIP", but ε-LDP does not imply ε/2-LIP."""
     by_secret, average = reports(
         [[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
     )
@@ -166,7 +166,7 @@ def grr_rows(a: int, E: Fraction) -> Rows:
 
 @paper("Funnel (25), (26)")
 def test_the_level_of_grr(full: bool) -> None:
-    """Its closed form grows with α and stays below the identity's, at α = ∞ (erratum 9.19)."""
+    """The closed form increases with α and stays below the level of the identity, at α = ∞ (erratum 9.19)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -195,7 +195,8 @@ def test_the_level_of_grr(full: bool) -> None:
 
 @paper("Funnel (27), (28), (29)")
 def test_the_level_of_oue(full: bool) -> None:
-    """By the table of 2^a reports, by the closed form, and by the mechanism's kind (erratum 9.16)."""
+    """The level is computed from the table of 2^a reports, the closed form, and the mechanism's
+    kind (erratum 9.16)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -226,7 +227,7 @@ def test_the_level_of_oue(full: bool) -> None:
 
 
 def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], list[Fraction]]:
-    """Algorithm 1, draw by draw: P(y|s,x), with e^α where e^α0 is printed."""
+    """Return P(y|s,x) of Algorithm 1, draw by draw, with e^α where e^α0 is printed."""
     conditional, c = given_secret(counts), len(counts)
     rows = {}
     for s, x in product(range(c), range(len(counts[0]))):
@@ -296,7 +297,7 @@ def test_terms_missing_in_algorithm_1_and_in_43() -> None:
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """Erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x) may inform more than the optimum without S."""
+    """Erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x) may have more information than the optimum without S."""
     exceeded = 0
     rng = random.Random(18)
     for _ in range(12):
@@ -329,7 +330,7 @@ def test_the_information_of_conditional_reporting_needs_the_average_over_secrets
 
 
 def conditional_level(counts: Counts, ratio: Fraction) -> Fraction:
-    """The largest e^α up to 10^6, in millionths, with L ≤ ratio, by bisection."""
+    """Return the largest e^α up to 10^6, in millionths, with L ≤ ratio, by bisection."""
     low, high = 10**6, 10**12
     while high - low > 1:
         middle = (low + high) // 2
@@ -344,7 +345,8 @@ def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fr
 
 @paper("Funnel §VI.A OUE at a = 16")
 def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
-    """Erratum 9.16: only a 2^a table is infeasible; the level needs two weights, as at a = 200."""
+    """Erratum 9.16: only a 2^a table is infeasible; the level needs only two weights, for example
+    at a = 200."""
     mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
     joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
     assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
@@ -352,7 +354,7 @@ def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
 
 @paper("Funnel (26), zero cells")
 def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
-    """Erratum 9.19: LIP(identity) is infinite, and GRR's level grows slowly without bound."""
+    """Erratum 9.19: LIP(identity) is infinite, and the level of GRR grows slowly without bound."""
     counts = [[5, 0, 3], [1, 4, 2]]
     identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
     by_secret, _ = reports(counts, identity)
@@ -364,7 +366,7 @@ def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
 
 @paper("Funnel (51) corrected")
 def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
-    """Erratum 9.18: inverting P(y|x) of the published p_S is biased if p_S has changed."""
+    """Erratum 9.18: inverting P(y|x) with the published p_S is biased if p_S has changed."""
     published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
     rows = conditional_reporting(published, E)
 

@@ -19,7 +19,8 @@ Table = Sequence[Sequence[Fraction]]
 
 
 def drawn(seed: int) -> Iterator[Prior]:
-    """Draw priors as in §VII.A: c = 2, attributes 3, 3, 4, cells uniform in [0, 1], normalised."""
+    """Draw priors as in §VII.A, with c = 2, attributes of sizes 3, 3, 4, and cells uniform in
+    [0, 1], normalised."""
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((2, 36))
@@ -29,7 +30,8 @@ def drawn(seed: int) -> Iterator[Prior]:
 
 
 def log_ratio(Q: Table, joint: Sequence[Sequence[int]], answers: Sequence[int]) -> float:
-    """max |ln P(y|s)/P(y)| given that the answer is one of `answers`; Q[x][y], joint[s][x]  [Funnel eq. 2]."""
+    """Return max |ln P(y|s)/P(y)| given that the answer is one of `answers`; Q[x][y], joint[s][x]
+    [Funnel eq. 2]."""
     worst, everyone = 0.0, sum(row[x] for row in joint for x in answers)
     for y in range(len(Q[0])):
         column = [sum(row[x] * Q[x][y] for x in answers) for row in joint]
@@ -60,9 +62,11 @@ def side_channels(sizes: Sequence[int], skipped: int | None = None) -> Iterator[
 def bits(
     joint_of: dict[bool, int], modulus: int, flip: Fraction
 ) -> tuple[Prior, list[Table], Table]:
-    """Two attributes that mostly have the same two bits, S their XOR; each sends one noisy bit.
+    """Return two attributes that mostly have the same two bits, with S as the XOR of the bits; each
+    sends one noisy bit.
 
-    joint_of : the count of a cell with equal attributes, by whether S is the XOR. other : of every other cell.
+    joint_of : counts of a cell with equal attributes, if S is the XOR and if not. other : count of
+    every other cell.
     """
     cells = list(product(range(4), repeat=2))
     xor = [x >> 1 ^ x & 1 for x in range(4)]
@@ -79,7 +83,7 @@ def bits(
 
 
 def promised(prior: Prior, factors: Sequence[Table]) -> float:
-    """Σ ε^j, each the least for which Q^j meets the conditions of Theorem 4."""
+    """Return Σ ε^j, where each ε^j is the least for which Q^j satisfies the conditions of Theorem 4."""
     levels = []
     for j, factor in enumerate(factors):
         extended = [factor[x[j]] for x in product(range(4), repeat=2)]
@@ -94,7 +98,7 @@ def promised(prior: Prior, factors: Sequence[Table]) -> float:
 
 @paper("Funnel Thm 4")
 def test_theorem_4_is_false() -> None:
-    """Erratum 9.15: every condition holds with ε^j ≤ .2, but the level is 2.4, not .4."""
+    """Erratum 9.15: every condition holds with ε^j ≤ .2, but the level is 2.4 instead of .4."""
     prior, factors, table = bits({True: 49500, False: 500}, 1, Fraction(18, 1000))
     assert min(map(min, prior.joint)) > 0
     assert promised(prior, factors) < 0.4
@@ -102,14 +106,14 @@ def test_theorem_4_is_false() -> None:
     assert actual == pytest.approx(2.41, abs=0.01)
     assert log_ratio(table, prior.joint, range(16)) == pytest.approx(
         actual
-    )  # plain LIP, no side channel at all
+    )  # plain LIP, without a side channel
     Q = np.array([[float(v) for v in row] for row in table])
     assert funnel_theorem4.side_channel_level(Q, prior, (4, 4)) == pytest.approx(actual)
 
 
 @paper("Funnel Thm 4")
 def test_theorem_4_promises_level_0_but_leaks_the_secret() -> None:
-    """Theorem 4 without noise: the promised level is 0, and Y determines S."""
+    """Without noise, Theorem 4 promises level 0, but Y determines S."""
     cells = [(x1, x2) for x1, x2 in product(range(4), repeat=2) if x1 == x2]
     joint = [[int(s == (x >> 1 ^ x & 1)) for x, _ in cells] for s in range(2)]
     for bit in (lambda x: x >> 1, lambda x: x & 1):
@@ -123,7 +127,8 @@ def test_theorem_4_promises_level_0_but_leaks_the_secret() -> None:
 
 @paper("Funnel Thm 4", "Funnel Figure 5")
 def test_the_information_of_theorem_4s_product(full: bool) -> None:
-    """.44/1.14/1.67/2.01 nats over ten priors; over a hundred the mean of ten has a deviation of .02 to .08."""
+    """The paper has .44/1.14/1.67/2.01 nats over ten priors; over a hundred priors, the mean of ten
+    has a standard deviation of .02 to .08."""
     count = 100 if full else 10
     means = {"0.5": 0.44, "1": 1.14, "1.5": 1.67, "2": 2.01}
     for epsilon, mean in means.items():

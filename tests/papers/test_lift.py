@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift: claims about its measures and the watchdog's mechanisms, and errors in print."""
+"""Lift: claims about measures and watchdog mechanisms, and errors in print."""
 
 import math
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ORDERS = (0.5, 1, 1.5, 2, 10, math.inf)
 
 
 def drawn(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
-    """Draw priors as in the paper: rand, normalised."""
+    """Draw priors as in the paper: uniform random cells, normalised."""
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((secrets, answers))
@@ -47,7 +47,7 @@ def entropy(shares: np.ndarray) -> float:
 
 
 def share_left(prior: Prior, table: tuple[tuple[int, ...], ...]) -> float:
-    """I(X;Y)/H(X)  [Lift eq. 13]."""
+    """Return I(X;Y)/H(X)  [Lift eq. 13]."""
     p = np.array(prior.shares) / prior.total
     joint = p[:, None] * np.array(table, dtype=float) / sum(table[0])
     expected = joint.sum(axis=0)
@@ -56,7 +56,8 @@ def share_left(prior: Prior, table: tuple[tuple[int, ...], ...]) -> float:
 
 
 def adult_prior() -> Prior:
-    """§3.1.3: S = relationship, X = occupation; five of six relationships (erratum 9.23)."""
+    """Return the prior of §3.1.3 with S = relationship and X = occupation; five of six
+    relationships (erratum 9.23)."""
     records = adult._records()
     names = sorted({record["relationship"] for record in records})
     prior = adult.prior("relationship", "occupation")
@@ -70,7 +71,8 @@ def adult_prior() -> Prior:
 
 @paper("Lift Prop 1.2", "Lift Prop 3.1", "Lift Prop 3.2")
 def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
-    """Five equal secrets and reports, lift 1/5 of one secret, 6/5 of others: .8 > M − 1 = .2."""
+    """With five equal secrets and reports, and lifts of 1/5 for one secret and 6/5 for others, .8 >
+    M − 1 = .2."""
     prior = Prior.from_rows([[1 if s == x else 6 for x in range(5)] for s in range(5)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(5)) for x in range(5))
     measured, M = measure_lift(identity, prior), Fraction(6, 5)
@@ -90,13 +92,14 @@ def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
     true = of_alip((5, 1), (6, 5))
     assert (true.total_variation, true.chi2_divergence, true.l1) == tuple(
         exact.values()
-    )  # attained
+    )  # the bound is attained
     assert all(measured[name] == pytest.approx(float(value)) for name, value in exact.items())
 
 
 @paper("Lift Prop 5.1", "Lift Prop 5.2")
 def test_propositions_5_1_and_5_2_on_one_side_only_are_false() -> None:
-    """Eleven equal secrets, lift 3 of the report's own and 4/5 of the others: e^ε_l + e^−ε_u = 5/4 + 1/3 < 2."""
+    """With eleven equal secrets, and lifts of 3 for the report's own secret and 4/5 for the others,
+    e^ε_l + e^−ε_u = 5/4 + 1/3 < 2."""
     prior = Prior.from_rows([[15 if s == x else 4 for x in range(11)] for s in range(11)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(11)) for x in range(11))
     measured, true = measure_lift(identity, prior), of_alip((5, 4), (3, 1))
@@ -109,7 +112,7 @@ def test_propositions_5_1_and_5_2_on_one_side_only_are_false() -> None:
 
 @paper("Lift Prop 4.2", "Lift Prop 6.2")
 def test_propositions_4_2_and_6_2_lack_their_roots() -> None:
-    """Two equal secrets with lifts 6/5 and 4/5."""
+    """The counterexample has two equal secrets with lifts 6/5 and 4/5."""
     p, upper, lower = Fraction(1, 2), Fraction(6, 5), Fraction(4, 5)
     chi2 = ((upper - 1) ** 2 + (lower - 1) ** 2) / 2
     assert upper > chi2 / p + 1  # printed
@@ -129,7 +132,8 @@ def test_propositions_4_2_and_6_2_lack_their_roots() -> None:
     "Lift Def 6",
 )
 def test_bounds_by_alip(full: bool) -> None:
-    """Propositions 1, 3 and 5 in true form, at each mechanism's true levels, also below order 1."""
+    """The test checks Propositions 1, 3 and 5 in their true form, at each mechanism's true levels,
+    also below order 1."""
     rng = np.random.default_rng(3)
     for _ in range(1000 if full else 100):
         prior = next(drawn(int(rng.integers(2, 5)), 4, int(rng.integers(2**31))))
@@ -150,7 +154,7 @@ def test_bounds_by_alip(full: bool) -> None:
         ):
             assert measured[name] <= float(bound) * (1 + 1e-9)
         for order in map("{:g}".format, ORDERS):
-            # Prop 1.3 with 1 instead of α/(α−1): smaller, and true for every order
+            # Prop 1.3 with 1 instead of α/(α−1) is smaller and true for every order.
             assert max(
                 measured["sibson"][order], measured["arimoto"][order]
             ) <= true.information * (1 + 1e-9)
@@ -175,7 +179,7 @@ def test_the_least_lift_ranges_far_wider_than_the_largest(full: bool) -> None:
 
 @paper("Lift Thm 1", "Lift Prop A2")
 def test_merging_leaks_the_least_of_all_randomisations_of_a_subset() -> None:
-    """Any r(y|x) on the subset has a report with at least the merged report's Γ, Λ and 1/Ψ."""
+    """Every r(y|x) on the subset has a report with at least the Γ, Λ and 1/Ψ of the merged report."""
     rng = np.random.default_rng(4)
     for prior in islice(drawn(4, 5, 5), 200):
         N = np.array(prior.joint, dtype=float)
@@ -204,7 +208,8 @@ def test_ldp_finds_fewer_answers_of_high_risk_than_alip() -> None:
 
 @paper("Lift Def 4", "Lift eq. 11")
 def test_a_refined_partition_has_more_information() -> None:
-    """(11) and (13) for groups: H(X) − Σ_i Σ_x P(x) ln P(X_i)/P(x), larger for every refinement."""
+    """By (11) and (13) for groups, information is H(X) − Σ_i Σ_x P(x) ln P(X_i)/P(x), which is
+    larger for every refinement."""
     (prior,) = islice(drawn(3, 6, 8), 1)
     p = np.array(prior.shares) / prior.total
 
@@ -222,7 +227,8 @@ def test_a_refined_partition_has_more_information() -> None:
 
 @paper("Lift Figure 2", "Lift Figure 6", "Lift Figure 4", "Lift Figure 8")
 def test_the_figures_on_random_priors(full: bool) -> None:
-    """ε = 2: complete merging .52, AORR .94; ε = 1: complete .17, subset merging .73; λ = ½."""
+    """At λ = ½: for ε = 2, complete merging has .52 and AORR .94; for ε = 1, complete merging has
+    .17 and subset merging .73."""
     count = 1000 if full else 60
     for epsilon, complete, subsets in ((1, 0.17, 0.73), (2, 0.52, None)):
         level = level_for(Fraction(epsilon, 2))
@@ -235,7 +241,8 @@ def test_the_figures_on_random_priors(full: bool) -> None:
     optimal = []
     for prior in priors[: 100 if full else 4]:
         best = optimum(prior, Fraction(1))
-        # subset random response lies between subset merging and the optimum, near the latter (Lift Figure 8)
+        # Subset random response lies between subset merging and the optimum, near the latter (Lift
+        # Figure 8).
         level = level_for(Fraction(1))
         merged, response = (share_left(prior, f(prior.joint, level, level)) for f in FAMILY[1:])
         assert merged <= response + 1e-9 <= best + 1e-6
@@ -245,7 +252,8 @@ def test_the_figures_on_random_priors(full: bool) -> None:
 
 
 def vertices_by_enumeration(rows: np.ndarray, answers: int) -> np.ndarray:
-    """All v with Σv = 1 and rows·v ≥ 0, rows·v = 0 in answers − 1 of them: every choice of these is solved."""
+    """Return all v with Σv = 1 and rows·v ≥ 0, with equality in answers − 1 rows, by solving for
+    every choice of these rows."""
     chosen = np.array(list(combinations(range(len(rows)), answers - 1)))
     points = []
     for batch in np.array_split(chosen, max(1, len(chosen) // 20_000)):
@@ -260,7 +268,8 @@ def vertices_by_enumeration(rows: np.ndarray, answers: int) -> np.ndarray:
 
 @paper("Lift Algorithm 2")
 def test_algorithm_2_is_the_optimum_of_groups_of_eight_answers() -> None:
-    """All 8 answers are one group, so I(X;Y) is Lift's programme (25)-(28) over every vertex; merging tells nothing."""
+    """All 8 answers are one group, so I(X;Y) is Lift's programme (25)-(28) over every vertex;
+    merging has no information."""
     counts = [
         [194, 32, 81, 122, 43, 82, 233, 344],
         [53, 1157, 76, 116, 71, 86, 335, 610],
@@ -290,12 +299,12 @@ def test_algorithm_2_is_the_optimum_of_groups_of_eight_answers() -> None:
 def test_groups_with_too_many_columns_keep_their_levels_but_are_no_optimum(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Beyond the limit only columns of one and two answers are tried: ten answers in one group."""
+    """Beyond the limit, only columns of one and two answers are tried; here ten answers are in one group."""
     rng = np.random.default_rng([8, 10])
     prior = Prior.from_rows(rng.integers(1, 400, (8, 10)).tolist())
     levels = level_for(Fraction("0.1")), level_for(Fraction("0.2"))
     whole = share_left(prior, subset_random_response(prior.joint, *levels))
-    monkeypatch.setattr(subset_rr, "_MOST_COLUMNS", 1_000)  # it has 2,944
+    monkeypatch.setattr(subset_rr, "_MOST_COLUMNS", 1_000)  # the group has 2,944
     table = subset_random_response(prior.joint, *levels)
     require_private(
         DenseMechanism(48, table), Claim("alip", levels[1], prior.joint, low_level=levels[0])
@@ -317,7 +326,7 @@ def optimum(prior: Prior, epsilon: Fraction) -> float:
 
 @paper("Lift §4.1")
 def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
-    """Erratum 9.22: ω = Λ + Ψ gives .35 instead of the printed .73, and huge groups at 200 × 15."""
+    """Erratum 9.22: ω = Λ + Ψ results in .35 instead of the printed .73, and in huge groups at 200 × 15."""
     changed: list[Any] = []
     printed: list[Any] = []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
@@ -348,7 +357,7 @@ BROKEN = {
 
 @paper("Lift §4.2")
 def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
-    """Erratum 9.21: the printed mechanisms exceed their levels; later merging does not."""
+    """Erratum 9.21: the printed mechanisms exceed their levels; merging that continues further does not."""
     count = 2000 if full else 100
     priors = list(islice(drawn(5, 17, 11), count))
     for share, epsilon in product(SHARES, (2, 4, 6, 8)):
@@ -363,7 +372,7 @@ def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
 
 @paper("Lift §4.2")
 def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
-    """17 × 5, ε = .25 to 8, every λ: priors alternate on the grid; the exact verifier decides."""
+    """For 17 × 5, ε = .25 to 8 and every λ, priors alternate on the grid, and the exact verifier decides."""
     grid = [(Fraction(k, 4), share) for k in range(1, 33) for share in SHARES]
     for i, prior in enumerate(islice(drawn(5, 17, 12), 2000 if full else 32)):
         epsilon, share = grid[5 * i % len(grid)]
@@ -376,7 +385,8 @@ def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
 @paper("Lift Figure 3", "Lift Figure 7", "Lift Figure 5")
 @pytest.mark.full_only
 def test_the_figures_on_adult() -> None:
-    """.735 and .287 complete merging at ε = 2 and 1, .960 the optimum at ε = 2, .734 subset merging at ε = 1."""
+    """Complete merging has .735 and .287 at ε = 2 and 1, the optimum .960 at ε = 2, and subset
+    merging .734 at ε = 1."""
     prior = adult_prior()
     at_half, at_one = level_for(Fraction(1, 2)), level_for(Fraction(1))
     assert round(share_left(prior, watchdog(prior.joint, at_one, at_one)), 3) == 0.735
@@ -409,9 +419,10 @@ def test_on_adult_the_printed_mechanisms_fail_and_ours_hold() -> None:
 
 @paper("Lift §5.1")
 def test_a_group_is_feasible_by_its_merged_report_not_its_polytope(full: bool) -> None:
-    """Erratum 9.22: (25) can have columns of which no mixture is the group's prior (26).
+    """Erratum 9.22: (25) can have columns of which no mixture equals the group's prior (26).
 
-    Then the columns are v = (t, 1 − t) with t in an interval, found here by two linear programmes.
+    Then the columns are v = (t, 1 − t) with t in an interval, which two linear programmes compute
+    here.
     """
     apart, level = 0, level_for(Fraction("0.3"))
     for prior in islice(drawn(3, 6, 13), 60 if full else 8):
@@ -434,7 +445,8 @@ def test_a_group_is_feasible_by_its_merged_report_not_its_polytope(full: bool) -
 
 @paper("Lift Figure 11", "Lift Figure 12", "Lift Figure 13")
 def test_averages_relax_the_levels_and_large_orders_hardly_do() -> None:
-    """λ = ½: l1, χ² and α-lift have more information than ALIP by subset merging, less as α grows."""
+    """At λ = ½, l1, χ² and α-lift have more information than ALIP under subset merging, and less as
+    α grows."""
     level = level_for(Fraction(1, 2))
     names: list[tuple[Measure, int]] = [
         ("lift", 2), ("l1", 2), ("chi2", 2), ("alpha", 2), ("alpha", 10), ("alpha", 100),

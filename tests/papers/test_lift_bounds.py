@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounds of lift: never exceeded by random lifts, and attained where this is claimed."""
+"""Bounds of lift, which random lifts never exceed and which are attained where this is claimed."""
 
 import math
 import random
@@ -22,7 +22,7 @@ def random_lifts(
             rng.random(secrets) < 0.6, rng.choice([m, M], secrets), rng.uniform(m, M, secrets)
         )
         mean = p @ lift
-        # moved towards the far end until the mean is 1, which keeps the range
+        # Lifts are moved towards the far end until the mean is 1, which keeps the range.
         lift = (
             lift + (1 - mean) / (M - mean) * (M - lift)
             if mean < 1
@@ -90,7 +90,7 @@ def test_one_side_alone() -> None:
         == upper.secret_ldp
         == math.inf
     )
-    assert lower.l1 == Fraction(6, 5)  # lifts 2/5 and one that grows as it gets rarer
+    assert lower.l1 == Fraction(6, 5)  # lifts 2/5 and a rare lift that grows without bound
     assert lower.chi2 == lower.alpha == lower.information == lower.secret_ldp == math.inf
     assert (lower.l1_inverse, lower.chi2_inverse) == (Fraction(3, 2), Fraction(9, 4))
 
@@ -102,7 +102,7 @@ def test_a_level_of_one_leaves_nothing() -> None:
 
 
 def test_no_breach_in_either_direction_within_the_levels(full: bool) -> None:
-    """Every event of the secret, exactly; the lifts attain both levels."""
+    """The test checks every event of the secret exactly; the lifts attain both levels."""
     rng = random.Random(4)
     near = 0
     for _ in range(2000 if full else 300):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lift's Propositions 1, 3-6 and A1 in their true forms (erratum 9.20), on random lifts in fractions.
 
-The printed forms fail on instances here and in test_lift. A report's lifts l_s > 0 with
-Σ P(s) l_s = 1 are drawn as the ratio of a second distribution of the secret to the first.
+The printed forms fail on instances in this module and in test_lift. A report's lifts l_s > 0 with Σ
+P(s) l_s = 1 are drawn as the ratio of a second distribution of the secret to the first.
 """
 
 import math
@@ -61,7 +61,8 @@ def pair(value: Fraction) -> tuple[int, int]:
 
 @paper("Lift Prop 1", "Lift Prop 1.2", "Lift Prop 1.3", "Lift Prop 1.4")
 def test_proposition_1(full: bool) -> None:
-    """T, χ², I, Sibson, Arimoto (any order) and LDP of the secret, at a channel's true levels."""
+    """The bounds of T, χ², I, Sibson, Arimoto (any order) and LDP of the secret hold at a channel's
+    true levels."""
     orders = (0.2, 1, 1.5, 2, 20, math.inf)
 
     @tries(full)
@@ -149,7 +150,7 @@ def test_proposition_5(full: bool) -> None:
 
 @paper("Lift Prop 4", "Lift Prop 4.1", "Lift Prop 4.2", "Lift Prop 4.3")
 def test_proposition_4(full: bool) -> None:
-    """Bound of the largest lift from an average, with the root that 4.2 lacks."""
+    """The largest lift is bounded by an average, with the root that 4.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))
@@ -170,7 +171,7 @@ def test_proposition_4(full: bool) -> None:
 
 @paper("Lift Prop 6", "Lift Prop 6.1", "Lift Prop 6.2", "Lift Prop 6.3")
 def test_proposition_6(full: bool) -> None:
-    """Bound of the least lift from an inverse average, with the roots that 6.2 lacks."""
+    """The least lift is bounded by an inverse average, with the roots that 6.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))
@@ -191,7 +192,7 @@ def test_proposition_6(full: bool) -> None:
 
 @paper("Lift Prop A1")
 def test_proposition_a1(full: bool) -> None:
-    """With (1−ρ₂)/(1−ρ₁) ≤ Ψ, Λ ≤ ρ₂/ρ₁, no event rises from ρ₁ above ρ₂ or falls below ρ₁."""
+    """With (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁, no event rises from ρ₁ above ρ₂ or falls from ρ₂ below ρ₁."""
     met = 0
 
     @tries(full)
@@ -205,7 +206,7 @@ def test_proposition_a1(full: bool) -> None:
         p, lift = drawn
         high = low + (1 - low) * Fraction(percent, 100)
         smallest_lift, largest_lift = breach_levels(low, high)
-        # Pull the lifts towards 1 until they keep both levels: a mixture with the constant report.
+        # Move the lifts towards 1 until they keep both levels, by mixing with the constant report.
         down = [(1 - smallest_lift) / (1 - v) for v in lift if v < 1]
         up = [(largest_lift - 1) / (v - 1) for v in lift if v > 1]
         pull = min([Fraction(1), *down, *up])
@@ -230,7 +231,7 @@ def test_the_downward_breach_needs_both_levels() -> None:
     assert lift[1] > largest_lift
     assert min(lift) >= smallest_lift
     assert high * lift[0] < low
-    # The same as a mechanism: the identity under a prior with exactly these lifts.
+    # The same case as a mechanism is the identity under a prior with exactly these lifts.
     prior = Prior.from_rows([[48, 72], [52, 28]])
     breached = breach([[1, 0], [0, 1]], prior, high)
     assert breached.lowest == pytest.approx(Fraction(12, 25))

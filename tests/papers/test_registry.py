@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation of the mathematics names claims, files and tests that exist."""
+"""Documentation of the mathematics, which must name existing claims, files and tests."""
 
 import re
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_every_claim_names_code_that_exists_and_a_verdict(root: Path) -> None:
 
 
 def test_every_claim_beyond_the_papers_names_code_and_tests(root: Path) -> None:
-    """That the tests exist is decided for all documents together."""
+    """Another test checks, for all documents together, that the tests exist."""
     for claim in BEYOND:
         places = [root / top / claim.code for top in ("server/frankly_server", "shared")]
         assert any(place.is_file() for place in places), claim.says

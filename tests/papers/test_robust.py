@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robust: balls, their projections, secret randomised response and Independent Reporting.
 
-Robust writes Q_{y|x} with row = report; tables here have row = truth. P*, P̂, Q: the example.
+Robust writes Q_{y|x} with row = report; tables in this module have row = truth. P*, P̂ and Q are
+those of the paper's example.
 """
 
 import csv
@@ -18,12 +19,10 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design.families.robust.independent_reporting import (
-    ValueLeak,
     best_split,
-    distance_bound,
     grr_rows,
 )
-from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
+from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball
 from frankly_server.design.notions.rays import extreme_rays
@@ -33,6 +32,7 @@ from scipy.optimize import linprog
 from scipy.stats import chi2
 
 from papers.ball_leakage import realised_epsilon, worst_case_over_ball
+from papers.value_leak import distance_bound, leak_of_distance, no_bounds, split_table
 from tests.frankly_server.design.notions.ball_reference import (
     boundary_point,
     minimum_over_ball,
@@ -108,7 +108,7 @@ def example_bounds() -> list[list[Fraction]]:
 
 @paper("Robust Example 1")
 def test_example_1() -> None:
-    # F⁻¹(0.05) is printed; the number is that of F⁻¹(0.95) with three degrees of freedom.
+    # The paper prints F⁻¹(0.05), but the printed number is F⁻¹(0.95) with three degrees of freedom.
     assert BALL.radius == pytest.approx(math.log1p(chi2.isf(0.05, 3) / 100), rel=1e-9)
     assert round(BALL.radius, 4) == 0.0752
     assert round(math.log1p(chi2.isf(0.95, 3) / 100), 4) != 0.0752
@@ -121,7 +121,7 @@ def test_example_2_with_theorem_1() -> None:
     exact = [[round(float(v), 4) for v in row] for row in example_bounds()]
     assert exact == [[0.1552, 0.2727], [0.1921, 0.5334]]
     assert [round(BALL.spread(s), 4) for s in (0, 1)] == [0.6310, 0.3067]
-    # Independently, by an optimiser over the ball of Example 1.
+    # The independent check is an optimiser over the ball of Example 1.
     for s, u in product((0, 1), repeat=2):
         low, _ = minimum_over_ball(
             P_HAT, BALL.radius, 2, lambda P, s=s, u=u: float(P[s, u] / P[s].sum())
@@ -182,7 +182,8 @@ def test_example_3s_true_utility_is_its_realised_level() -> None:
 
 @paper("Robust Def 3", "Robust Def 1")
 def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
-    # Erratum 9.11: 0.5630 nats, and still no more than ln 2 over the ball.
+    # Erratum 9.11: the information is 0.5630 nats, and the level is still at most ln 2 over the
+    # ball.
     bounds = lower_bounds(ESTIMATE, 2, 100, "0.05")
     value, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=False)
     assert round(value, 4) == 0.5630
@@ -191,7 +192,7 @@ def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
         require_private(mechanism, Claim("rldp", (2, 1), lower_bounds=bounds, diagonal=True))
     over_ball = worst_case_over_ball(mechanism.weights, BALL).epsilon
     assert over_ball <= math.log(2) + 1e-9
-    # Independently, over the whole ball at once.
+    # The independent check covers the whole ball at once.
     T = np.array(mechanism.weights).reshape(2, 2, -1) / 2**48
     largest = max(
         -minimum_over_ball(
@@ -228,14 +229,14 @@ def test_example_4() -> None:
 
 @paper("Robust Example 5")
 def test_example_5() -> None:
-    # Its d uses the rad of Theorem 1, not the values printed in Example 2.
+    # The d of this example uses the rad of Theorem 1, not the values printed in Example 2.
     d = distance_bound(BALL)
     assert round(d, 4) == 1.4591
-    split = best_split(ESTIMATE, math.log(2), ValueLeak.of_distance(d))
+    split = best_split(ESTIMATE, math.log(2), leak_of_distance(d))
     assert (split.eps1, split.eps2) == (0.0, pytest.approx(math.log(2)))
     assert split.delta2 == pytest.approx(math.log(1.3707 * 2 - 0.3707), abs=1e-4)
     assert round(split.information, 4) == 0.0755
-    Q = split.table()
+    Q = split_table(split)
     assert Q[0] == pytest.approx([0.3517, 0.1483, 0.3517, 0.1483], abs=6e-5)
     assert Q[1] == pytest.approx([0.1483, 0.3517, 0.1483, 0.3517], abs=6e-5)
     assert round(information(P_TRUE, Q), 4) == 0.0718
@@ -260,7 +261,8 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
 
 @paper("Robust Prop 2 (34) corrected")
 def test_the_spread_of_order_2_in_its_corrected_form() -> None:
-    # Erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; switch at (1−2p)²; √(e^B − 1) always bounds.
+    # Erratum 9.9: the paper prints (−e^B + 2p − 1 + √…)/e^B with a switch at (1−2p)²; √(e^B − 1) is
+    # always a bound.
     rng = np.random.default_rng(2)
     printed_fails = exact = 0
     for _ in range(1000):
@@ -281,7 +283,7 @@ def test_the_spread_of_order_2_in_its_corrected_form() -> None:
 
 @paper("Robust Prop 1")
 def test_proposition_1_by_xi() -> None:
-    # (26)-(30) with ξ in [1, 1/ρ] (erratum 9.8), by bisecting φ as it is printed.
+    # (26)-(30) are checked with ξ in [1, 1/ρ] (erratum 9.8), by bisecting φ as printed.
     def phi(rho: float, xi: float, alpha: float) -> float:
         psi = (1 - rho * xi) / (1 - rho)
         if alpha == 1:
@@ -401,8 +403,9 @@ def test_theorem_4_secret_rr_is_optimal_for_large_levels_only() -> None:
     ],
 )
 def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool) -> None:
-    # n = 32561, ε = 1.5, β = .1, Jeffreys prior. SRR as printed, but .0045 for 42 × 6, not .005.
-    # IR is erratum 9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
+    # For n = 32561, ε = 1.5, β = .1 and Jeffreys' prior, SRR is as printed, except .0045 instead of
+    # .005 for 42 × 6. IR has the values of erratum 9.13 where the paper prints .512, .169, .055;
+    # .052 for 42 × 6 is reproduced.
     rng = np.random.default_rng(10 * a1 + a2)
     draws = 100 if full else draws
     measured: dict[str, list[float]] = {"srr": [], "ir": []}
@@ -412,11 +415,12 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
         P = counts / 32561
         measured["srr"].append(information(P, table) / entropy(P))
         ball = confidence_ball(counts.tolist(), 2, 32561, "0.1")
-        split = best_split(counts.tolist(), 1.5, ValueLeak.of_distance(distance_bound(ball)))
+        split = best_split(counts.tolist(), 1.5, leak_of_distance(distance_bound(ball)))
         measured["ir"].append(split.information / entropy(P))
     for name, printed in (("srr", srr), ("ir", ir)):
         mean, error = np.mean(measured[name]), np.std(measured[name]) / math.sqrt(draws)
-        # Means of different draws: two standard errors of the difference, and rounding.
+        # The means are of different draws, so two standard errors of the difference and rounding
+        # are allowed.
         assert abs(mean - printed) <= 2 * error * math.sqrt(1 + draws / 100) + 0.0005
         if name == "ir" and a1 < 42:
             wrong = {2: 0.512, 5: 0.169, 15: 0.055}[a1]
@@ -440,5 +444,5 @@ def test_independent_reporting_on_adult(
         [cells[s, u] for u in sorted({u for _, u in cells})] for s in sorted({s for s, _ in cells})
     ]
     ball = confidence_ball(counts, 2, 32561, "0.05")
-    split = best_split(counts, 1.5, ValueLeak.of_distance(distance_bound(ball)))
+    split = best_split(counts, 1.5, leak_of_distance(distance_bound(ball)))
     assert round(split.information / entropy(np.array(counts) / 32561), 4) == expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust: claims that are too strong as printed, each with a counterexample."""
+"""Robust: claims that are too strong in their printed form, each with a counterexample."""
 
 import math
 from fractions import Fraction
@@ -8,19 +8,20 @@ from itertools import product
 import numpy as np
 import pytest
 from frankly_server.design.families.robust.independent_reporting import (
-    ValueLeak,
     best_split,
     grr_rows,
 )
 from frankly_server.design.notions.balls import Ball, confidence_ball, least
 
+from papers.value_leak import leak_of_distance
 from tests.papers.registry import paper
 from tests.papers.test_robust import information
 
 
 @paper("Robust (9) coverage")
 def test_the_ball_covers_the_truth_only_asymptotically(full: bool) -> None:
-    """Erratum 9.6: 240 cells by Jeffreys' prior, n = 32,561, β = .05: well below 95%; even cells: 95%."""
+    """Erratum 9.6: with 240 cells from Jeffreys' prior, n = 32,561 and β = .05, coverage is well
+    below 95%; with even cells it is 95%."""
     rng, count = np.random.default_rng(240), 10000 if full else 2500
     bound = float(confidence_ball([[1] * 16] * 15, 2, 32561, "0.05").threshold)
 
@@ -41,7 +42,7 @@ def test_the_ball_covers_the_truth_only_asymptotically(full: bool) -> None:
 
 @paper("Robust Prop 1, domain of ξ")
 def test_the_roots_at_the_ends_of_their_domain() -> None:
-    """Erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 ξ₋ = 0 is possible."""
+    """Erratum 9.8: ρξ ≤ 1; as ρ → 0, a value may gain 1 − e^−B_s; for α < 1, ξ₋ = 0 is possible."""
     B = 0.3
     for order in (0.5, 1.0, 2.0, 5.0):
         gain = [1 - float(least(np.array([1 - rho]), B, order)[0]) for rho in (1e-3, 1e-6, 1e-9)]
@@ -60,13 +61,13 @@ def test_the_roots_at_the_ends_of_their_domain() -> None:
 
 @paper("Robust (82)")
 def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None:
-    """Erratum 9.10: information has several local maxima in ε₂; a local search is not enough."""
+    """Erratum 9.10: information has several local maxima in ε₂, so a local search is not enough."""
     rng, several, ends = np.random.default_rng(82), 0, 0
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)
         counts = np.maximum(1, np.rint(P * 10000)).astype(int).tolist()
         leak, epsilon = (
-            ValueLeak.of_distance(float(rng.uniform(0.3, 2))),
+            leak_of_distance(float(rng.uniform(0.3, 2))),
             float(rng.uniform(0.3, 3)),
         )
         shares = np.array(counts) / np.sum(counts)
@@ -92,8 +93,8 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
 
 @paper("Robust (69), d = 0")
 def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
-    """Erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 it is ∞."""
-    leak = ValueLeak.of_distance
+    """Erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0, δ₂ is ∞."""
+    leak = leak_of_distance
     for e in (0.1, 1.0):
         assert leak(2.0).delta2(e) == pytest.approx(e)
         assert leak(1e-6).delta2(e) > 12
@@ -107,7 +108,8 @@ def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
 def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(
     a1: int, a2: int, E: Fraction
 ) -> None:
-    """Erratum 9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
+    """Erratum 9.12: α* = (c₁ at x, c₂ at other values of the same secret, c₃ elsewhere) times μ
+    should satisfy v̂_x·α* = μ(v̂_x) (A126)."""
     a = a1 * a2
     norm = E + (a2 - 1) / E + a - a2
     c1 = (-(a2 - 2) * (a2 - 1) + (a - a2 + 1) * (a2 - 2) * E + (a - 2 * a2 + 1) * E**2 + E**3) / (
@@ -123,7 +125,8 @@ def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(
     def printed(x: tuple[int, int], z: tuple[int, int]) -> Fraction:
         return c1 if x == z else c2 if x[0] == z[0] else c3
 
-    # With matrices V of the v̂ and C of the c, (A126) for every μ says V·C = 1 (in either scaling of v̂).
+    # With the matrices V of the v̂ and C of the c, (A126) for every μ means V·C = 1 (in either
+    # scaling of v̂).
     for scale in (Fraction(1), 1 / norm):
         product_of = [
             [sum(scale * entry(x, w) * printed(w, z) for w in cells) for z in cells] for x in cells

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust Table 2, row PolyOpt, by the engine, on distributions from Jeffreys' prior, ε = 1.5."""
+"""Robust Table 2, row PolyOpt, computed by the engine on distributions from Jeffreys' prior at ε = 1.5."""
 
 import math
 from fractions import Fraction
@@ -30,7 +30,7 @@ def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:
 
 
 def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3) -> float:
-    """Return I(X;Y)/H(X) of the optimum with the paper's s₁ = s₂ rows, up to `gap` nats."""
+    """Return I(X;Y)/H(X) of the optimum with the rows s₁ = s₂ of the paper, up to `gap` nats."""
     prior = pairs(Prior.from_rows(counts))
     claim = Claim(
         "rldp",
@@ -53,7 +53,7 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
 
 
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
-    """Means of different draws: allow two standard errors of the difference, and rounding."""
+    """Compare means of different draws; allow two standard errors of the difference, and rounding."""
     deviation = np.std(values) if len(values) >= 100 else DEVIATION[size]
     return bool(
         abs(np.mean(values) - printed)
@@ -62,7 +62,7 @@ def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
 
 
 def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
-    """Check all printed values of a panel, from the same draws for all three risks."""
+    """Check all printed values of a panel with the same draws for all three risks."""
     rng, first = np.random.default_rng(seed), 0.0
     drawn = [counts_of(rng, *size) for _ in range(draws)]
     for beta, printed in PRINTED[size].items():
@@ -71,7 +71,7 @@ def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
         if beta == "0.1":
             first = float(np.mean(values))
         else:
-            # By the same draws, the cost of a smaller risk is known much better than either mean.
+            # With the same draws, the cost of a smaller risk is much more precise than either mean.
             cost = PRINTED[size]["0.1"] - printed
             assert first - np.mean(values) == pytest.approx(cost, abs=0.003)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust's Lemma 3 and Theorems 1, 5 and 6 in their true forms, each on random instances (erratum 9.7, 9.10)."""
+"""Robust: Lemma 3 and Theorems 1, 5 and 6 in their true forms, each on random instances (errata
+9.7, 9.10)."""
 
 import math
 from fractions import Fraction
@@ -7,9 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_server.design.families.robust.independent_reporting import (
-    ValueLeak,
     best_split,
-    distance_bound,
     grr_rows,
 )
 from frankly_server.design.notions.balls import Ball
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from papers.value_leak import distance_bound, leak_of_distance, split_table
 from tests.frankly_server.design.notions.ball_reference import renyi
 from tests.papers.exact import tries
 from tests.papers.registry import paper
@@ -39,7 +39,7 @@ def shares(table: Counts) -> Matrix:
 
 
 def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
-    """Return the ball with threshold c: e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
+    """Return the ball with threshold c, where e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
     if order == 1:
         return Ball(tuple(map(tuple, estimate)), order, Fraction(2 * radius))
     c = 2 * math.expm1(float(order - 1) * radius) / float(order * (order - 1))
@@ -48,7 +48,7 @@ def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
 
 @paper("Robust Thm 1")
 def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(full: bool) -> None:
-    """A truth on the ball's boundary: every P(·|s) lies within B_s of the estimate's."""
+    """For a true distribution on the ball's boundary, every P(·|s) lies within B_s of the estimate's."""
 
     @tries(full)
     @given(counts(3, 3), counts(3, 3), ORDERS)
@@ -63,7 +63,7 @@ def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(full: bool) -> None:
 
 @paper("Robust Thm 1")
 def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> None:
-    """The least ball that contains a P with P(·|s) = R is the one whose B_s is R's distance."""
+    """The smallest ball that contains a P with P(·|s) = R is the ball whose B_s is the distance of R."""
 
     @tries(full)
     @given(
@@ -78,7 +78,7 @@ def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> 
         def holding(share: float) -> float:
             Q = (
                 P * (1 - share) / (1 - P[s].sum())
-            )  # other rows keep their proportions: nothing is nearer
+            )  # other rows keep their proportions, so no P is nearer
             Q[s] = share * R
             return renyi(P, Q, float(order))
 
@@ -94,7 +94,7 @@ def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> 
 
 @paper("Robust Lemma 3")
 def test_lemma_3(full: bool) -> None:
-    """In fractions: P·q ≤ (1 + (E−1)/2·‖P − R‖₁)·R·q for a report q of ε-LDP."""
+    """The lemma is checked in fractions: P·q ≤ (1 + (E−1)/2·‖P − R‖₁)·R·q for a report q of ε-LDP."""
 
     @tries(full)
     @given(st.lists(st.tuples(*[st.integers(1, 99)] * 3), min_size=2, max_size=6))
@@ -116,7 +116,7 @@ def test_lemma_3(full: bool) -> None:
 
 @paper("Robust Lemma 3")
 def test_lemma_3_needs_its_one_half() -> None:
-    """With (E−1)/4 instead of (E−1)/2 a stored instance fails, which attains the bound."""
+    """With (E−1)/4 instead of (E−1)/2, a stored instance, which attains the bound, fails."""
     column, P, R = (2, 1), (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))
     under_P, under_R = (
         sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
@@ -126,13 +126,14 @@ def test_lemma_3_needs_its_one_half() -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_over_the_ball(full: bool) -> None:
-    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) leak at most ε₁ + ε₂ of s."""
+    """For a true distribution on the ball's boundary, the reports of s at ε₁ and of u at δ₂(ε₂)
+    leak at most ε₁ + ε₂ of s."""
 
     @tries(full)
     @given(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
     def check(estimate: Counts, truth: Counts, eps1: float, eps2: float) -> None:
         ball = ball_through(estimate, Fraction(2), renyi(shares(estimate), shares(truth), 2))
-        leak = ValueLeak.of_distance(distance_bound(ball))
+        leak = leak_of_distance(distance_bound(ball))
         Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
         by_secret = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
         assert max(
@@ -144,7 +145,7 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """Table 2's printed IR row needs d = max |P(u|s) − P(u|t)|, not the ℓ1 norm (erratum 9.13)."""
+    """The printed IR row of Table 2 needs d = max |P(u|s) − P(u|t)| instead of the ℓ1 norm (erratum 9.13)."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
     of_one_coordinate, of_all = (
@@ -153,7 +154,7 @@ def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
     )
     ratio_at = {}
     for d in (of_one_coordinate, of_all):
-        Q = grr_rows(3, ValueLeak.of_distance(float(d)).delta2(1.0))
+        Q = grr_rows(3, leak_of_distance(float(d)).delta2(1.0))
         rows = given_s @ Q
         ratio_at[d] = float(np.max(rows[0] / rows[1]))
     assert ratio_at[of_all] <= math.e < ratio_at[of_one_coordinate]
@@ -161,7 +162,7 @@ def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
 
 @paper("Robust Thm 6")
 def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
-    """(77), each term by its definition."""
+    """The test computes each term of (77) from its definition."""
 
     @tries(full)
     @given(st.integers(2, 3), st.integers(2, 3), LEVELS, LEVELS, st.data())
@@ -179,20 +180,20 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
 
 
 @paper("Robust Thm 6", "Robust Def 5")
-def test_a_splits_information_is_that_of_theorem_6() -> None:
+def test_a_splits_information_equals_that_of_theorem_6() -> None:
     for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
-        split = best_split(table, 0.5, ValueLeak.of_distance(distance))
+        split = best_split(table, 0.5, leak_of_distance(distance))
         factors = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)
-        assert split.table() == pytest.approx(
+        assert split_table(split) == pytest.approx(
             np.kron(*factors), abs=1e-12
-        )  # both reports, each by itself
+        )  # both reports, drawn independently
         assert split.information == pytest.approx(
-            information(shares(table).ravel(), split.table()), rel=1e-9
+            information(shares(table).ravel(), split_table(split)), rel=1e-9
         )
 
 
 def information(p: Matrix, Q: Matrix) -> float:
-    """I(X;Y) = Σ P(x) Q(y|x) ln(Q(y|x)/P(y)), Q with row = truth."""
+    """Return I(X;Y) = Σ P(x) Q(y|x) ln(Q(y|x)/P(y)) for Q with row = truth."""
     joint = p[:, None] * Q
     positive = joint > 0
     return float(np.sum(joint[positive] * np.log((Q / (p @ Q))[positive])))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis chapters 3 and 4: composition, sufficient sets and bounds against brute force over all sets of reports."""
+"""Thesis, chapters 3 and 4: composition, sufficient sets and bounds, compared with brute force over
+all sets of reports."""
 
 import random
 from dataclasses import replace
@@ -25,7 +26,7 @@ def needed(row: list[Fraction], reference: list[Fraction], E: Fraction) -> Fract
     return max(sum((row[y] - E * reference[y] for y in T), Fraction(0)) for T in subsets(len(row)))
 
 
-def test_the_delta_of_a_mechanism_is_that_of_its_worst_set() -> None:
+def test_the_delta_of_a_mechanism_equals_that_of_its_worst_set() -> None:
     rng = random.Random(5)
     for _ in range(20):
         mechanism = random_mechanism(rng, 3, 5, bits=6)
@@ -36,7 +37,8 @@ def test_the_delta_of_a_mechanism_is_that_of_its_worst_set() -> None:
 
 
 def test_the_sufficient_set_decides_and_is_minimal() -> None:
-    """Theorem 4.1, and the minimality of its set: reports outside never increase the difference."""
+    """The test checks Theorem 4.1 and the minimality of its set: reports outside never increase the
+    difference."""
     rng = random.Random(6)
     for _ in range(60):
         row, second = random_mechanism(rng, 2, 6, bits=6).weights
@@ -47,7 +49,7 @@ def test_the_sufficient_set_decides_and_is_minimal() -> None:
 
 
 def test_classes_decide_their_subsets_and_for_delta_0_all_sets() -> None:
-    """Theorem 4.2 and Corollary 4.1."""
+    """The test checks Theorem 4.2 and Corollary 4.1."""
     rng = random.Random(7)
     for _ in range(60):
         ratios = [rng.choice([1, 2, 3, 4]) for _ in range(6)]
@@ -67,7 +69,7 @@ def test_classes_decide_their_subsets_and_for_delta_0_all_sets() -> None:
 
 
 def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
-    """As in Example 4.2: equal ratios with unequal quotients of floats."""
+    """As in Example 4.2, ratios are equal although the quotients of floats differ."""
     row, second = (3, 9, 27, 61), (1, 3, 9, 87)
     assert theory.ratio_classes(row, second) == ((0, 1, 2),)
     assert theory.ratio_classes((5, 1, 4), (0, 2, 8)) == ((0,),)
@@ -75,7 +77,8 @@ def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
-    """Theorem 3.5, Corollary 4.3: all sets of reports of a database, for neighbours in one row."""
+    """The test checks Theorem 3.5 and Corollary 4.3 with all sets of reports of a database, for
+    neighbours in one row."""
     rng = random.Random(8)
     for _ in range(4 // n):
         parent = random_mechanism(rng, 2, 2, bits=5)
@@ -87,7 +90,7 @@ def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
             for d in range(2**n)
             for i in range(n)
         )
-        assert largest == delta  # n = 3: all 2^8 sets of each of 24 pairs
+        assert largest == delta  # for n = 3, all 2^8 sets of each of 24 pairs
         claim = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio())
         theory.require_private_for_neighbours(mechanism, claim)
         if delta:
@@ -97,12 +100,12 @@ def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
 
 
 def test_no_mechanism_has_less_error_than_the_bounds() -> None:
-    """(3.14) and (3.17) on random mechanisms at their least δ."""
+    """The test checks (3.14) and (3.17) on random mechanisms at their least δ."""
     rng = random.Random(9)
     for _ in range(200):
         m = rng.randint(2, 5)
         mechanism = random_mechanism(rng, m, m, bits=10)
-        if rng.random() < 0.5:  # mostly truthful: near the bound
+        if rng.random() < 0.5:  # mostly truthful, and so near the bound
             rows = [
                 [(w + (7 << 10 if x == y else 0)) // 8 for y, w in enumerate(r)]
                 for x, r in enumerate(mechanism.weights)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products by attribute, compared with Definition 3 of Funnel, computed here in fractions."""
+"""Products by attribute, compared with Definition 3 of Funnel, which this module computes in fractions."""
 
 import math
 import random
@@ -38,7 +38,8 @@ def random_joint(seed: int, attributes: tuple[int, ...], secrets: int = 2, least
 def side_channel_ratio(
     rows: list[list[int]], prior: Prior, attributes: tuple[int, ...]
 ) -> Fraction:
-    """max P(y|s,x_J) / P(y|x_J) and its inverse, over every y, s, J and x_J that occur  [Funnel Def 3]."""
+    """Return max P(y|s,x_J) / P(y|x_J) or its inverse, over every y, s, J and x_J that occur
+    [Funnel Def 3]."""
     answers, total = list(product(*map(range, attributes))), sum(rows[0])
     worst = Fraction(1)
     for fixed in product(*((None, *range(size)) for size in attributes)):
@@ -94,7 +95,8 @@ def test_level_left_by_earlier_outcomes_is_used() -> None:
     ahead = product_of(prior, (3, 3), epsilon, (Fraction(1), Fraction(0)), (0, 1))
     level = Fraction(*level_for(epsilon))
     assert side_channel_ratio(ahead.rows(), prior, (3, 3)) <= level
-    # the level is used up to rounding; equal steps would leave much of it
+    # The product uses the full level up to rounding; equal steps would leave much of the level
+    # unused.
     assert float(side_channel_ratio(carried.rows(), prior, (3, 3))) == pytest.approx(
         float(level), rel=1e-9
     )
@@ -117,7 +119,7 @@ def test_the_best_product_is_the_best_of_its_grid() -> None:
 
 
 def test_a_factor_is_the_optimum_of_its_step() -> None:
-    """For two values and two reports, feasible columns form a polygon, searched by scipy."""
+    """For two values and two reports, feasible columns form a polygon, which scipy searches."""
     prior, epsilon = random_joint(3, (2, 2)), Fraction("0.3")
     steps: list[tuple[Rows, np.ndarray]] = []
 
@@ -175,7 +177,8 @@ def test_the_whole_product_can_be_published() -> None:
 
 
 def test_exclusive_or_keeps_its_promised_level() -> None:
-    """Erratum 9.15: two fair bits, S their XOR. Each bit is independent of S, both are not."""
+    """Erratum 9.15: for two fair bits with S as their XOR, each bit is independent of S, but both
+    together are not."""
     prior = Prior.from_rows([[1, 0, 0, 1], [0, 1, 1, 0]])
     for spending in SPENDING:
         product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1), spending)

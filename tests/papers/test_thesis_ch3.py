@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 3: sanitised responses, products of sanitisations, and least errors.
 
-All in fractions: E stands for e^ε, and every set of outputs is tried.
+All numbers are fractions, and E stands for e^ε. `needed_delta` tries every set of outputs. For
+products with many outputs, δ is computed only for the worst set: the outputs with P(y|x) >
+E·P(y|x').
 """
 
 import random
@@ -20,7 +22,7 @@ from tests.papers.registry import paper
 def parents(
     seed: int, count: int, most: int = 3
 ) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
-    """Draw mechanisms for one person, a level, and their least δ there."""
+    """Draw mechanisms for one person with 2 to `most` answers, each with a level E and its least δ at E."""
     rng, drawn = random.Random(seed), []
     for _ in range(count):
         m = rng.randint(2, most)
@@ -32,9 +34,10 @@ def parents(
 
 @paper("Thesis Figure 2.3")
 def test_no_band_around_a_density_is_necessary() -> None:
-    """erratum 9.25: δ bounds sets. Mass δ moved into a cell of width w is (ε, δ)-private, and as dense as one likes.
+    """Erratum 9.25: δ bounds sets, so moving mass δ into a cell of width w keeps (ε, δ)-DP, however
+    dense the cell is.
 
-    Both distributions are steps: one of constant density 1/12 on 12 units, as wide as Figure 2.3, cut at a cell.
+    Both densities are step functions. One is 1/12 on a length of 12, as in Figure 2.3; the other has the cell.
     """
     delta, E = Fraction(5, 100), Fraction(27, 10)  # E ≤ e, the figure's ε = 1
     for width in (Fraction(1, 10), Fraction(1, 10**6)):
@@ -43,7 +46,7 @@ def test_no_band_around_a_density_is_necessary() -> None:
         spiked = [(1 - delta) * p for p in plain]
         spiked[1] += delta
         assert sum(plain) == sum(spiked) == 1
-        for P, Q in ((plain, spiked), (spiked, plain)):  # all sets at once: the positive part
+        for P, Q in ((plain, spiked), (spiked, plain)):  # the positive part covers all sets at once
             assert sum(max(Fraction(0), p - E * q) for p, q in zip(P, Q, strict=True)) <= delta
         density, band = spiked[1] / width, E * Fraction(1, 12) + delta
         assert density > band
@@ -52,7 +55,8 @@ def test_no_band_around_a_density_is_necessary() -> None:
 
 @paper("Thesis Appendix A")
 def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
-    """Erratum 9.4: for three outputs or more, δ = Σ_j max(0, P_ij − E·P_kj), not that of single ones."""
+    """Erratum 9.4: with three or more outputs, δ is the max over i, k of Σ_j max(0, P_ij − E·P_kj),
+    not of one term."""
     rng, apart = random.Random(31), 0
     for _ in range(100):
         mechanism = random_mechanism(rng, 3, 3, 8)
@@ -76,7 +80,7 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
 
 @paper("Thesis Thm 3.4", "Thesis Cor 3.1")
 def test_functions_of_a_private_report_are_private() -> None:
-    """For every query; and all are private only if the identity query is."""
+    """This holds for every query; all queries are private only if the identity query is private."""
     rng = random.Random(34)
     for table, E, delta in parents(34, 60):
         identity = [[Fraction(y == z) for z in range(len(table[0]))] for y in range(len(table[0]))]
@@ -88,9 +92,9 @@ def test_functions_of_a_private_report_are_private() -> None:
             for row in table
         ]
         assert needed_delta(same, different(len(table)), E) == max(delta, Fraction(0))
-        made_of = [distribution(rng, 3) for _ in table[0]]
+        kernel = [distribution(rng, 3) for _ in table[0]]
         processed = [
-            [sum((u * made_of[y][z] for y, u in enumerate(row)), Fraction(0)) for z in range(3)]
+            [sum((u * kernel[y][z] for y, u in enumerate(row)), Fraction(0)) for z in range(3)]
             for row in table
         ]
         assert needed_delta(processed, different(len(table)), E) <= max(delta, Fraction(0))
@@ -98,26 +102,22 @@ def test_functions_of_a_private_report_are_private() -> None:
 
 @paper("Thesis Thm 3.5", "Thesis Cor 4.3", "Thesis Lemma 3.3")
 def test_a_product_needs_the_delta_of_its_parent() -> None:
-    """Necessary and sufficient, for all sets of outputs of databases of two or three people."""
+    """The condition is necessary and sufficient, checked for databases of two and three people."""
     for table, E, delta in parents(35, 12, most=2):
         assert needed_delta(*power(table, 2), E) == max(delta, Fraction(0))
-    for table, E, delta in parents(36, 2):
-        if len(table) == 2:
-            rows, near = power(table, 3)
-            positive = max(
-                sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
-                for i, j in near
-            )
-            assert positive == max(delta, Fraction(0))
-    for table, E, delta in parents(37, 30):
-        rows, near = power(table, 2)
-        positive = max(
+    for table, E, delta in parents(36, 3, most=2):
+        assert needed_delta(*power(table, 3), E) == max(delta, Fraction(0))
+    # A product with more outputs has too many sets.
+    larger = [(drawn, 2) for drawn in parents(37, 30)]
+    larger += [(drawn, 3) for drawn in parents(40, 4) if len(drawn[0]) == 3]
+    assert [people for _, people in larger].count(3) > 0
+    for (table, E, delta), people in larger:
+        rows, near = power(table, people)
+        worst_set = max(
             sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
             for i, j in near
         )
-        assert positive == max(
-            delta, Fraction(0)
-        )  # every set: the positive part is the worst of them
+        assert worst_set == max(delta, Fraction(0))
 
 
 def metric(rng: random.Random, m: int) -> list[list[Fraction]]:
@@ -134,10 +134,10 @@ def test_the_least_error_of_a_private_answer() -> None:
     rng = random.Random(38)
     for table, E, needed in parents(38, 100, most=5):
         m = len(table)
-        far = metric(rng, m)
-        error = max(sum(u * far[x][y] for y, u in enumerate(row)) for x, row in enumerate(table))
-        diameter = max(map(max, far))
-        nearest = min(far[i][j] for i, j in different(m))
+        d = metric(rng, m)
+        error = max(sum(u * d[x][y] for y, u in enumerate(row)) for x, row in enumerate(table))
+        diameter = max(map(max, d))
+        nearest = min(d[i][j] for i, j in different(m))
         delta = max(needed, Fraction(0))
         assert error >= error_bound(E, delta, diameter) == diameter * (1 - delta) / (2 * (1 + E))
         assert (
@@ -162,8 +162,8 @@ def test_the_symmetric_mechanism_needs_exactly_its_delta_and_has_the_least_error
         assert (m - 1) * p == (m - 1) * (1 - delta) / (
             m - 1 + E
         )  # its error is the bound of Theorem 3.7
-        less = [
+        more_accurate = [
             [u + (Fraction(1, 10**9) * (m - 1 if i == j else -1)) for j, u in enumerate(row)]
             for i, row in enumerate(table)
         ]
-        assert needed_delta(less, different(m), E) > delta
+        assert needed_delta(more_accurate, different(m), E) > delta

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 4: the discrete exponential mechanism and the best product sanitisation of categorical data.
 
-In fractions, E = e^ε and t = e^k. With the L1 norm, probabilities are polynomials in 1/e; because
-e is transcendental, two are equal only if their polynomials are.
+All numbers are fractions, with E = e^ε and t = e^k. With the L1 norm, probabilities are polynomials
+in 1/e; because e is transcendental, two probabilities are equal only if their polynomials are
+equal.
 """
 
 import random
@@ -48,7 +49,7 @@ def test_the_sufficient_set_decides() -> None:
 
 
 def exponential(n: int) -> tuple[list[tuple[int, ...]], list[list[Polynomial]], list[Polynomial]]:
-    """u = −L1 on {0, 1, 2}^n: databases, e^u as powers of 1/e, and the C_d as polynomials."""
+    """Return the databases, e^u as powers of 1/e and the C_d as polynomials, for u = −L1 on {0, 1, 2}^n."""
     databases = list(product(range(3), repeat=n))
     weights = [
         [Counter({sum(abs(u - v) for u, v in zip(d, e, strict=True)): 1}) for e in databases]
@@ -77,7 +78,7 @@ def larger(left: Polynomial, right: Polynomial) -> bool:
 
 @paper("Thesis Example 4.2")
 def test_example_42_counts_924_checks() -> None:
-    """Erratum 9.4: 1,092 is printed: at ties, floats give P(Y_d = d*) > P(Y_d' = d*)."""
+    """Erratum 9.4: the thesis prints 1,092, because at ties floats yield P(Y_d = d*) > P(Y_d' = d*)."""
     databases, weights, C = exponential(2)
     near = [
         (i, j)
@@ -100,7 +101,7 @@ def test_example_42_counts_924_checks() -> None:
             if larger(times(weights[i][y], C[j]), times(weights[j][y], C[i]))
         ]
         if d == (0, 1):
-            assert S == [(0, 0), (0, 1), (0, 2)]  # the first of its two examples has no ties
+            assert S == [(0, 0), (0, 1), (0, 2)]  # the first example there has no ties
         else:
             assert len(S) in (3, 6)
 
@@ -120,7 +121,8 @@ def test_example_43_has_one_constant(half: int, n: int) -> None:
 
 @paper("Thesis Example 4.4")
 def test_example_44_lists_its_sets() -> None:
-    """D₀ = {A, B}, D₁ = {Y, Z}, n = 2, d = AZ, d' = AB: eight outputs are more likely under d, in ratios e and e²."""
+    """With D₀ = {A, B}, D₁ = {Y, Z}, n = 2, d = AZ and d' = AB, eight outputs are more likely under
+    d, with ratios e and e²."""
     names = ["".join(pair) for pair in product("ABYZ", repeat=2)]
 
     def near(d: str, e: str) -> int:
@@ -129,9 +131,8 @@ def test_example_44_lists_its_sets() -> None:
             for u, v in zip(d, e, strict=True)
         )
 
-    weights = [
-        [1000 ** (4 - near(d, e)) for e in names] for d in ("AZ", "AB")
-    ]  # 1000 for e: powers stay apart
+    # 1000 stands for e, so that different powers differ.
+    weights = [[1000 ** (4 - near(d, e)) for e in names] for d in ("AZ", "AB")]
     assert [names[y] for y in sufficient_set(*weights)] == [
         "AY",
         "AZ",
@@ -148,7 +149,7 @@ def test_example_44_lists_its_sets() -> None:
 
 @paper("Thesis Example 4.5")
 def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
-    """m = 5, p = 1/10 ≤ 1/4: the truth with .6, as Theorem 4.6 allows at ε = ln 6."""
+    """With m = 5 and p = 1/10 ≤ 1/4, the truth has probability .6, as Theorem 4.6 allows at ε = ln 6."""
     wrong = Fraction(1, 10)
     rows = [[1 - 4 * wrong if x == y else wrong for y in range(5)] for x in range(5)]
     assert (rows[0][0], sum(rows[0])) == (Fraction(6, 10), 1)
@@ -162,11 +163,11 @@ def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
 
 @paper("Thesis Thm 4.2", "Thesis Cor 4.1", "Thesis (4.6)")
 def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
-    """With δ = 0 the classes of equal ratios decide; with δ > 0 each decides only its subsets."""
+    """With δ = 0, the classes of equal ratios decide; with δ > 0, each class decides only its subsets."""
     rng, unions = random.Random(42), 0
     for _ in range(150):
         weights = [rng.choice([1, 2, 4]) for _ in range(6)]
-        shuffled = rng.sample(weights, 6)  # the same numbers in another order: one constant
+        shuffled = rng.sample(weights, 6)  # the same numbers in another order have one constant
         P, Q = ([Fraction(w, sum(weights)) for w in row] for row in (weights, shuffled))
         classes = ratio_classes(weights, shuffled)
         assert sorted(y for group in classes for y in group) == [y for y in range(6) if P[y] > Q[y]]
@@ -182,7 +183,7 @@ def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
             assert all(held) == all_private
         else:
             unions += all(held) and not all_private
-    assert unions > 0  # so the corollary holds only for δ = 0
+    assert unions > 0  # the corollary holds only for δ = 0
 
 
 @paper("Thesis Prop 4.1", "Thesis Thm 4.5", "Thesis (4.16)")
@@ -203,7 +204,7 @@ def test_the_exponential_mechanism_is_the_product_sanitisation(m: int, n: int) -
 @paper("Thesis Thm 4.3", "Thesis Thm 4.6", "Thesis Cor 4.2", "Thesis (4.10)")
 @pytest.mark.parametrize(("m", "n"), [(2, 1), (2, 2), (3, 1), (4, 1), (3, 2)])
 def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
-    """(4.10) and (4.17), at both ends, by all sets (n = 1) or the positive part (n = 2)."""
+    """The test checks (4.10) and (4.17) at both ends, with all sets (n = 1) or the positive part (n = 2)."""
     for E, delta in LEVELS:
         low, high = (
             max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)),
@@ -273,7 +274,7 @@ def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
 @paper("Thesis Thm 4.8")
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_no_product_sanitisation_is_more_often_right(m: int) -> None:
-    """Compared with the LP over all m × m tables, for the largest least diagonal entry."""
+    """The reference is the LP over all m × m tables that maximises the least diagonal entry."""
     for E, delta in LEVELS:
         rows, ends = [], []
         for (i, j), A in product(different(m), subsets(m)):

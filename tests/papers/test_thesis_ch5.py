@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 5: extreme points of the polytope of m × m ε-LDP matrices, in fractions; E = e^ε.
 
-For m ≤ 3 they are enumerated exactly, as rays of the cone over the polytope. The points without loose entries are
-counted from their patterns: k independent columns with entries w and E·w that sum to 1 in every row.
+For m ≤ 3, the points are enumerated exactly, as rays of the cone over the polytope. Points without
+loose entries are counted from their patterns: k independent columns with entries w and E·w that sum
+to 1 in every row.
 """
 
 import math
@@ -27,7 +28,7 @@ E = Fraction(5, 2)
 
 @cache
 def polytope(m: int, level: Fraction = E) -> tuple[Matrix, ...]:
-    """ex(D): the rays of the cone of m² entries with equal row sums, scaled to sums of 1."""
+    """Return ex(D): the rays of the cone of m² entries with equal row sums, scaled to sums of 1."""
     n, d = level.as_integer_ratio()
     rows = []
     for j in range(m):
@@ -54,7 +55,7 @@ def used(A: Matrix) -> list[int]:
 
 
 def loose(A: Matrix, level: Fraction = E) -> list[tuple[int, int]]:
-    """Return λ(A): entries that are not E times the least or 1/E times the largest of a column."""
+    """Return λ(A): the entries that are not E times the least or 1/E times the largest of their column."""
     return [
         (i, j)
         for j, column in enumerate(columns(A))
@@ -70,7 +71,8 @@ def inside(A: Matrix, level: Fraction = E) -> bool:
 
 
 def is_extreme(A: Matrix, level: Fraction = E) -> bool:
-    """Theorem 5.1: the number of independent tight constraints equals the number of entries."""
+    """Return True if, by Theorem 5.1, the number of independent tight constraints equals the number
+    of entries."""
     m = len(A)
     tight = [[Fraction(k // m == i) for k in range(m * m)] for i in range(m)]
     for j, column in enumerate(columns(A)):
@@ -86,7 +88,7 @@ def is_extreme(A: Matrix, level: Fraction = E) -> bool:
 
 
 def listed(m: int) -> set[Matrix]:
-    """Return the library's list, each row scaled to 1."""
+    """Return the library's list, with each row scaled to 1."""
     return {
         tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A)
         for A in extreme_points(m, E.as_integer_ratio())
@@ -100,7 +102,8 @@ def without_loose_entries(m: int) -> int:
     for k in range(2, m + 1):
         for chosen in combinations(patterns, k):
             rows: list[tuple[Fraction, ...]] = list(zip(*chosen, strict=True))
-            # Weights w > 0 with every row summing to 1: unique, as the patterns must be independent.
+            # The weights w > 0 with every row summing to 1 are unique, because the patterns must be
+            # independent.
             if (
                 rank(rows) == k
                 and rank([[*row, Fraction(1)] for row in rows]) == k
@@ -179,13 +182,13 @@ def test_extreme_points_are_closed_under_permutation_and_faces_are_their_own() -
         for order in permutations(range(3)):
             assert tuple(A[i] for i in order) in points
             assert tuple(tuple(row[j] for j in order) for row in A) in points
-    # Those that leave the first column empty: 2 with one column, 6 with two.
+    # Of the points that leave the first column empty, 2 have one column and 6 have two.
     assert sum(0 not in used(A) for A in points) == 2 + 6
 
 
 @paper("Thesis Thm 5.7", "Thesis Cor 5.2")
 @pytest.mark.parametrize("m", [2, 3])
-def test_one_column_and_nothing_at_all(m: int) -> None:
+def test_one_column_and_no_column(m: int) -> None:
     constant = {
         tuple(tuple(Fraction(j == k) for j in range(m)) for _ in range(m)) for k in range(m)
     }
@@ -211,7 +214,8 @@ def test_two_columns_swap_w_and_ew() -> None:
 
 @paper("Thesis Thm 5.9", "Thesis Cor 5.4", "Thesis Thm 5.1")
 def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
-    """Compared with Theorem 5.1's rank on all patterns of three answers, and between vertices."""
+    """The test compares with the rank of Theorem 5.1 on all patterns of three answers and between
+    vertices."""
     patterns = [p for p in product((Fraction(1), E), repeat=3) if len(set(p)) == 2]
     checked = 0
     for chosen in permutations(patterns, 3):
@@ -245,7 +249,7 @@ def test_example_52() -> None:
 @paper("Thesis §5.5 m = 5")
 @pytest.mark.parametrize("level", [Fraction(3, 2), Fraction(5, 2), Fraction(20)])
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
-    """Enumerating columns {0, w, E·w} misses it; rays of a column's cone have no loose entry."""
+    """Enumerating columns {0, w, E·w} misses this point; rays of the cone of a column have no loose entry."""
     e, unit = level, Fraction(1)
     rows: list[tuple[Fraction | int, ...]] = [
         (1, 1, 2 * e, 1, 0),
@@ -261,7 +265,8 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
     integers = [[int(v * (3 + 2 * e) * 20) for v in row] for row in A]
     assert said_extreme(integers, level.as_integer_ratio())
     assert loose_entries(integers, level.as_integer_ratio()) == ((4, 2),)
-    # The loose column is a mixture of rays of the cone: as a mechanism with more reports it has no loose entry.
+    # The loose column is a mixture of rays of the cone, so as a mechanism with more reports it has
+    # no loose entry.
     n, d = level.as_integer_ratio()
     rays = rays_of("ldp", (n, d), Prior.from_rows([[1, 1, 1, 1, 1]]))
     assert all(set(ray) == {min(ray), max(ray)} and max(ray) == level * min(ray) for ray in rays)
@@ -271,7 +276,8 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
 
 @paper("Thesis Thm 5.4")
 def test_only_a_zero_column_has_tight_constraints_of_full_rank() -> None:
-    """The rows e_i − E·e_k that are tight on a column: of rank m on the zero column alone, at most m − 1 elsewhere."""
+    """The rows e_i − E·e_k that are tight on a column have rank m only on the zero column, and at
+    most m − 1 elsewhere."""
     full = 0
     for column in product([Fraction(v, 4) for v in range(11)], repeat=3):
         if any(u > E * v for u, v in permutations(column, 2)):

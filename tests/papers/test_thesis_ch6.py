@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: randomised response for one sensitive attribute.
 
-The thesis's design matrix has row = truth, as ours: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
+The thesis's design matrix has row = truth, like ours: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
 """
 
 import math
@@ -25,7 +25,7 @@ BITS = 48
 
 
 def variance_66(p00: Fraction, p11: Fraction, pi: Fraction, n: int = 1) -> Fraction:
-    """(6.6) as printed in the thesis."""
+    """Return (6.6) as printed in the thesis."""
     k = p00 + p11 - 1
     return (Fraction(1, 4) - (p00 - Fraction(1, 2) - pi * k) ** 2) / (k**2 * n)
 
@@ -37,7 +37,8 @@ def binary(p00: Fraction, p11: Fraction, bits: int = BITS) -> DenseMechanism:
 
 
 def library_variance(mechanism: DenseMechanism, pi: Fraction) -> float:
-    """Return the library's variance of one share; its total is over both, which are complements."""
+    """Return the library's variance of one share; the library's total covers both shares, which are
+    complements."""
     weights = (pi.denominator - pi.numerator, pi.numerator)
     return objectives.variance(mechanism.weights, weights) / 2
 
@@ -49,8 +50,8 @@ def binary_decoder(mechanism: DenseMechanism) -> Decoder:
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "3"])
 def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str) -> None:
-    # (6.6) in fractions, for several π, at every ε-private point of a grid of p00, p11 > ½ with the
-    # corner E/(E+1): no point is better, and only the corner is as good.
+    # (6.6) is computed in fractions, for several π, at every ε-private point of a grid of p00,
+    # p11 > ½ with the corner E/(E+1): no point is better, and only the corner is as good.
     E = Fraction(*level_for(parse_epsilon(epsilon)))
     corner = E / (E + 1)
     grid = [Fraction(1, 2) + (corner - Fraction(1, 2)) * Fraction(i, 12) for i in range(1, 25)]
@@ -70,7 +71,8 @@ def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str)
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsilon: str) -> None:
-    # The proof's step: on p11 = E(1−p00), and on its mirror image, the variance decreases in t (6.19).
+    # This is a step of the proof: on p11 = E(1−p00) and on its mirror image, the variance decreases
+    # in t (6.19).
     E = Fraction(*level_for(parse_epsilon(epsilon)))
     half, corner = Fraction(1, 2), E / (E + 1)
     for pi in (Fraction(1, 50), Fraction(1, 2), Fraction(4, 5)):
@@ -84,8 +86,10 @@ def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsi
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "warner"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "10"])
-def test_our_optimum_for_two_answers_is_that_of_the_theorem(mechanism: str, epsilon: str) -> None:
-    # For every prior: the optimum of the theorem does not depend on π.
+def test_our_optimum_for_two_answers_equals_that_of_the_theorem(
+    mechanism: str, epsilon: str
+) -> None:
+    # The test tries several priors, because the optimum of the theorem does not depend on π.
     for counts in ([1, 1], [97, 3], [1, 4000]):
         designed = design(
             wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism)
@@ -104,7 +108,7 @@ def test_our_optimum_for_two_answers_is_that_of_the_theorem(mechanism: str, epsi
 @paper("Thesis Thm 6.1, (6.4)", "Thesis Cor 6.1, (6.6)")
 @pytest.mark.parametrize(("p00", "p11"), [(12, 13), (9, 16), (15, 2), (4, 3), (16, 16)])
 def test_estimator_and_its_variance_against_every_outcome(p00: int, p11: int) -> None:
-    # Enumerated in fractions: every N of n = 1..4 respondents, with its exact probability.
+    # The test enumerates, in fractions, every N of n = 1..4 respondents with its exact probability.
     a, b = Fraction(p00, 16), Fraction(p11, 16)
     mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
     decode = binary_decoder(mechanism)
@@ -157,25 +161,25 @@ def test_chebyshev_at_95_percent_is_the_root_of_twenty() -> None:
 
 
 def g(epsilon: float, delta: float) -> float:
-    """(6.22)"""
+    """Return (6.22)."""
     e = math.exp(epsilon)
     return ((e - 1) * (3 * delta - 1) + 3 * delta**2) / (e - 1 + 2 * delta) ** 2
 
 
 def r(epsilon: float, delta: float, t: float) -> float:
-    """(6.21), with r(0) = 1 + e^(−ε)(δ − ½)"""
+    """Return (6.21), with r(0) = 1 + e^(−ε)(δ − ½)."""
     e = math.exp(epsilon)
     return (1 + (delta - 0.5) / e) * (1 - t) + (e + delta) / (e + 1) * t
 
 
 def s(epsilon: float, delta: float, t: float) -> float:
-    """(6.21)"""
+    """Return (6.21)."""
     e = math.exp(epsilon)
     return (1 - t) / 2 + (e + delta) / (e + 1) * t
 
 
 def var(p00: float, p11: float, pi: str) -> float:
-    """(6.6) by the library, on the published integer weights."""
+    """Return (6.6), computed by the library from the published integer weights."""
     return library_variance(binary(Fraction(p00), Fraction(p11)), Fraction(pi))
 
 
@@ -224,7 +228,7 @@ def test_example_61_third_case() -> None:
 
 @paper("Thesis (6.21)")
 def test_r_at_zero_is_on_the_boundary_only_with_the_corrected_sign() -> None:
-    # Erratum 9.4: printed is 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
+    # Erratum 9.4: the thesis prints 1 + e^ε(δ − ½), but only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
     for epsilon, delta in ((0.5, 0.3), (1.0, 0.4), (2.0, 0.1)):
         p00, p11 = r(epsilon, delta, 0), s(epsilon, delta, 0)
         assert p11 == pytest.approx(math.exp(epsilon) * (1 - p00) + delta, abs=1e-12)

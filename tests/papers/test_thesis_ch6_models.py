@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thesis, chapter 6: Warner's and Mangat's models, (ε, δ)-DP, the degree of privacy violation, several attributes.
 
-In fractions; E = e^ε. (6.6) is written out here; test_thesis_ch6 compares it with the library.
+All numbers are fractions, and E = e^ε. This module writes out (6.6); test_thesis_ch6 compares (6.6)
+with the library.
 """
 
 import math
@@ -30,7 +31,7 @@ LEVELS = [
 
 
 def private(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
-    """(6.13): the four inequalities of (ε, δ)-DP for two answers."""
+    """Return True if the four inequalities (6.13) of (ε, δ)-DP hold for two answers."""
     first, second = (p00, 1 - p00), (1 - p11, p11)
     return all(
         u <= E * v + delta and v <= E * u + delta for u, v in zip(first, second, strict=True)
@@ -55,7 +56,7 @@ def g(E: Fraction, delta: Fraction) -> Fraction:
 
 
 def boundary(E: Fraction, delta: Fraction, t: Fraction) -> Point:
-    """(6.21)"""
+    """Return (6.21)."""
     s = (E + delta) / (E + 1)
     return (1 + (delta - HALF) / E) * (1 - t) + s * t, (1 - t) / 2 + s * t
 
@@ -66,7 +67,8 @@ def boundary(E: Fraction, delta: Fraction, t: Fraction) -> Point:
 @paper("Thesis Thm 6.3", "Thesis Cor 6.3", "Thesis Lemma 6.1")
 @pytest.mark.parametrize(("E", "delta"), LEVELS)
 def test_the_best_response_on_the_closure(E: Fraction, delta: Fraction) -> None:
-    """p00, p11 ≥ ½ (erratum 9.3): no point of a grid with the boundary is better, for any share; ties where g = π."""
+    """For p00, p11 ≥ ½ (erratum 9.3), no point of a grid with the boundary is better, for any
+    share; there are ties where g = π."""
     points = list(grid(E, delta, HALF))
     symmetric, lopsided = boundary(E, delta, Fraction(1)), boundary(E, delta, Fraction(0))
     assert all(private(*point, E, delta) for point in (symmetric, lopsided))
@@ -103,7 +105,7 @@ def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction
         assert variance_66(*best_point(claim, prior_of(pi), "whole"), pi) == least
         honest = variance_66(*best_point(claim, prior_of(pi), "honest"), pi)
         beaten += least < honest
-    assert bool(beaten) == (delta < HALF)  # at δ = ½ both regions have this corner
+    assert bool(beaten) == (delta < HALF)  # at δ = ½, both regions have this corner
     exposed = (Fraction(1), delta)
     assert private(*exposed, E, delta)
     assert exposed[1] < HALF or delta == HALF
@@ -111,7 +113,8 @@ def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction
 
 @paper("Thesis Lemma 6.2")
 def test_along_the_boundary_the_least_variance_is_at_an_end() -> None:
-    """Also the second derivative at the maximum, whose printed exponent is wrong (erratum 9.4)."""
+    """The test also checks the second derivative at the maximum, whose printed exponent is wrong
+    (erratum 9.4)."""
     for (E, delta), pi in product(LEVELS, SHARES[1::3]):
         values = [variance_66(*boundary(E, delta, Fraction(i, 24)), pi) for i in range(25)]
         for i, j in ((0, 24), (3, 17), (10, 12)):
@@ -172,7 +175,7 @@ def test_warners_error_and_its_largest() -> None:
 
 @paper("Thesis (6.11), (6.12)")
 def test_mangats_error_and_its_largest() -> None:
-    """Erratum 9.1: for p_m ≤ ½ the maximum is (1−p_m)/(p_m n), below the printed 1/(4 p_m² n)."""
+    """Erratum 9.1: for p_m ≤ ½, the maximum is (1−p_m)/(p_m n), below the printed 1/(4 p_m² n)."""
     for k in (1, 3, 8, 11, 15):
         p = Fraction(k, 16)
         values = [
@@ -192,7 +195,8 @@ def test_mangats_error_and_its_largest() -> None:
 
 @paper("Thesis Thm 6.6", "Thesis (6.31)", "Thesis §6.5.1")
 def test_without_sampling_only_the_randomisation_varies() -> None:
-    """Every outcome of four people with k ones; and Figure 6.3's gap at small p_m is an artefact of (6.12)."""
+    """The test enumerates every outcome of four people with k ones; the gap of Figure 6.3 at small
+    p_m is an artefact of (6.12)."""
     n = 4
     for p00, p11, ones in product(
         (Fraction(3, 16), Fraction(3, 4)), (Fraction(3, 4), Fraction(1)), range(n + 1)
@@ -215,7 +219,7 @@ def test_without_sampling_only_the_randomisation_varies() -> None:
             assert variance == (1 / (4 * (2 * p00 - 1) ** 2) - Fraction(1, 4)) / n
     for p in (Fraction(1, 10), Fraction(2, 5)):
         largest = max((1 - pi) * (1 - p * (1 - pi)) / p for pi in SHARES)
-        assert largest == (1 - p) / p  # with sampling, at π = 0: (6.31)'s, no gap
+        assert largest == (1 - p) / p  # with sampling, at π = 0, as in (6.31), without a gap
         assert 1 / (4 * p**2) > largest
 
 
@@ -223,7 +227,7 @@ def test_without_sampling_only_the_randomisation_varies() -> None:
 
 
 def violation(p00: Fraction, p11: Fraction, pi: Fraction) -> list[Fraction]:
-    """P(x = 1 | X = 0), P(x = 1 | X = 1)."""
+    """Return P(x = 1 | X = 0) and P(x = 1 | X = 1)."""
     chance_of_one = 1 - p00 + pi * (p00 + p11 - 1)
     return [(1 - p11) * pi / (1 - chance_of_one), p11 * pi / chance_of_one]
 
@@ -265,7 +269,7 @@ def test_the_parameters_for_a_violation() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
-    """Erratum 9.4: a bracket and 1/n are missing; with Mangat's true maximum it still holds."""
+    """Erratum 9.4: a bracket and 1/n are missing; with Mangat's true maximum, the claim still holds."""
     apart = 0
     for k, j in product(range(1, 19), range(2, 20)):
         pi, alpha = Fraction(k, 20), Fraction(j, 20)
@@ -281,14 +285,14 @@ def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
         ratio = 1 / (4 * (2 * pw - 1) ** 2) / largest
         assert ratio >= (1 + pi * (1 - alpha) / (alpha * (1 - pi))) ** 2 >= 1
         apart += ratio > (1 + pi * (1 - alpha) / (alpha * (1 - pi))) ** 2
-    assert apart  # the printed ratio is too small where p_m < ½
+    assert apart  # the printed ratio is too small if p_m < ½
 
 
 # --- several attributes ---------------------------------------------------------------------------------------------
 
 
 def super_binary(m: int) -> list[list[Fraction]]:
-    """(6.32)"""
+    """Return (6.32)."""
     return [[Fraction(1, m)] * m] + [[Fraction(x == y) for y in range(m)] for x in range(1, m)]
 
 
@@ -308,7 +312,8 @@ def shares_of(m: int, steps: int) -> Iterator[list[Fraction]]:
 )
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_the_super_binary_mangat_model(m: int) -> None:
-    """Errors (6.35), (6.37) by expectation; (6.36) is (m−1)/n for m > 2 (erratum 9.2), (6.38) holds."""
+    """The errors (6.35) and (6.37) are checked by expectation; (6.36) is (m−1)/n for m > 2
+    (erratum 9.2), and (6.38) holds."""
     Q, first, second = super_binary(m), [], []
     for pi in shares_of(m, 12 if m < 5 else 6):
         rates = [sum(p * row[y] for p, row in zip(pi, Q, strict=True)) for y in range(m)]
@@ -333,7 +338,7 @@ def test_the_super_binary_mangat_model(m: int) -> None:
 
 @paper("Thesis Thm 6.7", "Thesis Cor 6.5")
 def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
-    """Erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; the maximum is elsewhere."""
+    """Erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; then the maximum is elsewhere."""
     m = 4
     mechanism = DenseMechanism(4, ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)))
 
@@ -358,7 +363,7 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
         if within:
             assert log_likelihood(closed, counts) >= best - 1e-9
             assert list(result.mle) == pytest.approx(closed, abs=1e-5)
-            # (6.33a) at this point.
+            # This is (6.33a) at this point.
             for j in range(1, m):
                 total = counts[j] * (m - 1) / (m * closed[j] + closed[0])
                 other_terms = sum(
@@ -369,7 +374,7 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
 
 @paper("Thesis Mangat is no DP")
 def test_mangats_models_have_no_level() -> None:
-    """Erratum 9.2: one report comes from one answer only."""
+    """Erratum 9.2: one report comes from only one answer."""
     for weights in (
         ((12, 4), (0, 16)),
         ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey and its devices with a reference model of acknowledged reports and required rows.
+"""Simulated survey and devices, with a reference model of acknowledged reports and required rows.
 
-Every report has a symbol that no other report of the run has, so that a report counted twice is a
-symbol counted twice in every count.
+Every report has a symbol that no other report of the run has, so that counting a report twice
+counts a symbol twice.
 """
 
 import json
@@ -50,7 +50,7 @@ def never_committing(database: Database) -> Iterator[None]:
     def watch(connection: Any, *_more: Any) -> None:
         def judge(action: int, what: str | None, *_more: str | None) -> int:
             commits = action == sqlite3.SQLITE_TRANSACTION and what == "COMMIT"
-            # A statement outside of a transaction commits by itself.
+            # A statement outside a transaction commits by itself.
             commits |= action == sqlite3.SQLITE_INSERT and not connection.in_transaction
             return sqlite3.SQLITE_DENY if commits else sqlite3.SQLITE_OK
 
@@ -63,12 +63,12 @@ def never_committing(database: Database) -> Iterator[None]:
     finally:
         event.remove(database.engine, "checkout", watch)
         for connection in touched:
-            with suppress(sqlite3.ProgrammingError):  # it is closed
+            with suppress(sqlite3.ProgrammingError):  # the connection is closed
                 connection.set_authorizer(None)
 
 
 def block() -> Block:
-    """Return a block with one question of many choices, whose reports have ratio 2 to 1."""
+    """Return a block with one question of many choices and a likelihood ratio of 2 to 1."""
     bits, off = 48, -(-(2**48) // (SYMBOLS + 1))
     diagonal = 2**48 - (SYMBOLS - 1) * off
     rows = tuple(tuple(diagonal if x == y else off for y in range(SYMBOLS)) for x in range(SYMBOLS))
@@ -86,19 +86,19 @@ BLOCK = block()
 
 @dataclass
 class Sealed:
-    """One device's report: its final bytes, and if the device has received an acknowledgement."""
+    """One device's report: its final bytes, and whether the device has received an acknowledgement."""
 
     id: str
     symbol: int
     document: SurveyDocument
     body: bytes
     acknowledged: bool = False
-    day: str = ""  # the UTC day on which it was released; empty while it is pending
+    day: str = ""  # UTC day of the release; empty while the report is pending
 
 
 @dataclass
 class World:
-    """The server, its clock and the model; `stored_reports` : reports required in rows, by id."""
+    """The server, its clock and the model; `stored_reports` : reports that must be in rows, by id."""
 
     settings: Settings
     services: Services
@@ -135,7 +135,7 @@ class World:
         self.restart()
 
     def publish(self, days: int) -> None:
-        """Publish the next version, open for `days` from now; older versions do not change."""
+        """Publish the next version, which is open for `days` from now; older versions do not change."""
         if (
             len(self.versions) == MAX_VERSIONS or self.now < NOW
         ):  # no document is signed before the keys are valid
@@ -155,7 +155,7 @@ class World:
             Rotation(self.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
 
     def seal(self, draw: Random) -> Sealed:
-        """Answer one of the versions from a new device, with a new symbol."""
+        """Answer one of the versions on a new device, with a new symbol."""
         document, number, report_id = (
             draw.choice(self.versions),
             len(self.sealed),
@@ -183,7 +183,8 @@ class World:
         return "duplicate" if report.id in self.stored_reports else "accepted"
 
     def send(self, report: Sealed, *, lost: bool = False) -> None:
-        """Send a report and compare the receipt with the model; `lost`: the device never receives it."""
+        """Send a report and compare the receipt with the model; if `lost`, the device never
+        receives the receipt."""
         expected_status = self.expected(report)
         assert self.receipt_of(report.body) == expected_status
         if expected_status == "accepted":
@@ -208,7 +209,7 @@ class World:
             )
 
     def crash(self, report: Sealed, *, after_commit: bool) -> None:
-        """Kill the process in the transaction or between commit and response; start a new one."""
+        """Kill the process in the transaction or between commit and response; start a new process."""
         if after_commit:
             self.send(report, lost=True)
         elif self.expected(report) in ("accepted", "duplicate"):
@@ -236,7 +237,7 @@ class World:
             elif self.now >= min(document.closes, document.expires) + timedelta(days=1):
                 for (
                     report
-                ) in pending:  # fewer than a step, when no more can come: deleted, uncounted
+                ) in pending:  # fewer than a step when no more can come are deleted uncounted
                     del self.stored_reports[report.id]
         assert n == 0
 

@@ -67,7 +67,7 @@ MOVES: dict[str, tuple[int, Move]] = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of a server with keys and tables, created once."""
+    """The files of a server with keys and tables, created once."""
     folder = tmp_path_factory.mktemp("template")
     Place.make(folder).services.close()
     return folder
@@ -82,7 +82,7 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
             moves.append(name)
             MOVES[name][1](world, draw)
         world.check()
-        for report in world.sealed:  # at the end every device sends once more
+        for report in world.sealed:  # at the end, every device sends once more
             world.send(report)
         world.release()
         world.check()
@@ -97,7 +97,8 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
 def test_no_history_loses_or_repeats_a_report(template: Path, full: bool) -> None:
     runs = 2000 if full else 50
     happened: Counter[str] = Counter()
-    # In memory if possible: only the process crashes here; tests/faults/server covers disks.
+    # Files are in memory if possible, because only the process crashes here; tests/faults/server
+    # covers disks.
     memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         for seed in range(runs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit message check."""
+"""Check of commit messages."""
 
 import pytest
 

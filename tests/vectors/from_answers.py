@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of kinds of questions (docs/spec/3-documents.md, 3.5): a document with every kind,
-invalid edits of it, and the choices that result from answers."""
+"""Vectors of question types (docs/spec/3-documents.md, 3.5): a document with every type, invalid
+edits of the document, and the choices that result from answers."""
 
 import json
 from typing import Any
@@ -11,20 +11,20 @@ from frankly_protocol.errors import FranklyError
 from frankly_sdk import UnknownChoice
 from frankly_sdk.answer import Answer
 
-from tests.frankly_protocol.asked import BENT, SETTLED, UNSETTLED, asked
+from tests.frankly_protocol.asked import INVALID_EDITS, SETTLED, UNSETTLED, asked
 from tests.vectors.from_documents import put
 
 Case = dict[str, Any]
 
 
 def answers() -> Case:
-    """The document, edits refused at step 4, and answers with their choices or refusals."""
+    """Return the document, edits refused at step 4, and answers with their choices or refusals."""
     document = asked()
     given = [*(given for given, _ in SETTLED), *(given for given, _ in UNSETTLED)]
     return {
         "digest": document.digest,
         "payload": document.payload().decode(),
-        "faults": [_fault(document, path, value) for path, value, _ in BENT],
+        "faults": [_fault(document, path, value) for path, value, _ in INVALID_EDITS],
         "answers": [_settled(document, one) for one in given],
     }
 

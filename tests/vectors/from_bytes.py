@@ -80,7 +80,7 @@ BAD: dict[str, bytes] = {
 
 
 def canonical_json() -> Case:
-    """Values with their canonical bytes and digest, and bytes that are not canonical."""
+    """Return values with their canonical bytes and digest, and bytes that are not canonical."""
     canonical_texts = [canonical.dumps(value) for value in GOOD]
     bad = []
     for name, data in BAD.items():
@@ -105,7 +105,7 @@ def _refusal(data: bytes) -> str:
 
 
 def envelopes() -> Case:
-    """Envelopes with trusted keys and threshold: the payload to parse, or the error code."""
+    """Return envelopes with trusted keys and a threshold, and the payload to parse or the error code."""
     payload = b'{"hello":"w\xc3\xb6rld"}'
     envelope = Envelope.seal(SURVEY_TYPE, payload, [KEYS["one"], KEYS["two"]])
     body = json.loads(envelope.to_bytes())
@@ -165,13 +165,13 @@ def _signed(payload: bytes, *names: str) -> Any:
 
 
 def _with(second: Case, first: Case) -> Any:
-    """Return the envelope whose second signature is the first key's, under the second key's id."""
+    """Return an envelope whose second signature is by the first key, under the second key's id."""
     forged = {"keyid": second["keyid"], "sig": first["sig"]}
     return {**_signed(b'{"hello":"w\xc3\xb6rld"}', "one"), "signatures": [first, forged]}
 
 
 def _retyped(payload: bytes) -> Any:
-    """Return an envelope of a survey's type whose signature is over another type."""
+    """Return an envelope with a survey's type whose signature covers another type."""
     foreign = Envelope.seal("application/vnd.other+json", payload, [KEYS["one"]])
     return {**json.loads(foreign.to_bytes()), "payloadType": SURVEY_TYPE}
 

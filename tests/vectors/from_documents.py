@@ -119,12 +119,12 @@ BY_STRATUM: list[tuple[str, Any, int | None]] = [
 
 @cache
 def sample_documents() -> dict[str, SurveyDocument]:
-    """The documents of every kind and notion; their levels are found by brute force, once."""
+    """Return the documents of every kind and notion; their levels are computed once by brute force."""
     return documents()
 
 
 def good_documents() -> Case:
-    """A document of every kind and notion, exactly at its level."""
+    """Return a document of every kind and notion, exactly at its level."""
     listed = []
     for name, document in sample_documents().items():
         payload = document.payload()
@@ -134,9 +134,9 @@ def good_documents() -> Case:
 
 
 def privacy_documents() -> Case:
-    """The same documents, each with one level lowered slightly: each is refused at step 9.
+    """Return the same documents, each with one level slightly lowered; each is refused at step 9.
 
-    A case is the name of the good document, the path of the changed field, and its new value.
+    A case has the name of the good document, the path of the changed field, and its new value.
     """
     listed = []
     for name, document in sample_documents().items():
@@ -171,7 +171,7 @@ def _privacy(document: SurveyDocument) -> Case:
 
 
 def acceptance() -> Case:
-    """Envelopes, links, remembered documents and times: accepted, or refused at a step."""
+    """Return envelopes, links, remembered documents and times, each accepted or refused at a step."""
     pinned = PLAIN.digest
     later = replace(PLAIN, version=2, prev=pinned)
     same_version = replace(PLAIN, title={"en": "Another survey"})

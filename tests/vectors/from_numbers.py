@@ -62,9 +62,11 @@ FORMS: dict[str, AgreementMechanism] = {
 
 
 def sampling() -> Case:
-    """Symbols from random bits: each draw is (number of bits, value), in the order of requests.
+    """Return symbols from random bits; each draw is (number of bits, value), in the order of
+    requests.
 
-    A form draws numbers of more than 48 bits in pieces of 48, highest first, the remainder last.
+    A form draws numbers of more than 48 bits in pieces of 48 bits, highest first and the remainder
+    last.
     """
     cases = []
     for name, mechanism in MECHANISMS.items():
@@ -109,7 +111,7 @@ def _turns(form: AgreementMechanism) -> Iterator[Case]:
     truth, (first, *_) = tuple(choices - 1 for choices in form.choices), form.components
     yield _drawn(form, truth, lambda _bits: 0)
     if any(pool.pick < len(pool.parts) for pool in first.pools):
-        return  # other draws come between
+        return  # other draws come in between
     limit, end = form.agree * first.tails[0][0], form.mean_weight(first)
     bits = (end - 1).bit_length()
     sizes = [48] * (bits // 48) + [bits % 48] * (bits % 48 > 0)
@@ -164,7 +166,7 @@ class Recorded:
 
 
 def _report(with_token: bool) -> Case:
-    """A whole report: one symbol per block and 128 bits of id, padded to the document's length."""
+    """Return a whole report: one symbol per block and 128 bits of id, padded to the document's length."""
     document = replace(
         sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
     )
@@ -190,7 +192,7 @@ def _report(with_token: bool) -> Case:
 
 
 def estimates() -> Case:
-    """Exact unbiased estimates from counts, as fractions; null if not identifiable."""
+    """Return exact unbiased estimates from counts, as fractions; null if they are not identifiable."""
     blurred = DenseMechanism(4, ((8, 8), (4, 12), (6, 10)))
     rows: list[tuple[Mechanism, tuple[int, ...] | None, Any]] = [
         (DENSE, None, [[500, 300, 200]]),

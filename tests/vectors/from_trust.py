@@ -45,7 +45,8 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """Known keys, chain, time: the accepted version and the digest of version 1, or the refusal."""
+    """Return known keys, a chain and a time, with the accepted version and the digest of version 1,
+    or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
     forged = _sealed(_keys(2, (R2,)), ROOT, R2)
@@ -112,7 +113,8 @@ def key_chains() -> Case:
 
 
 def _lasting(days: int, seconds: int) -> bytes:
-    """Keys with `expires` this long after `issued`, edited as bytes: `KeysDocument` may refuse."""
+    """Return keys with `expires` this long after `issued`, edited as bytes because `KeysDocument`
+    may refuse them."""
     template = _keys(1)
     until = format_time(template.issued + timedelta(days=days, seconds=seconds))
     return _sealed_bytes(
@@ -121,7 +123,8 @@ def _lasting(days: int, seconds: int) -> bytes:
 
 
 def _unsound_keys() -> Iterator[tuple[str, bytes]]:
-    """All encodings of a point of small order, one not canonical, one at each place of a key."""
+    """Return keys with every encoding of a point of small order, one not canonical, and one at each
+    position of a key."""
     template = replace(_keys(1), log=role())
     places = {
         "root": _keys(1).root.keys[0].raw,
@@ -172,7 +175,7 @@ def _proven(
 
 
 def log_proofs() -> Case:
-    """Roots and proofs of small trees, and proofs of documents against a keys document's log."""
+    """Return roots and proofs of small trees, and proofs of documents for the log of a keys document."""
     leaves = [leaf_hash(bytes([i])) for i in range(MANY)]
     tree = Tree(leaves)
     sizes = range(MANY + 1)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the test vectors: python -m tests.vectors.make (see docs/conformance.md).
+"""Command that writes the test vectors: python -m tests.vectors.make (see docs/conformance.md).
 
-This implementation computes them; test_vectors.py compares them with one that shares no code.
+This implementation computes the vectors; test_vectors.py compares them with an implementation that
+shares no code.
 """
 
 import json
@@ -31,10 +32,10 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def text(name: str) -> str:
-    """Return one file as it is stored: the same bytes on every machine."""
+    """Return one file as it is stored, with the same bytes on every machine."""
     lines = []
     for key, value in FILES[name]().items():
-        # One line for each case, so that a difference between two versions can be read.
+        # Each case is one line, so that a difference between two versions is readable.
         if isinstance(value, list) and value:
             rows = ",\n  ".join(_dumps(entry) for entry in value)
             lines.append(f"{_dumps(key)}: [\n  {rows}\n]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of kinds of questions, from docs/spec/3-documents.md (3.5) alone."""
+"""Second implementation of question types, written only from docs/spec/3-documents.md (3.5)."""
 
 import re
 from itertools import groupby, pairwise

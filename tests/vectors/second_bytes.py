@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of canonical JSON, envelopes and hash trees (docs/protocol.md §§2, 9).
+"""Second implementation of canonical JSON, envelopes and hash trees (docs/protocol.md §§2, 9).
 
 It shares no code with frankly_protocol, so that the vectors compare two independent programs.
 """
@@ -20,11 +20,11 @@ NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class Refused(Exception):
-    """A check has failed; the argument names the step."""
+    """Raised when a check fails; the argument names the step."""
 
 
 def write(value: Any) -> str:
-    """The one canonical text of a value."""
+    """Return the only canonical text of a value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):
@@ -43,7 +43,7 @@ def _letter(char: str) -> str:
 
 
 def read(data: bytes) -> Any:
-    """The value whose canonical text this is; Refused for anything else."""
+    """Return the value whose canonical text this is; raise Refused for any other text."""
     if len(data) > BYTES:
         raise Refused("size")
     try:
@@ -133,12 +133,12 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 
 def digest(data: bytes) -> str:
-    """The digest of a payload."""
+    """Return the digest of a payload."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def signed_message(kind: str, payload: bytes) -> bytes:
-    """DSSE's pre-authentication encoding."""
+    """Return DSSE's pre-authentication encoding."""
     pieces = [
         b"DSSEv1",
         str(len(kind.encode())).encode(),
@@ -150,12 +150,13 @@ def signed_message(kind: str, payload: bytes) -> bytes:
 
 
 def key_id(raw: bytes) -> str:
-    """The id of an Ed25519 key."""
+    """Return the id of an Ed25519 key."""
     return hashlib.sha256(b"ed25519" + b"\x00" + raw).hexdigest()
 
 
 def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
-    """The payload and signatures by key id; Refused("1"), ("2") or ("3") by acceptance step."""
+    """Return the payload and the signatures by key id; raise Refused("1"), ("2") or ("3") by
+    acceptance step."""
     if len(data) > BYTES // 3 * 4 + 16 * 2**10:
         raise Refused("1")
     try:
@@ -194,12 +195,12 @@ def require_signed(
 
 
 def leaf(entry: bytes) -> bytes:
-    """RFC 6962 §2.1."""
+    """Return the leaf hash of RFC 6962 §2.1."""
     return hashlib.sha256(b"\0" + entry).digest()
 
 
 def root(leaves: list[bytes]) -> bytes:
-    """MTH(D[n]) over leaf hashes, RFC 6962 §2.1."""
+    """Return MTH(D[n]) over leaf hashes, RFC 6962 §2.1."""
     if not leaves:
         return hashlib.sha256().digest()
     if len(leaves) == 1:
@@ -209,7 +210,7 @@ def root(leaves: list[bytes]) -> bytes:
 
 
 def path(m: int, leaves: list[bytes]) -> list[bytes]:
-    """PATH(m, D[n]), RFC 6962 §2.1.1."""
+    """Return PATH(m, D[n]), RFC 6962 §2.1.1."""
     n = len(leaves)
     if n == 1:
         return []
@@ -222,7 +223,7 @@ def path(m: int, leaves: list[bytes]) -> list[bytes]:
 
 
 def growth(m: int, leaves: list[bytes], whole: bool = True) -> list[bytes]:
-    """SUBPROOF(m, D[n], b), RFC 6962 §2.1.2; empty for an empty old tree."""
+    """Return SUBPROOF(m, D[n], b), RFC 6962 §2.1.2; empty for an empty old tree."""
     n = len(leaves)
     if m in (0, n):
         return [] if whole else [root(leaves)]

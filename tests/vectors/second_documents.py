@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second verifier of documents, key chains and log proofs, from docs/protocol.md alone.
+"""Second verifier of documents, key chains and log proofs, written only from docs/protocol.md.
 
-Ed25519 and SHA-256 come from libraries, the schema from docs/survey.schema.json, and privacy from
-tests/frankly_protocol/audit/definitions.py. The SDK's code of acceptance is not used.
+Ed25519 and SHA-256 come from libraries, the schema from docs/survey.schema.json, and the privacy
+definitions from tests/frankly_protocol/audit/definitions.py. This module does not use the SDK's
+acceptance code.
 """
 
 import base64
@@ -50,12 +51,12 @@ NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "me
 
 
 def when(text: str) -> datetime:
-    """Parse a time of a document."""
+    """Parse a time in a document."""
     return datetime.fromisoformat(text)
 
 
 def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Accept a case, or raise Refused with the number of the first step that does not hold."""
+    """Accept a case, or raise Refused with the number of the first step that fails."""
     publisher = context["publisher"]
     data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
     payload, signatures = open_envelope(data, case["payload_type"])
@@ -85,7 +86,7 @@ def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, An
 
 
 def _require_known(document: dict[str, Any]) -> None:
-    """Step 5."""
+    """Check step 5."""
     token = document.get("token") or {}
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
@@ -99,7 +100,7 @@ def _require_known(document: dict[str, Any]) -> None:
 
 
 def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Step 4: the published schema, and the rules that a schema cannot express."""
+    """Check step 4: the published schema, and the rules that a schema cannot express."""
     if not jsonschema.Draft202012Validator(schema).is_valid(document):
         raise Refused("4")
     times = [when(document[name]) for name in ("issued", "opens", "closes", "expires")]
@@ -143,7 +144,8 @@ def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
-    """One table or one for each stratum, all of one shape, and no stratum empty."""
+    """Return True if there is one table, or one per stratum, all of the same shape, and no stratum
+    is empty."""
     tables, names = prior["tables"], len(prior["secrets"])
     shapes = {tuple(map(len, rows)) for rows in tables}
     (shape, *other_shapes) = shapes
@@ -232,7 +234,7 @@ def _cells(component: dict[str, Any], block: dict[str, Any], sizes: list[int]) -
 
 
 def require_private(document: dict[str, Any]) -> None:
-    """Step 9: every claim by its definition, and the ceiling as the largest ratio of any column."""
+    """Check step 9: every claim by its definition, and the ceiling as the largest ratio of any column."""
     for block in document["blocks"]:
         mechanism = mechanism_of(block)
         columns = table(mechanism).values()
@@ -249,7 +251,7 @@ def require_private(document: dict[str, Any]) -> None:
 
 
 def mechanism_of(block: dict[str, Any]) -> AnyMechanism:
-    """The mechanism of a block, used only as a record of its parameters."""
+    """Return the mechanism of a block, used only as a record of its parameters."""
     if block["kind"] == "agreement":
         return AgreementMechanism.from_params(
             {name: block[name] for name in AgreementMechanism.PARAMS}
@@ -270,7 +272,7 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
 
 
 def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
-    """Yield the claim; with several strata, one per stratum where at least two secrets occur."""
+    """Yield the claim; with several strata, one claim per stratum where at least two secrets occur."""
     tables: list[Any] = claim_json["prior"]["tables"] if "prior" in claim_json else [None]
     for rows in tables:
         if len(tables) == 1:
@@ -290,7 +292,7 @@ def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
 
 
 def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
-    """A claim, used only as a record of its fields."""
+    """Return a claim, used only as a record of its fields."""
     arguments: dict[str, Any] = {
         name: tuple(claim_json[name])
         for name in ("level", "low_level", "delta")
@@ -315,7 +317,8 @@ def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
 
 
 def chained(case: dict[str, Any]) -> tuple[int, str]:
-    """The usable version of the keys and the digest of version 1; else Refused, K1 to K7."""
+    """Return the usable version of the keys and the digest of version 1, or raise Refused with a
+    step from K1 to K7."""
     if not 0 < len(case["chain"]) < 1025:
         raise Refused("K5")
     steps = [_keys(text) for text in case["chain"]]
@@ -340,7 +343,7 @@ def chained(case: dict[str, Any]) -> tuple[int, str]:
 
 
 def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
-    """Steps K1 and K2 for one envelope."""
+    """Check steps K1 and K2 for one envelope."""
     try:
         payload, signatures = open_envelope(text.encode(), KEYS_TYPE)
         document = read(payload)
@@ -358,7 +361,7 @@ def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
 
 
 def _require_points(document: dict[str, Any]) -> None:
-    """Refuse keys of small order and non-canonical encodings, by arithmetic on the curve."""
+    """Refuse keys of small order and non-canonical encodings, using arithmetic on the curve."""
     log = document["log"]
     named = [] if log is None else [log, *log["witnesses"]]
     for key in (*document["root"]["keys"], *document["publisher"]["keys"], *named):
@@ -382,7 +385,8 @@ def _require_root(
 def logged(
     case: dict[str, Any], log: dict[str, Any], now: datetime, logged_digests: list[str]
 ) -> None:
-    """Steps 8.1 to 8.3; roots and paths are recomputed from `logged_digests`, those in the log."""
+    """Check steps 8.1 to 8.3; roots and paths are recomputed from `logged_digests`, the digests in
+    the log."""
     head, _, note = case["proof"].partition("\n\n")
     lines, (text, _, signed) = head.split("\n"), note.rpartition("\n\n")
     if lines[0] != "c2sp.org/tlog-proof@v1" or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
@@ -417,7 +421,7 @@ def logged(
 
 
 def _good(raw: str, key: dict[str, Any], kind: int, message: bytes) -> bool:
-    """Return True if a signature line verifies under this key."""
+    """Return True if a signature line verifies with this key."""
     public, data = bytes.fromhex(key["public"]), base64.b64decode(raw)
     hint = bytes.fromhex(_hint(key["name"], kind, public))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second sampler and estimator, from docs/protocol.md §7 and docs/maths, without shared code."""
+"""Second sampler and estimator, written from docs/protocol.md §7 and docs/maths without shared code."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,13 +18,14 @@ class Bits:
         self.remaining = list(draws)
 
     def take(self, bits: int) -> int:
-        """The next draw."""
+        """Return the next draw."""
         recorded_bits, value = self.remaining.pop(0)
         assert recorded_bits == bits
         return int(value, 16)
 
     def below(self, n: int) -> int:
-        """Uniform below n by rejection, with the fewest bits that hold n - 1; none for n = 1."""
+        """Draw uniformly below n by rejection, with the fewest bits that can represent n - 1; no
+        bits for n = 1."""
         bits = 0 if n == 1 else ceil(log2(n))
         while True:
             value = self.take(bits) if bits else 0
@@ -32,7 +33,7 @@ class Bits:
                 return value
 
     def large_below(self, n: int) -> int:
-        """Uniform below n, of any size: in pieces of 48 bits, the highest first."""
+        """Draw uniformly below n of any size, in pieces of 48 bits, the highest first."""
         bits = len(f"{n - 1:b}") if n > 1 else 0
         while True:
             pieces = [self.take(min(48, bits - done)) for done in range(0, bits, 48)]
@@ -65,7 +66,7 @@ def _dense(mechanism: dict[str, Any], truth: int, bits: Bits) -> int:
 
 
 def _unary(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
-    """One draw for all answers; answer x has the x-th group of bits, counted from the lowest."""
+    """Draw once for all answers; answer x has group x of the bits, counted from the lowest."""
     b, a = mechanism["bits"], mechanism["answers"]
     u = bits.take(a * b)
     held = []
@@ -77,7 +78,8 @@ def _unary(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
 
 
 def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
-    """One draw for the truth, then `size` others by Fisher-Yates; an inside truth replaces one."""
+    """Draw once for the truth, then `size` other answers by Fisher-Yates; if the truth is inside,
+    it replaces one."""
     a, size = mechanism["answers"], mechanism["size"]
     inside = bits.take(mechanism["bits"]) < mechanism["inside"]
     pool = [x for x in range(a) if x != truth]
@@ -105,7 +107,8 @@ Slot = tuple[dict[str, Any], int]
 
 
 def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
-    """Draw the component and parts, then one number for agreement and rank of the outcome."""
+    """Draw the component and the parts, then one number that determines agreement and the rank of
+    the outcome."""
     c = _component(mechanism, bits)
     slots = [slot for pool in mechanism["components"][c]["pools"] for slot in _picked(pool, bits)]
     ways = Ways(mechanism, mechanism["components"][c]["threshold"], slots, truth)
@@ -152,15 +155,16 @@ class Ways:
             self.sets.append(cover_sets(pool["cover"], len(joint)))
 
     def weight(self, j: int, is_inside: bool) -> int:
-        """The weight of the sets of slot j that contain the true answer, or do not."""
+        """Return the weight of the sets of slot j that contain the true answer, or of those that do not."""
         return sum(w for held, w in self.sets[j] if (self.answers[j] in held) == is_inside)
 
     def more(self, j: int, score: int) -> int:
-        """The score after a set of slot j that contains the true answer."""
+        """Return the score after a set of slot j that contains the true answer."""
         return min(score + int(self.slots[j][0]["score"]), self.threshold)
 
     def count(self, j: int, score: int, does_agree: bool) -> int:
-        """The weight of all continuations from slot j that reach the threshold, or do not."""
+        """Return the weight of all continuations from slot j that reach the threshold, or of those
+        that do not."""
         if j == len(self.slots):
             return int((score >= self.threshold) == does_agree)
         key = (j, score, does_agree)
@@ -171,7 +175,7 @@ class Ways:
         return self.counted[key]
 
     def outcome(self, rank: int, does_agree: bool) -> list[int]:
-        """Parts and sets of the outcome of this rank."""
+        """Return the parts and sets of the outcome with this rank."""
         symbol, score = [], 0
         for j, (_, part) in enumerate(self.slots):
             more = self.more(j, score)
@@ -183,7 +187,8 @@ class Ways:
         return symbol
 
     def set_at(self, j: int, place: int, is_inside: bool) -> int:
-        """The number of the set at a place among those that contain the true answer, or do not."""
+        """Return the index of the set at a place among the sets that contain the true answer, or
+        those that do not."""
         for number, (held, w) in enumerate(self.sets[j]):
             if (self.answers[j] in held) == is_inside:
                 if place < w:
@@ -193,7 +198,7 @@ class Ways:
 
 
 def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
-    """The sets of a cover in order, each with its weight: all of one size, or those listed."""
+    """Return the sets of a cover in order, each with its weight: all sets of one size, or the listed sets."""
     if isinstance(cover, int):
         return [(set(held), 1) for held in combinations(range(answers), cover)]
     return [
@@ -203,12 +208,12 @@ def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
 
 
 def hexed(held: list[int], answers: int) -> str:
-    """A set of answers as hex: answer x is bit x; one digit for every four answers begun."""
+    """Return a set of answers as hex, where answer x is bit x; four answers per digit, rounded up."""
     return format(sum(2**x for x in held), "x").rjust((answers + 3) // 4, "0")
 
 
 def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
-    """The report of a vector, padded."""
+    """Return the padded report of a vector."""
     bits = Bits(case["bits"])
     symbols = [
         symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)
@@ -252,7 +257,8 @@ def _longest_of(block: dict[str, Any], c: int) -> list[int]:
 
 
 def unbiased(case: dict[str, Any]) -> list[Fraction | None]:
-    """W (QᵀΓQ)⁻¹ QᵀΓ of the reports' shares, if Q has full column rank; sets by inclusion rates."""
+    """Return W (QᵀΓQ)⁻¹ QᵀΓ applied to the reports' shares if Q has full column rank; sets use
+    inclusion rates."""
     mechanism, counts = case["mechanism"], case["counts"]
     if mechanism["kind"] in ("unary", "subset"):
         shares: list[Fraction] | None = _of_sets(mechanism, counts)
@@ -268,7 +274,7 @@ def unbiased(case: dict[str, Any]) -> list[Fraction | None]:
 
 
 def table(mechanism: dict[str, Any]) -> Matrix:
-    """Q[x][y] of a table, or of a product with joint answers and reports row-major."""
+    """Return Q[x][y] of a table, or of a product with joint answers and reports in row-major order."""
     D = 2 ** mechanism["bits"]
     factors = mechanism.get("factors") or [mechanism["weights"]]
     answers = product(*(range(len(weights)) for weights in factors))
@@ -288,7 +294,7 @@ def table(mechanism: dict[str, Any]) -> Matrix:
 def _of_table(Q: Matrix, counts: list[int], prior: list[int]) -> list[Fraction] | None:
     rows, columns, n = range(len(Q)), range(len(Q[0])), sum(counts)
     d = [sum(prior[x] * Q[x][y] for x in rows) for y in columns]
-    # Γ is D₀⁻¹ scaled to 2^64 for the most frequent report, and rounded to integers.
+    # Γ is D₀⁻¹, scaled to 2^64 for the most frequent report and rounded to integers.
     g = [floor(max(d) / v * 2**64 + Fraction(1, 2)) for v in d]
     G = [
         [sum((Q[i][y] * Q[j][y] * g[y] for y in columns), Fraction(0)) for j in rows] for i in rows
@@ -298,7 +304,7 @@ def _of_table(Q: Matrix, counts: list[int], prior: list[int]) -> list[Fraction] 
 
 
 def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
-    """Gauss and Jordan; None if A is singular."""
+    """Solve by Gauss-Jordan elimination; return None if A is singular."""
     rows = [[*row, value] for row, value in zip(A, b, strict=True)]
     for i in range(len(rows)):
         pivot = next((r for r in range(i, len(rows)) if rows[r][i]), None)
@@ -313,7 +319,8 @@ def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
 
 
 def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fraction | None]:
-    """With as many reports as Q's rank, w is estimable iff Q·v = w for some v, which is unique."""
+    """Estimate with as many reports as the rank of Q: w is estimable iff Q·v = w for some v, which
+    is unique."""
     shares = [Fraction(c, sum(counts)) for c in counts]
     estimates: list[Fraction | None] = []
     for w in W:
@@ -334,7 +341,8 @@ def _dot(remaining: list[Fraction], right: list[Fraction]) -> Fraction:
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
-    """Membership of x has chance q1 if x is true, else q0; what the sum lacks to 1 is spread."""
+    """Estimate from sets: x is a member with probability q1 if x is true, otherwise q0; the
+    difference of the sum from 1 is spread evenly."""
     a, n = mechanism["answers"], sum(counts.values())
     D = 2 ** mechanism["bits"]
     if mechanism["kind"] == "unary":
@@ -348,7 +356,7 @@ def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction
 
 
 def _inclusion(a: int, size: int, q1: Fraction) -> Fraction:
-    """P(answer 1 is in the set | answer 0 is true), by listing all sets."""
+    """Return P(answer 1 is in the set | answer 0 is true), by listing all sets."""
     sets: Iterator[tuple[int, ...]] = combinations(range(a), size)
     listed = list(sets)
     with_first = [s for s in listed if 0 in s]

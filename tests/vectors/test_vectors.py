@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vectors equal this code's output, byte for byte, and agree with a second implementation."""
+"""Test vectors, which equal this code's output byte for byte and agree with a second implementation."""
 
 import base64
 import json
@@ -230,7 +230,7 @@ def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:
     assert {case["mechanism"]["kind"] for case in V["sampling"]["mechanisms"]} == set(
         second_documents.KINDS
     )
-    # The parts of a form are estimated as tables.
+    # Parts of a form are estimated as tables.
     assert {case["mechanism"]["kind"] for case in V["estimates"]["cases"]} == set(
         second_documents.KINDS
     ) - {"agreement"}

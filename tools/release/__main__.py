@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tools.release.npm import PACKAGES, pack
 from tools.release.sbom import bill_of_materials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECTS: Final = ("shared", "client_sdk", "analyst", "server")
 EPOCH: Final = "1577836800"
-"""2020-01-01 in seconds: the time of every file in an archive, so that builds are reproducible."""
+"""2020-01-01 in seconds: time of every file in an archive, which makes builds reproducible."""
 
 
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
-    """Write wheels and source archives of the four distributions to `folder`; return them sorted.
+    """Write wheels and source archives of the four distributions, and the npm packages, to `folder`.
 
-    Raises subprocess.CalledProcessError if a build fails.
+    Returns the archives, sorted. Raises subprocess.CalledProcessError if a build fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for project in PROJECTS:
@@ -39,7 +40,9 @@ def build(folder: Path, root: Path = ROOT) -> list[Path]:
         subprocess.run(  # noqa: S603
             command, cwd=root / project, env=_environment(), check=True, capture_output=True
         )  # noqa: RUF100, S603
-    return sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
+    for package in PACKAGES:
+        pack(root / "client_sdk" / package, folder, int(EPOCH))
+    return sorted(path for path in folder.iterdir() if path.suffix in (".whl", ".gz", ".tgz"))
 
 
 def _environment() -> Mapping[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bill of materials of the server and the SDK, from the runtime lock, as CycloneDX 1.6 JSON."""
+"""Bill of materials of the server and the SDKs, from the runtime lock, as CycloneDX 1.6 JSON."""
 
 import json
 import re
@@ -15,6 +15,8 @@ _PIN: Final = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?"
 )
 _OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
+_OWN_NPM: Final = ("@frankly/sdk", "@frankly/react", "@frankly/vue", "@frankly/surveyjs")
+"""The npm packages contain no third-party code; frameworks are dependencies of the app."""
 
 
 def bill_of_materials(lock: Path) -> str:
@@ -22,7 +24,8 @@ def bill_of_materials(lock: Path) -> str:
 
     Licences are read from installed packages; a package that is not installed has none in the bill.
     """
-    components = [*map(_own_component, _OWN), *_locked(lock.read_text(encoding="utf-8"))]
+    own = [*map(_own_component, _OWN), *map(_own_npm_component, _OWN_NPM)]
+    components = [*own, *_locked(lock.read_text(encoding="utf-8"))]
     name = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components, sort_keys=True))
     body = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -40,6 +43,11 @@ def bill_of_materials(lock: Path) -> str:
 
 def _own_component(name: str) -> dict[str, Any]:
     return _component(name, __version__) | {"licenses": [{"expression": "Apache-2.0"}]}
+
+
+def _own_npm_component(name: str) -> dict[str, Any]:
+    address = f"pkg:npm/{name.replace('@', '%40')}@{__version__}"
+    return _own_component(name) | {"purl": address, "bom-ref": address}
 
 
 def _locked(text: str) -> Iterator[dict[str, Any]]:

@@ -65,14 +65,14 @@ def _readable(table: str) -> str:
 def on_page_content(html: str, **_: Any) -> str:
     """Wrap each table in a scrollable region for keyboards and screen readers; link each picture.
 
-    The link opens the picture alone, so that a phone can enlarge it.
+    The link opens only the picture, so that a phone can enlarge it.
     """
     number = 0
 
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        # an empty corner cell is no header
+        # an empty corner cell is not a header
         table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 

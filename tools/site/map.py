@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/map.md: the file of every command, URL and table, read from the code; rules; and recipes.
+"""docs/map.md: the file of every command, URL and table, read from the code; rules and recipes.
 
 ``python -m tools.site.map`` writes the page; a test compares it.
 """
@@ -61,18 +61,22 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the largest sizes of a mechanism", "frankly_protocol.mechanisms.base:MAX_ANSWERS"),
         ("the kinds of mechanism in a document", "frankly_protocol.mechanisms.expansion:KINDS"),
         ("which fields a notion has", "frankly_protocol.promises:Promise"),
-        ("what a notion demands of a mechanism", "frankly_protocol.audit.notions:require_private"),
+        ("the form of a privacy claim", "frankly_protocol.audit.claims:require_sound"),
+        ("whether a mechanism keeps a privacy claim", "frankly_protocol.audit.notions:require_private"),
         ("which privacy levels may be requested", "frankly_protocol.audit.bounds:parse_epsilon"),
         ("the level of a whole report", "frankly_protocol.audit.report:report_level"),
         ("how much work a device spends on a document", "frankly_protocol.audit.work:MAX_WORK"),
         ("how long signing keys are valid", "frankly_protocol.trust.keys:MAX_VALIDITY"),
         ("when new signing keys are accepted", "frankly_protocol.trust.chain:prove_chain"),
+        ("how the log proves that it contains a document", "frankly_protocol.trust.merkle:require_inclusion"),
         ("how many witnesses a log's head needs", "frankly_protocol.trust.proof:require_watched"),
         ("the fields and the largest size of a report", "frankly_protocol.report:Report"),
         ("which tokens are valid", "frankly_protocol.trust.tokens:check_token"),
         ("the HTTP status and the title of an error code", "frankly_protocol.problems:Problem"),
     ),
     "Devices": (
+        ("how a device draws a symbol: tables; the other kinds are beside this file",
+         "frankly_protocol.mechanisms.dense:DenseMechanism.sample"),
         ("the order in which a device checks a document", "frankly_sdk._trusted:accept_survey"),
         ("the app's limits and the ledger's refusal", "frankly_sdk.policy:Policy.check"),
         ("the default cap of a respondent", "frankly_protocol.audit.report:DEVICE_CAP"),
@@ -80,25 +84,39 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which hosts may collect reports", "frankly_sdk.link:require_collect"),
         ("time-outs, and the largest size of a response", "frankly_sdk.transport:HttpTransport"),
         ("the random moment at which a report leaves", "frankly_sdk.delivery:Delivery.schedule"),
+        ("the random send delay: its default upper limit", "frankly_sdk._core:SPREAD_S"),
         ("when a report is sent again, and when it is given up", "frankly_sdk.delivery:Delivery.deliver"),
-        ("what a respondent is told before answering", "frankly_sdk.explain:explain"),
+        ("how long a device waits after a failed attempt", "frankly_sdk._backoff:Backoffs"),
+        ("which reply acknowledges or refuses a report", "frankly_sdk.delivery:_judge"),
+        ("whether a device's budget allows a survey", "frankly_sdk.policy:Policy.check"),
+        ("how an invite code becomes a token", "frankly_protocol.trust.invite_codes:token_of_code"),
+        ("the explanation before answering", "frankly_sdk.explain:explain"),
+        ("what the explanation says about privacy levels", "frankly_sdk._promised:whole_report"),
         ("what a device stores", "frankly_sdk.store:Store"),
+        ("what a browser stores", "client_sdk/browser/src/store.js:Store"),
         ("exit statuses of `frankly-sdk`", "frankly_sdk.cli:main"),
-        ("languages and texts of the hosted page and the element", "client_sdk/browser/src/words.js:STRINGS"),
+        ("languages that surveys are explained in", "shared/frankly_protocol/languages.py:EXPLAINED"),
+        ("the texts of explanations, and plural forms", "client_sdk/frankly_sdk/_texts.py:Texts"),
+        ("the language of the element's own texts", "client_sdk/browser/src/words.js:stringsFor"),
         ("texts of the browser's errors", "client_sdk/browser/src/texts.js:TEXTS"),
         ("colours and layout of the element", "client_sdk/browser/src/styles.js"),
         ("the element's attributes, events and pages", "client_sdk/browser/src/element.js"),
     ),
     "Surveys, intake and release": (
+        ("the ids that the wizard makes from a label", "frankly_server.surveys.editing:slug"),
+        ("when two labels look alike", "frankly_server.surveys.lookalikes:lookalikes"),
+        ("how a CSV table of counts is read", "frankly_server.surveys.csv_prior:read_counts"),
         ("the fields of a survey file", "frankly_server.surveys.definition:SurveyDefinition"),
         ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
         ("which counts are too small to publish in a prior", "frankly_server.surveys.priors:small_cells"),
         ("how a draft becomes a document", "frankly_server.surveys.drafting:draft_document"),
-        ("how long the search for a survey's mechanism may take", "frankly_server.surveys.drafting:time_limit"),
+        ("how long the search for a survey's mechanism may take", "frankly_server.surveys.drafting:SEARCH_S"),
         ("the warnings before a survey is published", "frankly_server.surveys.devices:warnings_of"),
         ("which states a survey can move to", "frankly_server.surveys.survey_state:MOVES"),
-        ("when a survey accepts no reports", "frankly_server.surveys.published:hindrances"),
+        ("when a survey accepts no reports", "frankly_server.surveys.obstacles:obstacles"),
         ("what a report must be to be accepted", "frankly_server.intake.admission:Admission"),
+        ("which report with an id that is taken is a duplicate, and which is refused",
+         "frankly_server.intake.intake:store"),
         ("how invites are made", "frankly_server.intake.invites:Invites"),
         ("where a report's token is checked and spent", "frankly_server.intake.tokens:spend_all"),
         ("when reports are released, and when the stop rule closes a survey",
@@ -109,14 +127,17 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("how a webhook is signed", "frankly_server.surveys.webhooks:signature"),
         ("to which addresses a webhook may be sent", "frankly_server.surveys.outbound:allowed"),
         ("what erasing a survey deletes", "frankly_server.surveys.surveys:Surveys.erase"),
+        ("how the bytes of deleted reports are removed", "frankly_server.store.database:Database.forget_deleted"),
+        ("the notions that the wizard offers, and its defaults", "frankly_server.surveys.protection:Protection"),
     ),
     "Estimates and plans": (
         ("the fields of a request for estimates", "frankly_analyst.request:EstimatesRequest"),
         ("which fields of a request exclude each other", "frankly_server.analysis.request:Request"),
         ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
-        ("which warnings (flags) an estimate has", "frankly_server.analysis.rows:table_json"),
+        ("which warnings (flags) an estimate has", "frankly_server.estimate.flags:row_flags"),
         ("the sentences of the estimates page", "server/frankly_server/web/admin/estimates_sentences.py"),
-        ("the minimum number of reports for an estimate", "frankly_server.analysis.result:answer"),
+        ("the minimum number of reports for an estimate; below it the status is `insufficient`, with HTTP 200",
+         "frankly_server.analysis.result:answer"),
         ("the unbiased estimate from counts", "frankly_server.estimate.decoder:decoder"),
         ("which shares can be estimated", "frankly_server.estimate.identifiable:in_words"),
         ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),
@@ -127,17 +148,27 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the projection onto the simplex", "frankly_server.estimate.projection:onto_simplex"),
         ("how much fake reports can change an estimate", "frankly_server.estimate.poisoning:poisoning"),
         ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
+        ("effect sizes and their intervals", "frankly_server.estimate.effects:cohens_h"),
+        ("the correction for several tests (Holm)", "frankly_server.estimate.effects:holm"),
+        ("which groups and tests a comparison has", "frankly_server.analysis.comparing:comparisons"),
+        ("which strata are withheld from published counts", "frankly_server.analysis.counts:_part_json"),
+        ("how raked and post-stratified weights are found", "frankly_analyst.models.weights:rake"),
+        ("the variance of weighted and post-stratified estimates", "frankly_analyst.models.scored:Scores"),
+        ("the day of a batch", "frankly_server.store.batches:day_of"),
         ("how days become weeks and months", "frankly_server.analysis.periods:Span"),
-        ("how a request for a plan is answered", "frankly_server.requests.plan:plan_within"),
+        ("how a request for a plan is answered", "frankly_server.requests.plan:plan_json"),
         ("the fields of a request for a plan", "frankly_server.requests.plan_request:PlanRequest"),
+        ("the half-width of a margin, and the finite population", "frankly_server.estimate.figures:sampling_factors"),
         ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
+        ("the best division of respondents over waves", "frankly_server.estimate.wave_plan:best_division"),
+        ("the level of each wave in a plan", "frankly_server.requests.waves:waves_json"),
     ),
     "Design": (
         ("the fields of a design request", "frankly_server.requests.design_fields:DesignFields"),
         ("the limits of a search's time, gap and memory", "frankly_server.requests.design_fields:SearchLimits"),
         ("the names of mechanisms", "frankly_server.design.api.request:MECHANISMS"),
         ("the objectives of a design", "frankly_server.design.tables.objectives:OBJECTIVES"),
-        ("which solver designs a mechanism", "frankly_server.design.api.engine:design"),
+        ("which solver designs a mechanism, and when a design is certified", "frankly_server.design.api.engine:design"),
         ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
         ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
         ("when the warning about a poor mechanism is given", "frankly_server.design.api.regret:LEAST_RATIO"),
@@ -147,24 +178,26 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("how a device turns numbers, boxes and skipped questions into choices", "frankly_sdk.answer:Answer.settled"),
         ("the fields of a request for a form", "frankly_server.requests.form_fields:FormFields"),
         ("how a form is designed", "frankly_server.design.form.engine:design_form"),
+        ("how often a form draws each group of questions", "frankly_server.design.form.allocation:allocate"),
         ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
         ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
         ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
+        ("the chance that a report shows a question of a form", "frankly_server.forms:chance_shown"),
         ("which joint tables a form can estimate", "frankly_server.joint_tables:estimable_pairs"),
     ),
     "Accounts and access": (
-        ("the order of roles", "frankly_server.accounts.roles:ROLES"),
+        ("the order of roles, and what each may do in a sentence", "frankly_server.accounts.roles:ROLES"),
         ("how new key files are written in a rotation", "frankly_server.keys.rotation:Rotation"),
         ("which role an admin page needs (stated at each view in `server/frankly_server/web/admin/`)",
          "frankly_server.web.security:needs"),
         ("which role may call an API route", "frankly_server.web.auth:require_role"),
         ("which surveys an API key opens", "frankly_server.keys.access:Principal.opens"),
-        ("the length of passwords", "frankly_server.accounts.passwords:MIN_LENGTH"),
+        ("the length of passwords, and the cost of their hashes", "frankly_server.accounts.passwords:MIN_LENGTH"),
         ("when an account is locked", "frankly_server.accounts.lockout:after_failure"),
         ("how long a sign-in lasts", "frankly_server.accounts.sessions:SESSION_S"),
         ("the second factor, and recovery codes", "frankly_server.accounts.second_factor:SecondFactors"),
         ("who must have a second factor", "frankly_server.accounts.sessions:must_enrol"),
-        ("the cookies, and the defence against forged forms", "frankly_server.web.security:Door"),
+        ("the cookies, and the defence against forged forms", "frankly_server.web.security:CookieSession"),
         ("the Content-Security-Policy of admin pages", "frankly_server.web.security:POLICY"),
         ("the Content-Security-Policy of the hosted page", "frankly_server.web.hosted:hosted_page"),
         ("the headers of all other responses", "frankly_server.web.headers:ALWAYS"),
@@ -178,14 +211,17 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which metrics there are", "frankly_server.web.metrics:Metrics"),
         ("what `frankly doctor` checks", "frankly_server.cli.doctor:examine"),
         ("exit statuses of `frankly`", "frankly_server.cli.exits:exit_code"),
+        ("what a command says if the disk is full", "frankly_server.cli.front:_WAYS_OUT"),
         ("when keys are reported to expire soon", "frankly_server.keys.status:SOON_DAYS"),
         ("which settings of a database are durable enough", "frankly_server.store.engines:check_durability"),
         ("the version of the database's schema", "frankly_server.store.schema:SCHEMA_VERSION"),
         ("what a backup contains", "frankly_server.store.backup:save"),
+        ("which keys may sign a backup", "frankly_server.keys.backup_signature:signers_of"),
+        ("in which order migrations run (`down_revision` of each script)", "migrations/versions/0001_initial.py"),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
     ),
 }  # fmt: skip
-"""Rules that people look for, by group, each with the place that defines it.
+"""Rules that readers look for, by group, each with the place that defines it.
 
 A place is ``module:object``, or for other files ``path`` or ``path:object``. The file must define
 the object, not import it; otherwise the page is not written.
@@ -223,9 +259,14 @@ client and OpenAPI follow. Its value is written in `server/frankly_server/analys
 previous release still works, and its class beside it. Its name never changes (ADR 0022). Backups contain every declared
 table.
 
-**A language of the SDK.** `docs/protocol.md` specifies it; `docs/conformance.md` shows how to run the suite against it.
-Texts of surveys are the admin's; those of the browser element are in `client_sdk/browser/src/words.js`, and a page can
-add languages by the element's `strings`.
+**A language.** Texts of surveys are the admin's. Those of explanations and of the element are in
+`client_sdk/frankly_sdk/texts/`, one file per language. Add a file with all the keys of
+`client_sdk/frankly_sdk/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to `MORE` in
+`client_sdk/browser/src/words.js`, its plural rule to `client_sdk/frankly_sdk/_texts.py`, and run
+`python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`.
+
+**An SDK in another programming language.** `docs/protocol.md` specifies it; `docs/conformance.md` shows how to run the
+suite against it.
 """
 
 

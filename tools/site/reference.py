@@ -13,6 +13,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "api.md"
 MODULES: Final = {
     "frankly_sdk": "On the device.",
+    "frankly_sdk.aio": "The same client for asyncio; [Python SDK](sdk.md#asyncio) has an example.",
+    "frankly_sdk.tokens": "Tokens of an outside issuer, which recognises none of them.",
+    "frankly_sdk.blind_rsa": "Blind signatures of RFC 9474, on the requester's side.",
     "frankly_sdk.testing": "For the tests of apps: a simulated server, network and clock.",
     "frankly_analyst": "For analysts: estimates over HTTP.",
     "frankly_server.design": "The design engine; [Designing a mechanism](design.md) has examples.",
@@ -128,9 +131,16 @@ def _members(kind: type) -> Iterator[str]:
         if name.startswith("_") or not inspect.isroutine(target) or not inspect.getdoc(target):
             continue
         call = "" if isinstance(value, property) else _signature(target)
-        lines.append(f"- `{name}{call}`: {_on_one_line(inspect.getdoc(target) or '')}\n")
+        kind_of_call = "async " if _is_async(target) else ""
+        lines.append(
+            f"- `{kind_of_call}{name}{call}`: {_on_one_line(inspect.getdoc(target) or '')}\n"
+        )
     if lines:
         yield "\n" + "".join(lines)
+
+
+def _is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _described(name: str, value: Any) -> Iterator[str]:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agreement kind: many questions under one level (docs/spec/1-mechanisms.md, 1.10). documents.js loads this module
+ * The agreement kind: many questions under one level (docs/spec/1-mechanisms.md, 1.10). parts.js loads this module
  * only if a document needs it, to keep other pages small. Names, limits and the order of checks are those of
  * frankly_protocol/mechanisms/agreement.py.
  */
@@ -27,7 +27,11 @@ const product = (/** @type {number[]} */ values) => values.reduce((all, n) => al
 const total = (/** @type {number[]} */ values) => values.reduce((all, n) => all + n, 0);
 const isRising = (/** @type {number[]} */ values) => values.every((n, i) => !i || n > values[i - 1]);
 
-/** Compute a value when it is first needed, because a document may describe far more tables than its reader needs. @type {<T>(make: () => T) => () => T} */
+/**
+ * Return a function that computes a value at its first call, because a document may describe far more tables than its
+ * reader needs.
+ * @type {<T>(make: () => T) => () => T}
+ */
 const later = (make) => {
   /** @type {any} */
   let made;
@@ -77,6 +81,8 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
   const level = rational(agree, disagree), [p, q] = [BigInt(agree), BigInt(disagree)];
   return {
     kind: /** @type {const} */ ("agreement"), bits, agree, disagree, choices, cells, answers: product(choices), reports: 0n, level, shape: "choices",
+    units: () => 1e5, // its level follows from two numbers
+    extremes: () => /** @type {[bigint, bigint, boolean][]} */ ([[...level, false]]),
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
     sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw) => sample({ bits, p, q, choices, parts, components, limits }, truth, draw),
     /** The smallest and the largest number of integers in a symbol. */
@@ -181,7 +187,7 @@ function requireComponent(
   whole(threshold, `${where}.threshold`, 1, total(pools.map(({ pick, score }) => pick * score)));
 }
 
-/** Return the cells of a component, which bound the time to explain it: those of its covers, and eight times those of its scores. */
+/** Return the number of cells of a component, which bounds the time to explain it: the cells of its covers, and eight times the cells of its score tables. */
 function cellsOf(/** @type {Component} */ { threshold, pools }, /** @type {number[]} */ choices, /** @type {number[][]} */ parts) {
   return total(pools.map(({ parts: pool, pick, cover }) => {
     const joint = pool.map((i) => parts[i]).filter((part) => part.length > 1).flat();
@@ -189,7 +195,10 @@ function cellsOf(/** @type {Component} */ { threshold, pools }, /** @type {numbe
   }));
 }
 
-/** Return tails and totals: tails[j][s] is the total weight of the outcomes of slots j, j+1, … that raise s to the threshold, totals[j] that of all their outcomes. */
+/**
+ * Return tails and totals: tails[j][s] is the total weight of those outcomes of slots j, j+1, … that raise s to the
+ * threshold, totals[j] the total weight of all their outcomes.
+ */
 function tablesOf(/** @type {Pool[]} */ pools, /** @type {number} */ threshold) {
   const slots = pools.flatMap((pool) => /** @type {Pool[]} */ (new Array(pool.pick).fill(pool)));
   const tails = [Array.from({ length: threshold + 1 }, (_, s) => BigInt(s === threshold))], totals = [1n];
@@ -259,7 +268,10 @@ function sample(
   return symbol;
 }
 
-/** Return the number of the set at `place`, by weight, among those with an answer or without. All sets are visited, so the time does not depend on the answer. */
+/**
+ * Return the number of the set at cumulative weight `place`, among the sets with or without an answer. All sets are
+ * visited, so the time does not depend on the answer.
+ */
 function setAt(/** @type {Cover} */ { listed }, /** @type {bigint} */ answer, /** @type {bigint} */ place, /** @type {boolean} */ holds) {
   const side = BigInt(holds), { masks, weights } = listed();
   let below = 0n, number = -1;
@@ -280,7 +292,11 @@ function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]}
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Return the chances of the best guess and of a blind guess, at the question about which a report reveals most. @returns {[Rational, Rational]} */
+/**
+ * Return the chances of the best guess and of a blind guess, at the question for which the best guess is most often
+ * right; of several such, the one with most choices.
+ * @returns {[Rational, Rational]}
+ */
 function bestGuess(
   /** @type {bigint} */ p, /** @type {bigint} */ q, /** @type {number} */ bits, /** @type {number[]} */ choices,
   /** @type {number[][]} */ parts, /** @type {Component[]} */ components,
@@ -292,7 +308,8 @@ function bestGuess(
     let slot = 0, law = Array.from({ length: threshold + 1 }, (_, s) => BigInt(!s));
     for (const { parts: pool, pick, cover, score } of pools) {
       const { inside, outside } = cover, after = tails[slot + 1];
-      // Over all slots except one of the pool's, the weight of the outcomes that reach the threshold only if that slot adds its score.
+      // Weight, over all slots except one of the pool's, of the outcomes that reach the threshold only if that slot
+      // adds its score.
       const reaching = sum(law.map((n, s) => n * (after[Math.min(s + score, threshold)] - after[s])));
       // n/d is (α − β) of claim 3 in docs/maths/forms.md, times the chance that a part is drawn.
       const n = (p - q) * reaching * (inside + outside) * BigInt(chance) * BigInt(pick), d = mean * (BigInt(pool.length) << BigInt(bits));
@@ -315,11 +332,11 @@ function bestGuess(
   }
   /** @type {[Rational, Rational][]} */
   const pairs = chances.map((chance, i) => [chance, rational(1, choices[i])]);
-  return pairs.reduce((best, pair) => (isMore(pair, best) ? pair : best));
+  return pairs.reduce((best, pair) => (isEasier(pair, best) ? pair : best));
 }
 
-/** Return true if the first guess gains a larger factor over a blind guess than the second. */
-const isMore = (/** @type {[Rational, Rational]} */ [[n, d], [a, b]], /** @type {[Rational, Rational]} */ [[m, e], [f, g]]) => n * b * e * f > m * g * d * a;
+/** Return true if the first guess is right more often than the second, or equally often although its blind guess is right less often. */
+const isEasier = (/** @type {[Rational, Rational]} */ [[n, d], [a, b]], /** @type {[Rational, Rational]} */ [[m, e], [f, g]]) => n * e > m * d || (n * e === m * d && a * g < f * b);
 
 /** Return how much a set favours its best choice of a question with k choices over an average choice, as a ratio. @returns {[bigint, bigint]} */
 function gainOf(/** @type {Cover} */ cover, /** @type {number} */ k, /** @type {number} */ after) {
@@ -335,3 +352,6 @@ function gainOf(/** @type {Cover} */ cover, /** @type {number} */ k, /** @type {
   }
   return [best - inside * each, size * each * BigInt(k)];
 }
+
+/** The kind of this module by its name. */
+export const KINDS = { agreement: { params: ["bits", "agree", "disagree", "choices", "parts", "components"], read, questions: 100, counts: 2000 } };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The exact verifier (acceptance step 9), in whole numbers; its checks have the order of frankly_protocol.audit. */
 
-import { DocumentRejected, part } from "./errors.js";
+import { DocumentRejected } from "./errors.js";
 import { MAX_REPORTS } from "./mechanisms.js";
+import { parts } from "./parts.js";
 import { MAX_INT, ceilDiv, compare, rational } from "./rational.js";
 import * as ratios from "./ratios.js";
-import * as sets from "./sets.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
@@ -23,26 +23,19 @@ import * as sets from "./sets.js";
  * @property {([number, number] | null)[][]} [levels]
  */
 
-/** Largest number of units for verifying a claim, or a document and the level of its report; the same figures as in frankly_protocol/audit/work.py. */
+/**
+ * Largest number of units for verifying a claim, or a document and the level of its report; the same figures as in
+ * frankly_protocol/audit/work.py.
+ */
 export const MAX_WORK = 1e9;
-/** Largest number of units that are verified on the page itself, without a worker: a few milliseconds. */
-export const SHORT_WORK = 5e6;
-/** Largest total number of counts in a document's priors, with a row for each secret in each stratum. */
+/** Largest total number of counts in a document's priors (with a row for each secret in each stratum) and of cells in its forms. */
 export const MAX_COUNTS = 2 ** 21;
 /** The notions verified in this module; rare.js verifies the others. */
 const COMMON = ["ldp", "secret-ldp", "lip", "alip"];
 const isRare = (/** @type {Claim} */ { notion }) => !COMMON.includes(notion);
-/** @type {typeof import("./rare.js")} */
-let rare;
-
 /** Return the error for a claim that is not kept or not well-formed. */
 const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ key, /** @type {any[]} */ ...values) =>
   new DocumentRejected("privacy", field, key, notion, ...values);
-
-/** Load rare.js if these claims need it; without it they cannot be verified, so they cannot pass. */
-export async function prepare(/** @type {Claim[]} */ claims) {
-  if (claims.some(isRare)) rare = await part(() => import("./rare.js"));
-}
 
 /** Throw unless the claim is well-formed for this number of answers; the schema has already checked its form. */
 export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Claim} */ claim) {
@@ -56,10 +49,8 @@ export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Cl
       if (!row.some(Boolean)) throw refuse(claim, `prior.tables[0][${s}]`, "no_mass");
     }
   }
-  if (isRare(claim)) rare.requireSound(claim, answers);
+  if (isRare(claim)) parts.rare.requireSound(claim, answers);
 }
-
-const isSet = (/** @type {Mechanism} */ { kind }) => kind === "unary" || kind === "subset";
 
 const factorsOf = (/** @type {any} */ m) => /** @type {import("./mechanisms.js").Dense[]} */ (m.factors ?? [m]);
 
@@ -71,19 +62,13 @@ export const listing = (/** @type {Mechanism} */ m) => Number(m.reports) * m.ans
 
 /** Return the units for verifying a claim that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. */
 function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  if (m.kind === "agreement") return 1e5; // its level follows from two numbers
+  if (m.kind === "agreement") return m.units();
   const { notion, joint = [], attributes = [] } = claim, a = m.answers;
   const tables = 1e5 + joint.length * a * 100;
-  if (["dp", "rldp", "metric-ldp"].includes(notion)) return tables + rare.workOfSizes(m, claim);
-  if (notion === "ldp") return tables + (isSet(m) ? 0 : factorsOf(m).reduce((all, f) => all + Number(f.reports) * (80 * f.answers + 1500), 0));
+  if (["dp", "rldp", "metric-ldp"].includes(notion)) return tables + parts.rare.workOfSizes(m, claim);
+  if (m.units) return tables + m.units(claim);
+  if (notion === "ldp") return tables + factorsOf(m).reduce((all, f) => all + Number(f.reports) * (80 * f.answers + 1500), 0);
   const secrets = notion === "dpv" ? 2 : joint.length, cells = attributes.reduce((all, size) => all * (size + 1), 1);
-  if (isSet(m)) {
-    if (notion === "dpv") return tables + 800 * a * sets.searchSteps(1);
-    const searches = secrets * (secrets - 1);
-    if (notion === "secret-ldp") return tables + 800 * a * sets.searchSteps(searches) + 8000 * searches;
-    const others = m.kind === "subset" ? a * cells * 120 : 0;
-    return tables + 2 * (51200 * a + secrets * (2 * (800 * a * 2 ** attributes.length + others) + 8000 * cells));
-  }
   const size = sizeOf(m), counts = notion === "dpv" ? 2 * a : joint.reduce((all, row) => all + row.filter(Boolean).length, 0);
   const margins = notion === "srlip" ? secrets * cells * 40 * size : 0;
   const each = secrets * a * 8 + counts * 20 * size + margins + cells * (secrets * 190 + 800) * size;
@@ -91,7 +76,7 @@ function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
 }
 
 /** Return the units for convolving the likelihoods of a product's factors, for (ε, δ). */
-const workOfLikelihoods = (/** @type {Mechanism} */ m, /** @type {Claim} */ { notion }) => (m.kind === "product" && notion === "dp" ? rare.workOfLikelihoods(m) : 0);
+const workOfLikelihoods = (/** @type {Mechanism} */ m, /** @type {Claim} */ { notion }) => (m.kind === "product" && notion === "dp" ? parts.rare.workOfLikelihoods(m) : 0);
 
 /** Return the units for verifying claims and for computing the level of a report on these blocks; a result above `most` need not be exact. */
 export function work(
@@ -107,7 +92,7 @@ export function work(
 
 /** Throw unless the claim is well-formed and the mechanism keeps it, in exact arithmetic. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  requireSound(m, claim); // again, because a claim within a stratum may have lost rows of its prior
+  requireSound(m, claim); // checked again, because a claim within a stratum may lack rows of its prior
   const { notion, level, low_level } = claim, isDp = notion === "dp";
   if (m.kind === "agreement" && notion !== "ldp") throw refuse(claim, "notion", "form_ldp");
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
@@ -134,18 +119,18 @@ export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ 
 /** @returns {Iterable<ratios.Candidate>} */
 function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   const { notion } = claim, joint = (claim.joint ?? []).map((row) => row.map(BigInt));
-  if (m.kind === "agreement") return [[...m.level, false]];
-  if (isRare(claim)) return rare.candidates(m, claim, joint);
-  if (m.kind === "unary" || m.kind === "subset") {
-    const shape = sets.shapeOf(m);
-    if (notion === "ldp") return [[shape.high, shape.low, false]];
-    return (notion === "secret-ldp" ? sets.secretRatios : sets.averageRatios)(shape, joint);
-  }
-  if (notion === "ldp") return ratios.answerRatios(m);
-  return (notion === "secret-ldp" ? ratios.secretRatios : ratios.averageRatios)(ratios.columnsOf(m), joint);
+  if (m.kind === "agreement") return m.extremes();
+  if (isRare(claim)) return parts.rare.candidates(m, claim, joint);
+  if (m.extremes) return m.extremes(notion, joint);
+  if (notion === "ldp") return ratios.answerRatios(/** @type {ratios.Listed} */ (m));
+  return (notion === "secret-ldp" ? ratios.secretRatios : ratios.averageRatios)(ratios.columnsOf(/** @type {ratios.Listed} */ (m)), joint);
 }
 
-/** Return the ceiling as documents state it: rounded up to a ratio of numbers below 2^53; null if it is infinite or larger. @returns {Rational | null} */
+/**
+ * Return the ceiling as documents state it: rounded up to a ratio of numbers below 2^53; null if it is infinite or
+ * larger.
+ * @returns {Rational | null}
+ */
 export function statedCeiling(/** @type {Mechanism} */ m) {
   const [n, d] = ratios.largest(candidates(m, { notion: "ldp", level: null }));
   if (!d || n > MAX_INT * d) return null;
@@ -153,6 +138,3 @@ export function statedCeiling(/** @type {Mechanism} */ m) {
   const bits = BigInt(53 - (n / d).toString(2).length);
   return rational(ceilDiv(n << bits, d), 1n << bits);
 }
-
-/** Return true if a ceiling is infinite, or above 2^24 and explained as infinite. */
-export const isEndless = (/** @type {Rational | null} */ ratio) => compare(ratio, rational(1 << 24)) > 0;

@@ -2,17 +2,23 @@
 /** Budget of a respondent before and after a survey, as in frankly_sdk/budget.py; loaded when a page asks for it. */
 
 import { totalCharge } from "./ledger.js";
+import { budgetWords } from "./promised.js";
 import { ONE, ZERO, parseDecimal } from "./rational.js";
 import { chanceUp, lnUp } from "./shown.js";
+import { Texts } from "./words.js";
 
 /**
  * @typedef {import("./ledger.js").Charge} Charge
  * @typedef {import("../frankly.d.ts").Budget} Budget
  */
 
-/** Return the survey's cost and the remaining budget; `spent` holds the respondent's charges, including this survey's if it is answered. @returns {Budget} */
+/**
+ * Return the survey's cost and the remaining budget; `spent` contains the respondent's charges, including that of this
+ * survey if it has been answered.
+ * @returns {Budget}
+ */
 export function budgetOf(
-  /** @type {import("./ledger.js").Policy} */ policy, /** @type {import("./documents.js").Survey} */ survey,
+  /** @type {import("./ledger.js").Policy} */ policy, /** @type {import("./survey.js").Survey} */ survey,
   /** @type {import("./ledger.js").ReportLevel} */ level, /** @type {Charge[]} */ spent, /** @type {boolean} */ isAnswered,
 ) {
   const before = totalCharge(spent), { cap } = policy;
@@ -22,20 +28,10 @@ export function budgetOf(
     cost: lnUp(charge.cost), delta: chanceUp(charge.delta), cap, spent: lnUp(before.cost), left: natsLeft(cap, before),
     leftAfter: natsLeft(cap, canAnswer ? totalCharge([before, charge]) : before), isAnswered, isFinal: policy.exceeds(charge.cost), canAnswer,
   };
-  return { ...budget, toString: () => inWords(budget) };
+  return { ...budget, toString: () => budgetWords(budget, new Texts("en")) };
 }
 
-/** Return one sentence for the respondent. */
-function inWords(/** @type {Budget} */ { cost, delta, cap, left: rest, leftAfter, isAnswered, isFinal, canAnswer }) {
-  const left = `${rest} of the ${cap} nats that this app allows you in all are left`;
-  if (isAnswered) return `You have answered this already, and it costs nothing more; ${left}.`;
-  if (!canAnswer) return `You cannot answer this here: it would cost ${cost} nats, and ${left}.`;
-  if (isFinal) return `Answering this uses up for good all ${cap} nats that this app allows you; nothing else can be answered afterwards.`;
-  const chance = delta === "0" ? "" : `, and a δ of ${delta}`;
-  return `Answering costs ${cost} nats${chance}; ${left}, ${leftAfter} after it.`;
-}
-
-/** Return the nats that are left of a cap, rounded down. */
+/** Return the remaining nats of a cap, rounded down. */
 function natsLeft(/** @type {string} */ cap, /** @type {Charge} */ { cost }) {
   const [n, d] = parseDecimal(cap, "cap"), left = cost ? n * 10_000n / d - BigInt(lnUp(cost).replace(".", "")) : 0n;
   return left > 0n ? `${left / 10_000n}.${String(left % 10_000n).padStart(4, "0")}` : "0.0000";

@@ -59,8 +59,9 @@ export function dumps(/** @type {any} */ value, depth = 1) {
 }
 
 /**
- * Parse bytes that must be canonical (steps 1 and 4). Whatever else `JSON.parse` accepts (duplicate keys, exponents, other
- * spellings, white space) is found by writing the value again and comparing; `dumps` refuses fractions.
+ * Parse bytes that must be canonical (steps 1 and 4). `JSON.parse` accepts more (duplicate keys, exponents, other
+ * spellings, white space); these are detected by serialising the value again and comparing the bytes. `dumps` refuses
+ * fractions.
  */
 export function loads(/** @type {Uint8Array} */ bytes) {
   if (bytes.length > MAX_BYTES) throw tooLarge();

@@ -2,21 +2,23 @@
 /** The client: open a pinned link, verify, answer once (docs/browser.md). */
 
 import { settled } from "./answers.js";
+import { checkBeside } from "./beside.js";
 import { hex } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
-import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
 import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, describe, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
 import { openSurvey } from "./opening.js";
+import { SEAMS } from "./seams.js";
 import { Store } from "./store.js";
+import { questionsOf, reportBytes, reportLength, requireWindow } from "./survey.js";
 import { Transport } from "./transport.js";
 
 /**
- * @typedef {import("./documents.js").Survey} Survey
- * @typedef {import("./documents.js").Question} Question
+ * @typedef {import("./survey.js").Survey} Survey
+ * @typedef {import("./survey.js").Question} Question
  * @typedef {import("./delivery.js").Receipt} Receipt
  * @typedef {import("./store.js").Sealed} Sealed
  * @typedef {import("./answers.js").Choices} Choices
@@ -51,22 +53,24 @@ export class Client {
   constructor(/** @type {Store} */ store, /** @type {Policy} */ policy, /** @type {import("../frankly.d.ts").Options} */ options) {
     this.store = store;
     this.policy = policy;
-    this.now = options.now ?? Date.now;
-    this.draw = options.randomBits ?? systemBits;
+    const { now = Date.now, randomBits = systemBits, sleep = (/** @type {number} */ ms) => new Promise((done) => setTimeout(done, ms)), timer = () => performance.now(), fetch } =
+      /** @type {{[SEAMS]?: import("./seams.js").Seams}} */ (options)[SEAMS] ?? {};
+    this.now = now;
+    this.draw = randomBits;
     if (options.onEvent) this.on("*", options.onEvent);
-    const sleep = options.sleep ?? ((ms) => new Promise((done) => setTimeout(done, ms)));
-    this.transport = new Transport(options.fetch, options.relay);
+    this.transport = new Transport(fetch, options.relay);
     this.delivery = new Delivery(
-      this.transport, store, { sleep, timer: options.timer ?? (() => performance.now()) },
+      this.transport, store, { sleep, timer },
       (name, survey, receipt) => this.#announce(name, survey, receipt), options.spreadMs ?? 10,
     );
   }
 
   async #open(/** @type {import("./link.js").SurveyLink} */ link, /** @type {import("../frankly.d.ts").Options} */ options) {
-    await this.delivery.flush(0); // first, because opening may fail, and the reports may belong to another survey
+    await this.delivery.flush(0); // sent before opening, which may fail; the reports may belong to another survey
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
+      check: (/** @type {Uint8Array} */ payload, /** @type {string} */ digest) => checkBeside(payload, digest, this.policy.allowed),
       announce: (/** @type {string} */ name) => this.#announce(name, link.survey, { code: name, detail: describe(name) }),
     };
     const opened = await openSurvey(opening, options.keys ?? null), { survey } = opened;
@@ -74,7 +78,8 @@ export class Client {
     this.chain = opened.chain;
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
-    this.level = this.policy.level(survey); // computed once, because sealing holds a lock
+    this.invite = link.invite;
+    this.level = opened.level; // computed once, because sealing holds a lock
     if (survey.token) await tokens(); // now, while the network is available
     if (!(await this.store.answer(this.chain, survey.survey))) // (10); an answered survey has already been charged
       this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
@@ -101,7 +106,7 @@ export class Client {
     return /** @type {import("./ledger.js").ReportLevel} */ (this.level);
   }
 
-  /** The name of the present keys' chain: the digest of its first root. @returns {string} */
+  /** The name of the current keys' chain: the digest of its first root. @returns {string} */
   get #chain() {
     return /** @type {string} */ (this.chain);
   }
@@ -122,11 +127,11 @@ export class Client {
 
   /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
-    const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;
+    const survey = this.#accepted, { strata = {}, patienceMs = 10_000 } = options;
     const truth = settled(answers, this.questions), open = settled(strata, survey.strata);
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
-    if (!before && (survey.token || token !== null)) await (await tokens()).checkToken(survey, token);
+    const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given) : null;
     const sealed = before ? undefined : await this.store.seal(this.#chain, survey.survey, names, (spent) => this.#draw(truth, open, token, names[0], spent));
     if (!sealed) {
       const kept = await this.store.answer(this.#chain, survey.survey, names);
@@ -177,7 +182,7 @@ export class Client {
       id = hex(crypto.getRandomValues(new Uint8Array(16)));
       body = reportBytes({ doc: digest, id, y, strata, token }, reportLength(survey));
     } catch {
-      throw new RandomnessError(); // the original error is dropped, because its frames hold the true answers
+      throw new RandomnessError(); // the original error is dropped, because its frames contain the true answers
     }
     return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", ...charge };
   }
@@ -201,7 +206,7 @@ export class Client {
   }
 
   #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {{code: string, detail: string} | undefined} */ receipt = undefined) {
-    const event = { name, survey, code: receipt?.code ?? "", detail: receipt?.detail ?? "" };
+    const event = { name: /** @type {import("../frankly.d.ts").EventName} */ (name), survey, code: receipt?.code ?? "", detail: receipt?.detail ?? "" };
     for (const listener of [...(this.#listeners.get(name) ?? []), ...(this.#listeners.get("*") ?? [])])
       try {
         listener(event);
@@ -218,7 +223,7 @@ const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */
   questions.map(({ id, choices }) => choices.findIndex((choice) => choice.id === truth[id]));
 
 /** Return the true answer in the mechanism's form: the positions of the choices, or unless it is a form, the row of the joint answer, with the last question fastest. */
-const truthOf = (/** @type {import("./documents.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
+const truthOf = (/** @type {import("./survey.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
   const positions = positionsOf(questions, truth);
   return mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0);
 };

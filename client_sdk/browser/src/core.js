@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The client without its texts, for pages that have to be small. Parts that few surveys need (log proofs, rare notions,
- * tokens, a store in memory) are loaded on demand. `explain` in explain.js returns the explanation to show before asking.
+ * The client without its texts, for pages that have to be small. Modules that few surveys need (log proofs, rare
+ * notions, tokens, a store in memory) are loaded on demand. `explain` in explain.js returns the explanation to show
+ * before asking.
  */
 
 export { Client } from "./client.js";

@@ -19,13 +19,13 @@ export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {st
   ({ status, code, detail: describe(...said) });
 const queued = (/** @type {string} */ code, key = code) => receiptOf("queued", code, key);
 
-/** Return the receipt of a stored answer that is sent or refused. */
+/** Return the receipt of a stored answer that has been sent or refused. */
 export const closed = (/** @type {Sealed | undefined} */ kept) =>
   kept?.state === "refused" ? receiptOf("refused", kept.code, "first_refused") : receiptOf("sent", kept?.code || "accepted", "first_stored");
 
 export class Delivery {
   /** @type {Map<string, number>} */ #notBefore = new Map();
-  /** Reports that this page has sealed and that are not acknowledged; `pushAll` sends them when the page goes away. @type {Map<string, Sealed>} */ #mine = new Map();
+  /** Reports that this page has sealed and that are not yet acknowledged; `pushAll` sends them when the page is closed. @type {Map<string, Sealed>} */ #mine = new Map();
   /** @type {Set<string>} */ #flying = new Set();
 
   constructor(
@@ -45,7 +45,7 @@ export class Delivery {
     this.#notBefore.set(sealed.id, this.time.timer() + this.spreadMs * uniform());
   }
 
-  /** Send the page's unsent reports, the same bytes, without waiting: the page goes away. */
+  /** Send the page's unsent reports, the same bytes, without waiting for replies, because the page is being closed. */
   pushAll() {
     for (const { id, url, body } of this.#mine.values()) if (body && !this.#flying.has(id)) this.transport.push(url, body);
   }
@@ -138,7 +138,7 @@ export class Delivery {
   }
 }
 
-/** Return the receipt for a reply; only a reply in the form of the survey's server leads to an erasure. @returns {Receipt} */
+/** Return the receipt for a reply; a report is erased only after a reply in the format of the survey's server. @returns {Receipt} */
 function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
   const said = Object(parse(body, RECEIPT_BYTES)), { code } = said;
   if ((status === 200 || status === 201) && said.id === id && (said.status === "accepted" || said.status === "duplicate"))

@@ -17,7 +17,7 @@ export function* excesses(/** @type {import("./mechanisms.js").Dense} */ m, /** 
       }
 }
 
-/** @typedef {[bigint, bigint][]} Likelihoods masses under two answers, those of one ratio added up */
+/** @typedef {[bigint, bigint][]} Likelihoods masses under two answers, summed per ratio */
 
 /** Return the distinct likelihoods over pairs of a factor's answers. @returns {Likelihoods[]} */
 export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ factor) {
@@ -27,7 +27,11 @@ export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ facto
   return [...found.values()];
 }
 
-/** Yield the same for a product: likelihoods are convolved, and pairs that agree in a part are left out, because they need no larger δ. @returns {Generator<Candidate>} */
+/**
+ * Yield the same sums for a product: likelihoods are convolved, and pairs that agree in a part are omitted, because
+ * they need no larger δ.
+ * @returns {Generator<Candidate>}
+ */
 export function* productExcesses(/** @type {import("./mechanisms.js").Product} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
   /** @type {Likelihoods[]} */
   let found = [[[1n, 1n]]];
@@ -40,7 +44,7 @@ export function* productExcesses(/** @type {import("./mechanisms.js").Product} *
   for (const masses of found) yield [sum(masses.map(([a, b]) => (q * a > p * b ? q * a - p * b : 0n))), D, false];
 }
 
-/** Add up the masses of equal ratio, and store the result in `found` unless it is there. */
+/** Add up the masses of equal ratio, and store the result in `found` unless it is already there. */
 function keep(/** @type {Map<string, Likelihoods>} */ found, /** @type {[bigint, bigint][]} */ masses) {
   const sorted = masses.filter(([a, b]) => a || b).sort(([a, b], [c, d]) => order(a * d, c * b));
   /** @type {Likelihoods} */

@@ -11,7 +11,8 @@ const MAX_SIGNATURES = 32;
 
 /**
  * @typedef {{payloadType: string, payload: Uint8Array, signatures: {keyid: string, sig: Uint8Array}[]}} Envelope
- * @typedef {{keys: Uint8Array[], threshold: number}} Role raw Ed25519 keys, and how many distinct ones must sign
+ * @typedef {{keys: Uint8Array[], threshold: number}} Role raw Ed25519 keys, and the number of distinct keys that must
+ * sign
  * @typedef {(key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>} Verify
  */
 
@@ -55,7 +56,7 @@ export function readEnvelope(/** @type {Uint8Array} */ data, /** @type {string} 
   return { payloadType: type, payload, signatures };
 }
 
-/** Return the ids of the role's keys that signed; throws DocumentRejected("signature") if they are fewer than the threshold (step 3). */
+/** Return the ids of the role's keys that signed; throws DocumentRejected("signature") if there are fewer than the threshold (step 3). */
 export async function requireSigned(/** @type {Envelope} */ envelope, /** @type {Role} */ { keys, threshold }, /** @type {Verify} */ verify) {
   const message = pae(envelope);
   /** @type {string[]} */

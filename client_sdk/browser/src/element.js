@@ -6,29 +6,34 @@
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
 
-import { groupsOf } from "./answers.js";
 import { Client } from "./client.js";
 import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
-import { percent } from "./shown.js";
+import { percent, percentUp } from "./shown.js";
 import { CSS } from "./styles.js";
 import { inWords } from "./texts.js";
-import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
+import { groupsOf } from "./ways.js";
+import { Texts, choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
 
-speak(inWords); // loaded at once, because without a network its texts could not be loaded
+speak(inWords); // loaded immediately, because its texts could not be loaded without a network
 
-export class FranklySurvey extends HTMLElement {
+// A server that renders pages has no DOM. The class exists there only so that imports work.
+const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object);
+
+export class FranklySurvey extends Base {
   static observedAttributes = ["link", "lang", "token"];
   // A page may have set these properties before this module was loaded.
   /** @type {import("../frankly.d.ts").Options} */ options = Object(this).options ?? {};
   /** @type {Record<string, import("./words.js").Strings>} */ strings = Object(this).strings ?? {};
+  /** @type {Record<string, import("./words.js").Catalogue>} */ texts = Object(this).texts ?? {};
   /** @type {Client | undefined} */ #client;
   /** @type {AbortController | undefined} */ #shown;
   #root = this.attachShadow({ mode: "open" });
   /** @type {import("../frankly.d.ts").Budget | undefined} */ #budget;
   #language = "";
   #attempt = 0;
+  #asked = 0;
 
   constructor() {
     super();
@@ -39,7 +44,7 @@ export class FranklySurvey extends HTMLElement {
 
   connectedCallback() {
     if (Object.hasOwn(this, "token")) {
-      const { token } = this; // set before the module was loaded, it hides the accessor of that name
+      const { token } = this; // a property set before the module was loaded hides the accessor of that name
       delete (/** @type {{token?: unknown}} */ (this).token);
       this.token = token;
     }
@@ -59,7 +64,7 @@ export class FranklySurvey extends HTMLElement {
     else if (this.#client) this.#ask();
   }
 
-  /** The respondent's token, for surveys with a token rule; if it is null, the form asks for one. @returns {string | null} */
+  /** The respondent's token, for surveys with a token rule; if null, the form asks for a token. @returns {string | null} */
   get token() {
     return this.getAttribute("token");
   }
@@ -97,15 +102,16 @@ export class FranklySurvey extends HTMLElement {
         options.onEvent?.(event);
         this.#tell(event.name, event);
       } });
-      await Promise.all(/** @type {import("./documents.js").Survey} */ (client.survey).languages.map(learn));
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
       const before = await client.answered();
+      await pause();
       // If the network is lost by now, the explanation shows the cost without the remaining budget.
       this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
       if (attempt !== this.#attempt) return;
-      if (before) this.#finish(before, true);
-      else this.#ask();
+      if (!before) return await this.#ask();
+      await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
+      if (attempt === this.#attempt) this.#finish(before, true);
     } catch (error) {
       this.#fail(error, attempt);
     }
@@ -120,6 +126,7 @@ export class FranklySurvey extends HTMLElement {
   }
 
   #show(/** @type {string} */ language, /** @type {Node[]} */ ...children) {
+    this.#asked++; // a form that is still being made is not shown any more
     this.#shown?.abort();
     this.#shown = new AbortController();
     const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...children);
@@ -131,25 +138,36 @@ export class FranklySurvey extends HTMLElement {
     this.#root.replaceChildren(body);
   }
 
-  #ask() {
-    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
-    const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
-    const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget);
+  /** Show the form; what takes long is done in several tasks, so that the page stays responsive. */
+  async #ask() {
+    const asked = ++this.#asked, client = /** @type {Client} */ (this.#client), survey = /** @type {import("./survey.js").Survey} */ (client.survey);
+    const isOver = () => asked !== this.#asked || client !== this.#client;
+    const language = choose(this.#wanted, survey.languages);
+    await learn(language);
+    await pause();
+    if (isOver()) return;
+    const strings = stringsFor(language, this.strings);
+    const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget, this.texts[language]);
+    await pause();
+    if (isOver()) return;
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
+    const figure = (/** @type {string} */ number) => new Texts(language).figure(number);
     const isForm = survey.blocks[0]?.mechanism.kind === "agreement" && survey.blocks[0].questions.length > 1;
     if (told.blocks.length === 1)
-      promise.append(make("p", {}, strings[isForm ? "learnsOne" : "learns"].replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
-    const fieldsOf = (/** @type {import("./documents.js").Question[]} */ questions, note = "") => groupsOf(questions).map((group) => new Field(group, language, strings, note));
+      promise.append(make("p", {}, strings[isForm ? "learnsOne" : "learns"].replace("{guess}", figure((isForm ? percentUp : percent)(told.blocks[0].guess))).replace("{blind}", figure(percent(told.blocks[0].blind)))));
+    const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, note = "") => groupsOf(questions).map((group) => new Field(group, language, strings, note));
     const open = fieldsOf(survey.strata, strings.public), own = fieldsOf(client.questions);
     follow(own);
+    await pause();
+    if (isOver()) return;
     const form = make("form", { part: "form", novalidate: true },
       ...(survey.token ? [this.#invited(strings)] : []),
       ...[...open, ...own].map(({ node }) => node),
       make("p", { class: "note", id: "final" }, strings.final),
       make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
-      ...(strings.english ? [make("p", { class: "note" }, strings.english)] : []),
-      make("div", { class: "words", lang: "en", dir: "ltr" }, ...isolated(told.words, survey, language)));
+      ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
+      make("div", { class: "words", lang: told.language, dir: directionOf(told.language) }, ...isolated(told, survey, language)));
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
       ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
     form.addEventListener("input", () => follow(own));
@@ -159,9 +177,9 @@ export class FranklySurvey extends HTMLElement {
     });
   }
 
-  /** Return the field for a token; its ids cannot be those of a question. */
+  /** Return the field for a token; its ids differ from those of all questions. */
   #invited(/** @type {import("./words.js").Strings} */ strings) {
-    return make("div", { class: "invitation", part: "question", hidden: this.token !== null },
+    return make("div", { class: "invitation", part: "question", hidden: (this.token ?? this.#client?.invite ?? null) !== null },
       make("label", { for: "invitation", part: "legend" }, strings.invitation),
       make("p", { class: "note", id: "invitation-note" }, strings.invited),
       make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off", autocapitalize: "none",
@@ -175,28 +193,27 @@ export class FranklySurvey extends HTMLElement {
     this.#root.getElementById("invitation-error")?.replaceChildren(said);
     field?.setAttribute("aria-invalid", String(Boolean(said)));
     if (!said) return;
-    this.#invitation?.removeAttribute("hidden"); // the token that the page set was refused
+    this.#invitation?.removeAttribute("hidden"); // the token that the page has set was refused
     field?.focus();
   }
 
   #languages(/** @type {string[]} */ offered, /** @type {string} */ chosen, /** @type {import("./words.js").Strings} */ strings) {
     if (offered.length < 2) return [];
-    const nameOf = (/** @type {string} */ tag) => new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
     const select = /** @type {HTMLSelectElement} */ (make("select", { id: "language", part: "language" },
       ...offered.map((tag) => make("option", { value: tag, lang: tag, selected: tag === chosen }, nameOf(tag)))));
-    select.addEventListener("change", () => {
+    select.addEventListener("change", async () => {
       this.#language = select.value;
-      this.#ask();
+      await this.#ask();
       /** @type {HTMLElement | null} */ (this.#root.querySelector("select"))?.focus();
     });
     return [make("div", { class: "languages" }, make("label", { for: "language" }, strings.language), select)];
   }
 
-  /** Send the answers, unless one is missing; `open` are the fields of public questions, `own` those of the others. */
+  /** Send the answers, unless one is missing; `open` are the fields of public questions, `own` the fields of all other questions. */
   async #submit(/** @type {HTMLFormElement} */ form, /** @type {Field[]} */ open, /** @type {Field[]} */ own, /** @type {import("./words.js").Strings} */ strings) {
-    const client = /** @type {Client} */ (this.#client), { token: rule } = /** @type {import("./documents.js").Survey} */ (client.survey);
+    const client = /** @type {Client} */ (this.#client), { token: rule } = /** @type {import("./survey.js").Survey} */ (client.survey);
     const field = /** @type {HTMLInputElement | null} */ (this.#root.getElementById("invitation"));
-    const token = rule && (field?.value.trim() || this.token);
+    const token = rule && (field?.value.trim() || this.token || client.invite);
     const missing = [...open, ...own].filter(({ node, answer }) => !node.hidden && answer === undefined);
     for (const field of [...open, ...own]) field.complain(missing.includes(field));
     this.#uninvited(rule && !token ? strings.uninvited : "");
@@ -220,8 +237,10 @@ export class FranklySurvey extends HTMLElement {
   }
 
   #finish(/** @type {{status: string, code: string}} */ { status, code }, /** @type {boolean} */ before) {
-    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
-    const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
+    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./survey.js").Survey} */ (client.survey);
+    const language = choose(this.#wanted, survey.languages);
+    /** @type {import("./words.js").Strings} */
+    const strings = stringsFor(language, this.strings);
     const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[code.startsWith("token_") ? "spent" : status];
     const words = make("p", { role: "status", part: "status", tabindex: "-1" }, said);
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), words);
@@ -234,7 +253,7 @@ export class FranklySurvey extends HTMLElement {
     });
   }
 
-  /** Show an error, unless the element shows another attempt by now. */
+  /** Show an error, unless the element already shows another attempt. */
   #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
     if (attempt !== this.#attempt) return;
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
@@ -252,13 +271,20 @@ export class FranklySurvey extends HTMLElement {
   }
 }
 
-/** Return the explanation with the survey's own words isolated: in English sentences, Arabic words would change places. */
-function isolated(/** @type {string} */ words, /** @type {import("./documents.js").Survey} */ survey, /** @type {string} */ language) {
-  const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)];
+/** Let the browser do other work in between, if it can. */
+const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();
+
+/** Return the explanation with parts of the other direction isolated: in English sentences, Arabic words would change places. */
+function isolated(/** @type {{words: string, language: string, reportTemplate: string}} */ { words, language: spoken, reportTemplate }, /** @type {import("./survey.js").Survey} */ survey, /** @type {string} */ language) {
+  const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)], direction = directionOf(spoken);
   const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices, box }) => [text, ...choices.map((choice) => choice.label), ...(box ? [box.text, box.label] : [])])];
-  if (directionOf(language) === "ltr") return [words];
-  const known = texts.map((text) => text[language].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).sort((a, b) => b.length - a.length);
-  return words.split(new RegExp(`(?<!\\p{L})(${known.join("|")})(?!\\p{L})`, "u")).map((part, i) => (i % 2 ? make("bdi", { lang: language }, part) : part));
+  const others = [...(direction === "rtl" ? [reportTemplate] : []), ...(directionOf(language) === direction ? [] : texts.map((text) => text[language]))];
+  if (!others.length) return [words];
+  const known = others.map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).sort((a, b) => b.length - a.length);
+  return words.split(new RegExp(`(?<!\\p{L})(${known.join("|")})(?!\\p{L})`, "u")).map((part, i) => {
+    if (i % 2 === 0) return part;
+    return part === reportTemplate ? make("bdi", { dir: "ltr" }, part) : make("bdi", { lang: language }, part);
+  });
 }
 
-if (!customElements.get("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);
+if (globalThis.customElements && !customElements.get("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);

@@ -3,7 +3,7 @@
  * Errors of the SDK: the classes and codes of the Python SDK. No message contains a respondent's answer or symbol.
  *
  * An error is thrown with the key of its text and the values in it; the texts are in texts.js, which core.js does not
- * load. Class names are strings, because minifying renames variables, but not strings.
+ * load. Class names are strings, because minifying renames variables but not strings.
  */
 
 /** @typedef {[key: string, ...values: any[]]} Said key of a text in texts.js, and the values in that text */
@@ -14,7 +14,7 @@ let inWords = (/** @type {Said} */ [key]) => key;
 /** Set the function that returns the texts of errors. */
 export const speak = (/** @type {typeof inWords} */ words) => void (inWords = words);
 
-/** Return a message; if the texts are not loaded, its key. */
+/** Return a message, or its key if the texts are not loaded. */
 export const describe = (/** @type {Said} */ ...said) => inWords(said);
 
 export class FranklyError extends Error {
@@ -37,7 +37,8 @@ export class FranklyError extends Error {
 }
 
 /**
- * Return a class whose name survives minifying; `given` maps the arguments of its constructor to those of its base.
+ * Return a class whose name survives minifying; `given` maps the arguments of its constructor to those of the base
+ * class.
  * @template {new (...given: any[]) => any} Base @template {any[]} Given
  * @param {string} name @param {Base} base @param {(...given: Given) => any[]} given @param {(error: any, given: Given) => void} [more]
  * @returns {new (...given: Given) => InstanceType<Base>}
@@ -53,7 +54,7 @@ const kind = (name, base, given, more = () => {}) => /** @type {any} */ ({
 
 /** @typedef {string | null} Field */
 
-/** Input that cannot be used; `code` is one of the table of problems. */
+/** Input that cannot be used; `code` is a code from the table of problems. */
 export const InvalidInput = kind("InvalidInput", FranklyError, (/** @type {string} */ code, /** @type {Field} */ field, /** @type {Said} */ ...said) => [code, field, ...said]);
 
 /** A signed document failed an acceptance step (`reason`); no report was sent, do not retry. */
@@ -82,14 +83,14 @@ export const RandomnessError = kind("RandomnessError", FranklyError, () => ["ran
 
 /** The link, the relay, or the address that collects reports cannot be used. */
 export const LinkError = kind("LinkError", FranklyError, (/** @type {string} */ field, /** @type {string} */ key, code = "link") => [code, field, key]);
-/** An address, or the page itself, is neither https nor on this machine; or this machine would collect another host's reports. */
+/** An address, or the page itself, is neither https nor on this machine; or another host's survey would collect its reports on this machine. */
 export const InsecureTransport = kind("InsecureTransport", LinkError, (/** @type {string} */ field, /** @type {string} */ key) => [field, key, "insecure_transport"]);
 
-/** A valid document that asks for more than this app allows; reason: cap, ceiling, composition, final, unpinned, unlogged or budget. */
+/** A valid document that exceeds the limits of this app; reason: cap, ceiling, composition, final, unpinned, unlogged or budget. */
 export const PolicyRefused = kind("PolicyRefused", FranklyError,
   (/** @type {string} */ reason, /** @type {Field} */ field, /** @type {any[]} */ ...values) => [`policy_${reason}`, field, ...(reason === "budget" ? [] : [reason]), ...values],
   (error, [reason]) => void (error.reason = reason));
-/** The survey costs more than what is left of the respondent's budget. */
+/** The survey costs more than the respondent's remaining budget. */
 export const BudgetExceeded = kind("BudgetExceeded", PolicyRefused, (/** @type {any[]} */ ...said) => ["budget", null, ...said]);
 
 /** An answer is missing, unexpected or not one of the choices; `valid` lists the valid choices or question ids. */
@@ -113,16 +114,19 @@ export const StoreError = kind("StoreError", FranklyError, () => ["store", null,
 /** The server could not be reached or sent an unusable response; a retry may help. */
 export const NetworkError = kind("NetworkError", FranklyError, (code = "network", key = code, /** @type {any[]} */ ...values) => [code, null, key, ...values]);
 
-const PART_MS = 30_000; // the longest time that any request may take
+const PART_MS = 30_000; // time limit for loading a part
 
-/** Load a part of the SDK that few pages need; throws NetworkError if it does not load in time. @template T @param {() => Promise<T>} load @returns {Promise<T>} */
+/**
+ * Load a module of the SDK that few pages need; throws NetworkError if it does not load in time.
+ * @template T @param {() => Promise<T>} load @returns {Promise<T>}
+ */
 export const part = (load, limitMs = PART_MS) => new Promise((resolve, reject) => {
   const fail = (/** @type {string} */ code) => () => reject(new NetworkError(code, "no_part"));
   const timer = setTimeout(fail("limit"), limitMs);
   load().then(resolve, fail("network")).finally(() => clearTimeout(timer));
 });
 
-/** Return the result of `work`; for an error of this class, that of `otherwise`. */
+/** Return the result of `work`, or of `otherwise` if `work` fails with an error of this class. */
 export const unless = (/** @type {Promise<any>} */ work, /** @type {any} */ kind, /** @type {(error: any) => any} */ otherwise) =>
   work.catch((error) => {
     if (error instanceof kind) return otherwise(error);

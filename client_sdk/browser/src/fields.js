@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Fields of the element's form, one per question or group of boxes, for all ways of answering (spec 3.5). */
 
-import { asksNumber, boxId, ofNumber, skipped, ticked } from "./answers.js";
+import { asksNumber, boxId, ofNumber, skipped, ticked } from "./ways.js";
 
-/** @typedef {import("./documents.js").Question} Question */
+/** @typedef {import("./survey.js").Question} Question */
 
-const MOST_BUTTONS = 20; // more plain choices are shown as a list
+const MOST_BUTTONS = 20; // with more plain choices, the field is a list
 
 /** Return an element with attributes and children; strings become text nodes, never HTML. */
 export function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
@@ -30,7 +30,7 @@ export class Field {
     this.#strings = strings;
     this.#error.id = `error-${id}`;
     /** @type {(Node | string)[]} */
-    const notes = note ? [note] : []; // public questions are plain, so a question has one note at most
+    const notes = note ? [note] : []; // public questions are plain, so a question has at most one note
     if (box) notes.push(strings.boxes);
     if (ranges.length) notes.push(strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])]));
     const described = `${notes.length ? `note-${id} ` : ""}error-${id}`;
@@ -39,13 +39,13 @@ export class Field {
       part: "input", name: id, required: true, autocomplete: "off", "aria-labelledby": `legend-${id}`, "aria-describedby": described,
     }, make("option", { value: "" }), ...choices.map(({ id: value, label }) => make("option", { value }, label[language]))));
     const options = this.#list ? [] : box
-      ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./documents.js").Box} */ (one.box), language))
+      ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./survey.js").Box} */ (one.box), language))
       : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", id, choice.id, choice, language));
     this.#inputs = options.map((label) => /** @type {HTMLInputElement} */ (label.firstChild));
     const [{ from: least = 0 } = {}] = ranges;
     if (ranges.length) this.#number = /** @type {HTMLInputElement} */ (make("input", {
       type: "number", part: "input", step: "1", min: String(least), required: !options.length, autocomplete: "off",
-      inputmode: least < 0 ? "text" : "numeric", // numeric keyboards may have no minus
+      inputmode: least < 0 ? "text" : "numeric", // numeric keyboards may lack a minus sign
       "aria-labelledby": `legend-${id}`, "aria-describedby": described,
     }));
     const single = this.#number ?? this.#list;
@@ -59,7 +59,7 @@ export class Field {
     this.node.addEventListener("input", ({ target }) => this.#exclude(/** @type {HTMLInputElement} */ (target)));
   }
 
-  /** Untick the inputs that exclude the one that has just changed, or that it excludes. */
+  /** Untick the inputs that exclude the changed input, or that it excludes. */
   #exclude(/** @type {HTMLInputElement} */ changed) {
     const hasRole = (/** @type {HTMLInputElement} */ box) => this.questions[this.#inputs.indexOf(box)].box?.role;
     if (changed === this.#number) for (const input of this.#inputs) input.checked = false;
@@ -68,7 +68,10 @@ export class Field {
       for (const box of this.#inputs) if (box !== changed && (hasRole(box) || hasRole(changed))) box.checked = false;
   }
 
-  /** The person's answer in the form that `client.answer` accepts; undefined if missing or invalid. @returns {string | number | string[] | undefined} */
+  /**
+   * The person's answer in the form that `client.answer` accepts; undefined if missing or invalid.
+   * @returns {string | number | string[] | undefined}
+   */
   get answer() {
     const values = this.#inputs.filter(({ checked }) => checked).map(({ value }) => value), [first] = this.questions;
     if (first.box) return values;
@@ -76,7 +79,7 @@ export class Field {
     return ofNumber(first, number) ? number : values[0] ?? (this.#list?.value || undefined);
   }
 
-  /** Return the choice of one of the field's questions; undefined if it has no answer. */
+  /** Return the choice for one of the field's questions; undefined if it has no answer. */
   choiceOf(/** @type {Question} */ question) {
     const { answer } = this;
     if (Array.isArray(answer)) return ticked(answer.includes(boxId(question)));
@@ -95,12 +98,12 @@ export class Field {
   }
 }
 
-function option(/** @type {string} */ type, /** @type {string} */ name, /** @type {string} */ value, /** @type {{label: import("./documents.js").Words, role?: string}} */ { label, role }, /** @type {string} */ language) {
+function option(/** @type {string} */ type, /** @type {string} */ name, /** @type {string} */ value, /** @type {{label: import("./survey.js").Words, role?: string}} */ { label, role }, /** @type {string} */ language) {
   return make("label", { class: role ? "choice role" : "choice", part: "choice" },
     make("input", { type, part: "input", name, value, autocomplete: "off" }), make("span", {}, label[language]));
 }
 
-/** Hide the fields that a rule skips, and show the others. A question without an answer has no choice that a rule could ask for. */
+/** Hide the fields that a rule skips, and show the others. An unanswered question has no choice, so it fulfils no rule. */
 export function follow(/** @type {Field[]} */ fields) {
   /** @type {Record<string, string | undefined>} */
   const chosen = {};

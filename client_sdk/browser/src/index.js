@@ -14,10 +14,10 @@ export class Client extends Core {
   }
 
   /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). */
-  explain(/** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined) {
-    const survey = /** @type {import("./documents.js").Survey} */ (this.survey), level = /** @type {import("./ledger.js").ReportLevel} */ (this.level);
-    return explain(survey, level, this.signedBy ?? [], language, budget);
+  explain(/** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined, texts = {}) {
+    const survey = /** @type {import("./survey.js").Survey} */ (this.survey), level = /** @type {import("./ledger.js").ReportLevel} */ (this.level);
+    return explain(survey, level, this.signedBy ?? [], language, budget, texts);
   }
 }
-export * from "./core.js"; // except its Client
-export { explain } from "./explain.js";
+export * from "./core.js"; // everything except its Client
+export { explain, learn } from "./explain.js";

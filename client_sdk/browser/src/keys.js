@@ -2,7 +2,7 @@
 /** `frankly.keys/2`, and the chain of keys, proven from version 1 to the newest (docs/protocol.md §3.1). */
 
 import { MAX_BYTES, digestOf, loads, parse, sameBytes, unbase64, unhex } from "./canonical.js";
-import { CLOCK_SKEW, LONGEST_VALID } from "./documents.js";
+import { CLOCK_SKEW, LONGEST_VALID } from "./survey.js";
 import { KEYS_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { ClockError, DocumentRejected, Equivocation, KeyChainError, RollbackDetected, UnsupportedDocument, unless } from "./errors.js";
 import { any, hex256, integer, list, moment, object, optional, reject, under } from "./schema.js";
@@ -92,7 +92,7 @@ async function readVersion(/** @type {Uint8Array} */ data, /** @type {Verify} */
   return { envelope, keys };
 }
 
-/** Throw KeyChainError unless a version is the next one (K3) and the previous root signed it (K4); a root that is unchanged has been checked by (K2). */
+/** Throw KeyChainError unless a version is the next one (K3) and the previous root signed it (K4); (K2) has already checked an unchanged root. */
 async function requireFollows(
   /** @type {Awaited<ReturnType<typeof readVersion>>} */ { envelope, keys }, /** @type {Keys} */ old, /** @type {Verify} */ verify,
 ) {
@@ -115,7 +115,11 @@ export async function acceptKeys(/** @type {Uint8Array} */ data, /** @type {numb
   return keys;
 }
 
-/** Return the keys that an app ships with: version 1 determines its chain; for a later version, the server's chain must contain it. @returns {Promise<KnownKeys>} */
+/**
+ * Return the keys that an app ships with: version 1 determines its chain; for a later version, the server's chain must
+ * contain it.
+ * @returns {Promise<KnownKeys>}
+ */
 export async function shippedKeys(/** @type {Uint8Array} */ envelope, /** @type {Verify} */ verify) {
   const { keys } = await readVersion(envelope, verify);
   return { envelope, chain: keys.version === 1 ? await digestOf(payloadOf(envelope)) : null };
@@ -149,7 +153,7 @@ export async function proveChain(
   return proven;
 }
 
-/** Return the envelopes in a chain as the server sends it. @returns {Uint8Array[]} */
+/** Return the envelopes in a chain in the server's format. @returns {Uint8Array[]} */
 export function readChain(/** @type {Uint8Array} */ data) {
   const body = parse(data, MAX_BYTES), chain = body && Object.keys(body).length === 1 && body.chain;
   if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "no_chain");

@@ -3,14 +3,14 @@
 
 import { DocumentRejected, InsecureTransport, LinkError } from "./errors.js";
 
-/** @typedef {{origin: string, survey: string, digest: string | null}} SurveyLink */
+/** `invite`: the code of a personal link. @typedef {{origin: string, survey: string, digest: string | null, invite: string | null}} SurveyLink */
 
 /** Read a link; throws LinkError, or InsecureTransport for an http:// address of another machine. @returns {SurveyLink} */
 export function readLink(/** @type {string} */ text) {
   const url = requireSecure(text);
-  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})$/.exec(url.hash);
+  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?$/.exec(url.hash);
   if (!path || url.search || (url.hash && !pin)) throw new LinkError("link", "link_form");
-  return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}` };
+  return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}`, invite: pin?.[2] ?? null };
 }
 
 const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(hostname);
@@ -29,7 +29,7 @@ export function requireCollector(/** @type {string} */ address, /** @type {strin
 
 /** Return the parsed address; throws unless it is https, or http to this machine itself. */
 export function requireSecure(/** @type {string} */ text, field = "link") {
-  const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL would also accept https:host and https:\\host
+  const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // the class URL would also accept https:host and https:\\host
   let url;
   try {
     url = new URL(text);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The transparency log (step 8; docs/protocol.md §9): proofs, witnessed checkpoints and growth, checked without requests that identify the device. */
+/**
+ * The transparency log (step 8; docs/protocol.md §9): checks of proofs, witnessed checkpoints and append-only growth,
+ * without requests that identify the device.
+ */
 
 import { bytesOf, digestOf, sameBytes, sha256, textOf, unbase64, unhex } from "./canonical.js";
-import { CLOCK_SKEW } from "./documents.js";
+import { CLOCK_SKEW } from "./survey.js";
 import { DocumentRejected, Equivocation, LogError, NetworkError, RollbackDetected, unless } from "./errors.js";
 import { time } from "./schema.js";
 
@@ -130,7 +133,7 @@ export async function requireInclusion(
   if (!sameBytes(found, root)) throw new LogError("proof", "the path does not lead to the checkpoint's root: the document is not in this log");
 }
 
-/** Return the root over leaf hashes: pairs are hashed level by level, and a last one without a partner moves up. */
+/** Return the root over leaf hashes: pairs are hashed level by level, and an unpaired last hash moves up a level. */
 export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
   let level = leaves;
   while (level.length > 1)
@@ -147,7 +150,7 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
  * @property {(path: string, most: number, type: string) => Promise<Uint8Array>} fetch
  */
 
-/** Throw unless the document is in a witnessed log that has only grown (step 8). */
+/** Throw unless the document is in a witnessed, append-only log (step 8). */
 export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, /** @type {Rule} */ rule) {
   const { chain = "", role, store, now, verify, fetch, announce } = rule;
   const prove = async (/** @type {Uint8Array} */ data) => {
@@ -167,7 +170,7 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   const { head, note } = await prove(data);
   const before = await lastHead(rule);
   if (before) await requireGrowth(head, note, before, rule); // (8.4)
-  // The first head under this name, although the chain has other heads: the log has been renamed.
+  // This is the first head under this name, but the chain has other heads, so the log has been renamed.
   const others = before ? [] : (await store.all("checkpoints")).filter((one) => one.chain === chain);
   if (others.length) await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
   await store.change("checkpoints", [chain, role.log.name], (now) => (!now || head.size >= now.size) && { chain, size: head.size, note });
@@ -182,7 +185,10 @@ async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verif
   return (isOurs ? old : own)?.note;
 }
 
-/** Throw unless the log has only grown since the last remembered head (8.4). All leaves are fetched, because a request for a proof would name that head. */
+/**
+ * Throw unless the log has only grown since the last remembered head (8.4). All leaves are fetched, because a request
+ * for a proof would name that head.
+ */
 async function requireGrowth(
   /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch },
 ) {

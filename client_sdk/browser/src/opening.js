@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Retrieval of a survey from the store or the server; either way it passes every check. */
+/** Retrieval of a survey from the store or the server, with every check in both cases. */
 
 import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
-import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part, unless } from "./errors.js";
 import { acceptKeys, proveChain, readChain, requireContains, shippedKeys } from "./keys.js";
 import { requireCollector } from "./link.js";
+import { requireWindow } from "./survey.js";
 
 /**
- * @typedef {import("./documents.js").Survey} Survey
- * @typedef {{survey: Survey, chain: string, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened chain: the first root of the keys
+ * @typedef {import("./survey.js").Survey} Survey
+ * @typedef {{survey: Survey, level: import("./ledger.js").ReportLevel, chain: string, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened chain: the first root of the keys
  * @typedef {{version: number, digest: string, envelope: Uint8Array}} Remembered
  * @typedef {{link: import("./link.js").SurveyLink, store: import("./store.js").Store, transport: import("./transport.js").Transport,
- *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts: string[], announce: (name: string) => void, chain?: string}} Opening chain: the first root of the keys, once it is known
+ *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts: string[], announce: (name: string) => void,
+ *   check: (payload: Uint8Array, digest: string) => ReturnType<typeof import("./verifier.js").check>, chain?: string}} Opening check: of verifier.js, in a worker; chain: the first root of the keys, once it is known
  * @typedef {import("./keys.js").Keys} Keys
  * @typedef {import("./keys.js").KnownKeys} KnownKeys
  */
@@ -27,8 +28,9 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
 }
 
 /**
- * Return the survey of the link; `shipped` is the keys document that the app ships with. A chain of keys is found by its
- * alias, the server's origin with the digest of any shipped keys; all else is stored by the chain's first root.
+ * Return the survey of the link; `shipped` is the keys document that the app ships with. A chain of keys is looked up
+ * by its alias, the server's origin with the digest of any shipped keys; all other data is stored under the chain's
+ * first root.
  * @returns {Promise<Opened>}
  */
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
@@ -65,13 +67,16 @@ async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ 
   return proven;
 }
 
-/** Return the stored document of the survey; one that was stored without a chain only if enough of the publisher's present keys signed it. */
+/**
+ * Return the stored document of the survey. A document that was stored without a chain is returned only if enough of
+ * the publisher's current keys signed it.
+ */
 async function recall(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
   const { chain, store, link } = opening, old = await store.get("surveys", ["", link.survey]);
   return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
-/** Return true if enough of the publisher's present keys signed the stored document. @returns {Promise<boolean>} */
+/** Return true if enough of the publisher's current keys signed the stored document. @returns {Promise<boolean>} */
 const stands = async (/** @type {Opening} */ { verify }, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ { publisher }) =>
   remembered !== undefined &&
   unless((async () => requireSigned(readEnvelope(remembered.envelope, SURVEY_TYPE), publisher, verify))().then(Boolean), DocumentRejected, () => false);
@@ -93,14 +98,14 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Keys} */ keys
     const other = await digestOf(readEnvelope(envelope, SURVEY_TYPE).payload);
     if (remembered && other !== remembered.digest) await store.keepEvidence(chain, [[remembered.digest, remembered.envelope], [other, envelope]]);
   };
-  const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, envelope, remembered, keys), Equivocation, async (error) => {
+  const { survey, level, signedBy, logged, withdrawn } = await unless(accept(opening, envelope, remembered, keys), Equivocation, async (error) => {
     await keepEvidence();
     throw error;
   });
   if (withdrawn && withdrawn !== survey.digest) await keepEvidence();
   if (!remembered || !sameBytes(remembered.envelope, envelope))
     await store.remember(chain, link.survey, { version: survey.version, digest: survey.digest, envelope }, withdrawn);
-  return { survey, chain, signedBy, trust: { pinned: link.digest !== null, logged } };
+  return { survey, level, chain, signedBy, trust: { pinned: link.digest !== null, logged } };
 }
 
 /** Check the bytes of an envelope by steps (1) to (9). */
@@ -110,24 +115,30 @@ export async function accept(
   const { link, now, verify } = opening;
   const envelope = readEnvelope(data, SURVEY_TYPE); // (1) (2)
   const signedBy = await requireSigned(envelope, keys.publisher, verify); // (3)
-  const digest = await digestOf(envelope.payload);
-  const survey = await readSurvey(envelope.payload, digest), { version } = survey; // (4) (5)
-  if (survey.survey !== link.survey) throw new DocumentRejected("pin", "survey", "other_survey");
-  requireCollector(survey.collectUrl, link.origin, opening.collectHosts);
-  requireWindow(survey, now); // (6)
-  const binding = (await stands(opening, remembered, keys)) && remembered;
-  if (binding && version < binding.version) throw new RollbackDetected("version", "rollback", version, binding.version); // (7)
-  if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
-  if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
-  const logged = await isLogged(opening, keys, digest); // (8)
-  await requireAllPrivate(survey, envelope.payload); // (9)
-  return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
+  const digest = await digestOf(envelope.payload), steps = opening.check(envelope.payload, digest);
+  try {
+    /** @type {Survey} */
+    const survey = (await steps.next()).value, { version } = survey; // (4) (5)
+    if (survey.survey !== link.survey) throw new DocumentRejected("pin", "survey", "other_survey");
+    requireCollector(survey.collectUrl, link.origin, opening.collectHosts);
+    requireWindow(survey, now); // (6)
+    const binding = (await stands(opening, remembered, keys)) && remembered;
+    if (binding && version < binding.version) throw new RollbackDetected("version", "rollback", version, binding.version); // (7)
+    if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
+    if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
+    const logged = await isLogged(opening, keys, digest); // (8)
+    /** @type {import("./ledger.js").ReportLevel} */
+    const level = (await steps.next()).value; // (9)
+    return { survey, level, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
+  } finally {
+    await steps.return(); // the worker's reply is not awaited any more
+  }
 }
 
 /** Return true if a witnessed log contains the document, false if no log is consulted; throws otherwise. */
 async function isLogged(/** @type {Opening} */ opening, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
   if (!opening.wantsLog || !log?.witnesses.length) return false;
-  const { requireLogged } = await part(() => import("./log.js")); // most links are pinned, so most pages never load it
+  const { requireLogged } = await part(() => import("./log.js")); // most links are pinned, so most pages never load log.js
   await requireLogged(digest, digest === opening.link.digest, {
     ...opening, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
   });

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Problems with which the survey's server may refuse a report, by status, with the codes of frankly_protocol/problems.py. Always loaded, so that a reply can be judged without another request. */
+/**
+ * Codes of the problems with which the survey's server may refuse a report, by status, as in
+ * frankly_protocol/problems.py. This module is always loaded, so that a reply can be judged without another request.
+ */
 
 /** @type {Record<number, string>} */
 export const PROBLEMS = {

@@ -1,27 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The notions that few surveys promise: SRLIP, RLDP, (ε, δ), levels of pairs and bounds on posteriors, for listed reports and for sets.
- * audit.js loads this module only if a document needs it, to keep other pages small. The formulas are those of
+ * parts.js loads this module only if a document needs it, to keep other pages small. The formulas are those of
  * frankly_protocol/audit.
  */
 
 import { listing, sizeOf } from "./audit.js";
 import { excesses, likelihoods, productExcesses } from "./delta.js";
 import { DocumentRejected } from "./errors.js";
-import { gcd, order, sum } from "./rational.js";
+import { ONE, compare, gcd, order, productWith, rational, sum } from "./rational.js";
 import { aroundAverage, columnsOf, dot } from "./ratios.js";
+import { flag, identifier, integer, list, optional, ratio, reject, text, under } from "./schema.js";
 import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
+import { isStratified } from "./survey.js";
 
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 /** @typedef {import("./sets.js").Shape} Shape */
 /** @typedef {import("./audit.js").Claim} Claim */
 /** @typedef {import("./mechanisms.js").Numbered} Mechanism */
+/** @typedef {import("./survey.js").Block} Block */
+/** @typedef {import("./rational.js").Rational} Rational */
+
+const level = optional(ratio());
+
+/** Readers of the fields that only claims of these notions have. @type {Record<string, import("./schema.js").Read<any>>} */
+export const FIELDS = {
+  delta: ratio(0),
+  attributes: list(1, 8, integer(2, 256)),
+  lower_bounds: list(2, 256, list(1, 128, ratio(0))),
+  diagonal: flag,
+  levels: list(2, 256, list(2, 256, level)),
+  secret: identifier,
+  source: text(),
+  sensitive: identifier,
+};
+
+/** Fields of each notion, in the order in which they are read. @type {Record<string, string>} */
+export const NOTIONS = {
+  dp: "level delta",
+  srlip: "level prior attributes",
+  rldp: "level lower_bounds diagonal secret source",
+  dpv: "level prior sensitive",
+  "metric-ldp": "level levels",
+};
+
+/** Return the position of the sensitive secret. */
+export function placeOf(/** @type {string} */ sensitive, /** @type {string[]} */ secrets, /** @type {string} */ path) {
+  const place = secrets.indexOf(sensitive);
+  if (place < 0) throw reject(under(path, "sensitive"), "no_secret");
+  return place;
+}
 
 const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
 const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ words) => new DocumentRejected("privacy", field, `${notion}: ${words}`);
 
-/** Throw unless the claim is well-formed in the fields that only these notions have; audit.js checks the others. */
+/** Throw unless the fields that only these notions have are well-formed; audit.js checks the other fields. */
 export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
   const { attributes, delta, lower_bounds: bounds, levels } = claim;
   if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
@@ -36,13 +70,17 @@ export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ a
   for (const [x, row] of levels.entries()) {
     const at = `levels[${x}]`;
     if (row.length !== answers) throw refuse(claim, at, `every row of levels needs ${answers} columns`);
-    if (row[x]) throw refuse(claim, at, "an answer has no level against itself: null");
+    if (row[x]) throw refuse(claim, at, "an answer has no level against itself: give null");
     if (row.some((one) => one && one[0] < one[1])) throw refuse(claim, at, "a level of a pair is null or a ratio p/q ≥ 1");
   }
   if (!levels.flat().some(Boolean)) throw refuse(claim, "levels", "without a level for any pair nothing is promised");
 }
 
-/** Return the units for verifying (ε, δ) or RLDP that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. @returns {number} */
+/**
+ * Return the units for verifying (ε, δ) or RLDP that follow from sizes; for (ε, δ) of a product, the units for counting
+ * its likelihoods.
+ * @returns {number}
+ */
 export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [], levels }) {
   const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
   const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);
@@ -68,7 +106,7 @@ export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ clai
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = shapeOf(m);
     if (notion === "dp") return excessesOfSets(shape, p, q);
-    // For any two answers, the set of some report contains the first but not the second.
+    // For any two answers, there is a report whose set contains the first but not the second.
     if (levels) return pairRatios([[shape.high, shape.low]], listed(levels).map(([, , n, d]) => [0, 1, n, d]));
     if (notion === "srlip") return sideChannelRatiosOfSets(shape, joint, attributes);
     if (notion === "rldp") return robustRatiosOfSets(shape, bounds);
@@ -153,7 +191,7 @@ function* posteriors(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigin
 function* sideChannelRatiosOfSets(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
   const searches = joint.length * product(attributes.map((size) => size + 1));
   const upper = new Search(sets, searches), lower = new Search(sets, searches);
-  // The answers that meet each condition, which fixes one value of an attribute or leaves all of them.
+  // The answers that meet each condition; a condition fixes the value of an attribute or leaves it free.
   const conditions = attributes.reduce((/** @type {number[][]} */ known, size) => {
     const values = [...Array(size).keys()];
     return known.flatMap((found) => [...values.map((k) => [k]), values].map((some) => found.flatMap((x) => some.map((k) => x * size + k))));
@@ -191,4 +229,25 @@ function* posteriorsOfSets(/** @type {Shape} */ sets, /** @type {bigint[][]} */ 
   yield [mass, total, false];
   const found = new Search(sets, 1).better(own.map((a, x) => [x, a, everybody[x]]), mass, total);
   if (found) yield [found[0] * mass, found[1] * total, false];
+}
+
+/** Return the (ε, δ) promises below their block's ceiling: first those of infinite ceilings, each by δ, position and ε. */
+export function approximate(/** @type {Block[]} */ blocks) {
+  const found = blocks.flatMap(({ promises, ceiling }, i) => promises.flatMap(({ claim: { level, delta } }) => {
+    const odds = delta && level && rational(...level);
+    return odds && compare(odds, ceiling) < 0 ? [{ i, odds, delta: rational(...delta), isFinite: Number(Boolean(ceiling)) }] : [];
+  }));
+  return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.odds, b.odds));
+}
+
+/** Return the bounds on posteriors. @returns {import("./ledger.js").Posterior[]} */
+export function posteriorsOf(/** @type {Block[]} */ blocks, /** @type {(Rational | null)[]} */ ceilings, /** @type {boolean} */ hasStrata) {
+  const others = productWith(ceilings);
+  return blocks.flatMap(({ id, promises }, i) => promises.flatMap((promise) => {
+    const { secret, claim: { sensitive, level } } = promise;
+    if (sensitive === undefined || secret === null || !level) return [];
+    const isBounded = isStratified(promise) || !hasStrata;
+    const bound = isBounded ? others(i, rational(...level)) : null;
+    return [{ block: id, secret, sensitive, bound: bound && compare(bound, ONE) < 0 ? bound : ONE }];
+  }));
 }

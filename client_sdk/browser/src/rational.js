@@ -23,7 +23,7 @@ export function rational(/** @type {bigint | number} */ n, /** @type {bigint | n
 export const ZERO = rational(0);
 export const ONE = rational(1);
 
-/** Compare two ratios: negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
+/** Return a negative number, zero or a positive number if ratio a is less than, equal to or greater than b; null is infinite. */
 export function compare(/** @type {Rational | null} */ a, /** @type {Rational | null} */ b) {
   if (!a || !b) return Number(!a) - Number(!b);
   const difference = a[0] * b[1] - b[0] * a[1];
@@ -44,7 +44,7 @@ export function productWith(/** @type {(Rational | null)[]} */ factors) {
   };
 }
 
-/** Compare whole numbers for sorting: negative, zero or positive as a is less than, equal to or greater than b. */
+/** Comparator for sorting: returns a negative number, zero or a positive number if a is less than, equal to or greater than b. */
 export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
 
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
@@ -60,7 +60,7 @@ export function parseDecimal(/** @type {any} */ value, /** @type {string} */ fie
   const isText = typeof value === "string", found = isText && /^(\d{1,6})(?:\.(\d{1,30}))?$/.exec(value);
   const outside = () => new InvalidInput("eps_out_of_range", field, low ? "no_level" : "no_chance");
   if (!found) {
-    // The float only chooses between two refusals; acceptance does not depend on it.
+    // The float only selects one of two error messages; acceptance does not depend on it.
     if (isText && /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value) && (100 * +value < low || 100 * +value > high)) throw outside();
     throw new InvalidInput(isText && /^[+-]?(nan|inf|infinity)$/i.test(value) ? "eps_not_finite" : "eps_format", field, "no_decimal");
   }

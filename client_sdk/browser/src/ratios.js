@@ -15,16 +15,10 @@ const known = new WeakMap();
 
 /** Return the columns of a table, or of a product, the last part fastest. @returns {Iterable<bigint[]>} */
 export function columnsOf(/** @type {Listed} */ m) {
-  if (m.kind === "product") return productColumns(m.factors, [1n]);
+  if (m.kind === "product") return m.columns();
   const columns = known.get(m.weights) ?? m.weights[0].map((_, y) => m.weights.map((row) => BigInt(row[y])));
   known.set(m.weights, columns);
   return columns;
-}
-
-/** @returns {Generator<bigint[]>} */
-function* productColumns(/** @type {import("./mechanisms.js").Dense[]} */ [first, ...others], /** @type {bigint[]} */ head) {
-  if (!first) return yield head;
-  for (const part of columnsOf(first)) yield* productColumns(others, head.flatMap((w) => part.map((v) => w * v)));
 }
 
 export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row) => {
@@ -35,10 +29,7 @@ export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row)
 
 /** Yield max_x w_x / min_x w_x of each column; of a product only the worst report, which is worst in every factor. @returns {Generator<Candidate>} */
 export function* answerRatios(/** @type {Listed} */ m) {
-  if (m.kind === "product") {
-    const worst = m.factors.map((factor) => largest(answerRatios(factor)));
-    return yield [worst.reduce((all, [n]) => all * n, 1n), worst.reduce((all, [, d]) => all * d, 1n), false];
-  }
+  if (m.kind === "product") return yield m.worst();
   for (let y = 0; y < m.weights[0].length; y++) {
     let high = m.weights[0][y], low = high;
     for (const row of m.weights) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Several respondents on one device, for apps that pass their keys; loaded on demand. */
+/** Names of several respondents on one device, for apps that pass respondents' keys; loaded on demand. */
 
 import { bytesOf, hex } from "./canonical.js";
 import { InvalidInput, RandomnessError } from "./errors.js";

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Readers of parsed JSON (step 4). A reader is called with a value and its path, and returns the result or throws; readers
- * of objects and lists are composed of readers of their parts. Types are checked, and unknown keys are refused. If there
- * are several faults, the first in reading order is reported.
+ * Readers of parsed JSON (step 4). A reader is called with a value and its path, and returns the result or throws an
+ * error; readers of objects and lists are composed of readers of their elements. Types are checked, and unknown keys
+ * are refused. If there are several faults, the first in reading order is reported.
  */
 
 import { DocumentRejected, UnsupportedDocument } from "./errors.js";
 
 /**
- * A reader is also passed the parts of the outermost object that have been read, for rules such as "a text per language of
- * the document", and the object that holds the value, with its path.
+ * A reader is also passed the fields of the outermost object that have been read so far, for rules such as "a text per
+ * language of the document", and the object that contains the value, with its path.
  * @template T @typedef {(value: any, path: string, root?: any, holder?: any, at?: string) => T} Read
  */
 
 /** Return the error for a field that does not fit the schema. */
 export const reject = (/** @type {string | null} */ field, /** @type {import("./errors.js").Said} */ ...said) => new DocumentRejected("schema", field, ...said);
 
-/** Return the path of a part. */
+/** Return the path of a field or list entry. */
 export const under = (/** @type {string} */ path, /** @type {string} */ name) => (path ? `${path}.${name}` : name);
 
 const isObject = (/** @type {any} */ value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** Throw unless the value is an object with exactly these keys; those in `perhaps` may be left out. */
+/** Throw unless the value is an object with exactly these keys; keys in `perhaps` are optional. */
 export function requireKeys(/** @type {any} */ value, /** @type {string} */ path, /** @type {string[]} */ keys, /** @type {string[]} */ perhaps = []) {
   if (!isObject(value)) throw reject(path, "no_object");
   const found = Object.keys(value);
@@ -30,8 +30,8 @@ export function requireKeys(/** @type {any} */ value, /** @type {string} */ path
 }
 
 /**
- * Return a reader of an object with these parts, read in this order; `more` names keys that other readers read. The parts in
- * `perhaps` are read last and may be left out. @returns {Read<any>}
+ * Return a reader of an object with these fields, read in this order; `more` names keys that other readers read. The
+ * fields in `perhaps` are optional and read last. @returns {Read<any>}
  */
 export const object = (
   /** @type {Record<string, Read<any>>} */ parts, /** @type {string[]} */ more = [], /** @type {Record<string, Read<any>>} */ perhaps = {},
@@ -87,7 +87,11 @@ export const flag = (value, path) => {
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
 const ASCII = /^[\0-\x7f]$/;
 
-/** Return a reader of a text of 1 to `most` characters that is safe to show. Joiners are safe between two characters that are not ASCII. @returns {Read<string>} */
+/**
+ * Return a reader of a text of 1 to `most` characters that is safe to show. Joiners are safe between two characters
+ * that are not ASCII.
+ * @returns {Read<string>}
+ */
 export const text = (most = 4000) => (value, path) => {
   const characters = typeof value === "string" && value.length <= 2 * most ? [...value] : [];
   if (!characters.length || characters.length > most) throw reject(path, "no_text", most);

@@ -33,7 +33,7 @@ export function shapeOf(/** @type {import("./mechanisms.js").Unary | import("./m
 /** Return the step limit of this many searches together: a fixed part, and a part for each search. */
 export const searchSteps = (/** @type {number} */ searches) => 64 + 2 * searches;
 
-/** The largest ratio so far, from which every further search begins (Dinkelbach). */
+/** The largest ratio so far, at which every further search begins (Dinkelbach). */
 export class Search {
   n = 1n;
   d = 1n;
@@ -44,7 +44,11 @@ export class Search {
     this.steps = searchSteps(searches);
   }
 
-  /** Return the largest ratio of averages, null unless it exceeds the largest so far; A and C are the totals of the counts. @returns {Candidate | null} */
+  /**
+   * Return the largest ratio of averages, null unless it exceeds the largest so far; A and C are the totals of the
+   * counts.
+   * @returns {Candidate | null}
+   */
   better(/** @type {Cell[]} */ cells, /** @type {bigint} */ A, /** @type {bigint} */ C, low = false) {
     let found = false;
     const { low: off, high } = this.sets, g = high - off;
@@ -59,7 +63,7 @@ export class Search {
     return found ? [this.n, this.d, low] : null;
   }
 
-  /** Return the counts on the set H that exceeds the ratio so far by most. @returns {[bigint, bigint]} */
+  /** Return the counts on the set H that exceeds the current ratio by the largest amount. @returns {[bigint, bigint]} */
   #best(/** @type {Cell[]} */ cells, /** @type {bigint} */ A, /** @type {bigint} */ C) {
     const p = C * this.d, q = A * this.n, { size } = this.sets;
     let inside = cells;

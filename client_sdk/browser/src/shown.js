@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Exact numbers as text; bounds are rounded up, so that none is understated. */
+/** Formatting of exact numbers; bounds are rounded up, so that none is understated. */
 
 import { ceilDiv, compare, expLower, rational } from "./rational.js";
 
@@ -14,7 +14,7 @@ export function lnUp(/** @type {Rational | null} */ level) {
   return `${nats / 10_000n}.${String(nats % 10_000n).padStart(4, "0")}`;
 }
 
-/** rounding: for reading only; `lnUp` corrects it upwards by exact comparison. */
+/** rounding: for display only; `lnUp` corrects it upwards by exact comparison. */
 function log(/** @type {bigint} */ n) {
   const extra = Math.max(0, n.toString(16).length - 15);
   return Math.log(Number(n >> BigInt(4 * extra))) + extra * Math.log(16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The store of one install, in IndexedDB with strict durability. True answers to protected questions are never written.
- * Only one tab writes at a time: a second caller finds the first one's report, and no second value is drawn.
+ * Only one tab writes at a time: a second caller finds the report of the first, and no second value is drawn.
  */
 
 import { FranklyError, StoreError, part } from "./errors.js";
@@ -11,8 +11,8 @@ import { ZERO } from "./rational.js";
  * @typedef {{chain: string, survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
  *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed chain: the first root of the survey's keys
  * @typedef {{get: (store: string, key: any) => Promise<any>, all: (store: string) => Promise<any[]>,
- *   put: (store: string, value: any, key: any) => Promise<any>}} Door
- * @typedef {{run: <T>(stores: string[], write: boolean, work: (door: Door) => Promise<T>) => Promise<T>,
+ *   put: (store: string, value: any, key: any) => Promise<any>}} Rows the rows of one transaction's stores
+ * @typedef {{run: <T>(stores: string[], write: boolean, work: (rows: Rows) => Promise<T>) => Promise<T>,
  *   persist: () => void, close: () => void}} Backend
  */
 
@@ -94,7 +94,7 @@ async function indexedDatabase(/** @type {string} */ name) {
         try {
           tx.abort();
         } catch {
-          fail(error); // it has ended already
+          fail(error); // the transaction has already ended
         }
       });
     }),
@@ -119,40 +119,43 @@ export class Store {
   }
 
   get(/** @type {string} */ store, /** @type {any} */ key) {
-    return this.backend.run([store], false, (door) => door.get(store, key));
+    return this.backend.run([store], false, (rows) => rows.get(store, key));
   }
 
   all(/** @type {string} */ store) {
-    return this.backend.run([store], false, (door) => door.all(store));
+    return this.backend.run([store], false, (rows) => rows.all(store));
   }
 
   /** Replace a value by `next(value)`, unless that is falsy; returns the stored value. */
   change(/** @type {string} */ store, /** @type {any} */ key, /** @type {(kept: any) => any} */ next) {
-    return this.backend.run([store], true, async (door) => {
-      const kept = await door.get(store, key), changed = next(kept);
-      if (changed) await door.put(store, changed, key);
+    return this.backend.run([store], true, async (rows) => {
+      const kept = await rows.get(store, key), changed = next(kept);
+      if (changed) await rows.put(store, changed, key);
       return changed || kept;
     });
   }
 
-  /** Return the newest keys of an alias's chain; an alias is an origin, with the digest of any shipped keys. @returns {Promise<{chain: string, envelope: Uint8Array} | undefined>} */
+  /**
+   * Return the newest keys of an alias's chain; an alias is an origin, with the digest of any shipped keys.
+   * @returns {Promise<{chain: string, envelope: Uint8Array} | undefined>}
+   */
   aliasKeys(/** @type {string} */ alias) {
-    return this.backend.run(["aliases", "keys"], false, async (door) => {
-      const chain = await door.get("aliases", alias);
-      return chain && door.get("keys", chain);
+    return this.backend.run(["aliases", "keys"], false, async (rows) => {
+      const chain = await rows.get("aliases", alias);
+      return chain && rows.get("keys", chain);
     });
   }
 
-  /** Store accepted keys as the newest of their chain; `check` throws unless they follow the stored ones. */
+  /** Store accepted keys as the newest of their chain; `check` throws unless they follow the stored keys. */
   rememberKeys(
     /** @type {string} */ alias, /** @type {{chain: string, envelope: Uint8Array}} */ keys,
     /** @type {(kept: {chain: string, envelope: Uint8Array}) => void} */ check,
   ) {
-    return this.backend.run(["aliases", "keys"], true, async (door) => {
-      const mine = await door.get("aliases", alias); // another tab may have trusted keys of this origin since
-      for (const kept of [mine && (await door.get("keys", mine)), await door.get("keys", keys.chain)]) if (kept) check(kept);
-      await door.put("keys", keys, keys.chain);
-      await door.put("aliases", keys.chain, alias);
+    return this.backend.run(["aliases", "keys"], true, async (rows) => {
+      const mine = await rows.get("aliases", alias); // another tab may have stored keys of this origin in the meantime
+      for (const kept of [mine && (await rows.get("keys", mine)), await rows.get("keys", keys.chain)]) if (kept) check(kept);
+      await rows.put("keys", keys, keys.chain);
+      await rows.put("aliases", keys.chain, alias);
     });
   }
 
@@ -164,13 +167,13 @@ export class Store {
     return this.change("surveys", [chain, survey], (now) => (!now || document.version > now.version || now.digest === insteadOf) && document);
   }
 
-  /** Store pieces that show a contradiction, by digest; beyond a limit per chain, further ones are ignored. */
+  /** Store pieces of evidence for a contradiction, by digest; pieces beyond a limit per chain are ignored. */
   keepEvidence(/** @type {string} */ chain, /** @type {[string, Uint8Array][]} */ pieces) {
-    return this.backend.run(["evidence"], true, async (door) => {
-      const kept = new Set((await door.all("evidence")).filter((one) => one.chain === chain).map((one) => one.digest));
+    return this.backend.run(["evidence"], true, async (rows) => {
+      const kept = new Set((await rows.all("evidence")).filter((one) => one.chain === chain).map((one) => one.digest));
       const added = pieces.filter(([digest]) => !kept.has(digest));
-      if (kept.size + added.length > MAX_EVIDENCE) return; // all pieces or none: one half of a contradiction proves nothing
-      for (const [digest, data] of added) await door.put("evidence", { chain, digest, data }, [chain, digest]);
+      if (kept.size + added.length > MAX_EVIDENCE) return; // stored together or not at all: half of a contradiction proves nothing
+      for (const [digest, data] of added) await rows.put("evidence", { chain, digest, data }, [chain, digest]);
     });
   }
 
@@ -185,7 +188,7 @@ export class Store {
 
   /** Return the sealed answer to a survey. @returns {Promise<Sealed | undefined>} */
   answer(/** @type {string} */ chain, /** @type {string} */ survey, names = OWNER) {
-    return this.backend.run(["answers"], false, (door) => answerOf(door, chain, survey, names));
+    return this.backend.run(["answers"], false, (rows) => answerOf(rows, chain, survey, names));
   }
 
   /** Return the stored state of a sealed answer. @returns {Promise<Sealed | undefined>} */
@@ -205,17 +208,18 @@ export class Store {
   }
 
   /**
-   * Draw and store in one transaction: `make` is called with the earlier charges, and draws. Returns undefined if there is
-   * an answer already. At the first seal, the browser is asked not to evict the store; the report stays sealed if it refuses.
+   * Draw and store in one transaction: `make` is called with the earlier charges, and draws the symbols. Returns
+   * undefined if there is already an answer. At the first seal, the browser is asked not to evict the store; the report
+   * stays sealed if it refuses.
    * @returns {Promise<Sealed | undefined>}
    */
   async seal(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {(spent: Sealed[]) => Sealed} */ make) {
     let isFirst = false;
-    const sealed = await this.backend.run(["answers"], true, async (door) => {
-      if (await answerOf(door, chain, survey, names)) return undefined;
-      const all = await door.all("answers"), made = make(spentBy(all, names));
+    const sealed = await this.backend.run(["answers"], true, async (rows) => {
+      if (await answerOf(rows, chain, survey, names)) return undefined;
+      const all = await rows.all("answers"), made = make(spentBy(all, names));
       isFirst = !all.length;
-      await door.put("answers", made, placeOf(made));
+      await rows.put("answers", made, placeOf(made));
       return made;
     });
     if (isFirst) this.backend.persist();
@@ -231,11 +235,11 @@ export class Store {
 const placeOf = (/** @type {Sealed} */ { respondent, chain, survey }) => [respondent, chain, survey];
 const spentBy = (/** @type {Sealed[]} */ all, /** @type {string[]} */ names) => all.filter((one) => names.includes(one.respondent));
 
-/** Return an answer of this chain, or one that was stored without a chain: such an answer applies to every chain. */
-async function answerOf(/** @type {Door} */ door, /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names) {
+/** Return an answer of this chain, or an answer that was stored without a chain, which applies to every chain. */
+async function answerOf(/** @type {Rows} */ rows, /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names) {
   for (const name of names)
     for (const root of [chain, ""]) {
-      const found = await door.get("answers", [name, root, survey]);
+      const found = await rows.get("answers", [name, root, survey]);
       if (found) return found;
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The element's style, as a constructed style sheet, so that a strict CSP without inline styles suffices. Pages can change it by parts and
- * variables. From 30em on, the points of a scale share one row: there their flex basis is negative, below 30em it is larger than the row.
+ * The element's style, as a constructed style sheet, so that it works under a strict CSP without inline styles. Pages
+ * can change it by CSS parts and variables. From a width of 30em, the points of a scale are in one row: their flex
+ * basis is then negative, and below 30em larger than the row.
  */
 
 export const CSS = `

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Texts of errors and receipts, by key. index.js and element.js load this module at once, so that it is available without
- * a network; a page with core.js loads it when it has a text to show. No text repeats an answer.
+ * Texts of errors and receipts, by key. index.js and element.js load this module immediately, so that it is available
+ * without a network; a page with core.js loads it when it has a text to show. No text contains an answer.
  */
 
 import { compare, parseChance } from "./rational.js";
@@ -29,7 +29,7 @@ const choices = (/** @type {string} */ text) => (/** @type {string[]} */ valid) 
 const TEXTS = {
   // Bytes, envelopes, keys.
   too_large: "a payload has at most 4 MiB, an envelope a third more",
-  surrogates: "a text holds characters that UTF-8 cannot carry",
+  surrogates: "a text contains characters that UTF-8 cannot encode",
   not_whole: "numbers must be whole and below 2^53",
   too_deep: "the body is nested deeper than 9 levels",
   key_not_ascii: "object keys must be ASCII strings",
@@ -100,7 +100,7 @@ const TEXTS = {
   public_plain: "a public question has plain choices only",
   no_earlier: "expected choices of an earlier question",
   no_skipped: "a question with a rule needs a choice or a box of the role not_applicable",
-  boxes_apart: "boxes of one question stand together, under an id of their own",
+  boxes_apart: "boxes of one question must be adjacent, under an id of their own",
   boxes_differ: "boxes of one question have one text and one rule",
   design_prior: (answers) => `expected ${answers} positive counts`,
   ceiling_of_another: "the stated ceiling is not that of the mechanism",
@@ -118,7 +118,7 @@ const TEXTS = {
   no_weights: "weights are whole numbers, zero or more",
   row_sum: (bits) => `the row does not sum to 2^${bits}`,
   never_sent: "a report that is never sent must not have a column",
-  keep_is_flip: "keep and flip must differ: otherwise the report says nothing",
+  keep_is_flip: "keep and flip must differ: otherwise the report reveals nothing",
   factors: "a product has 2 to 16 factors",
   factor_answers: (most) => `the factors' answers multiply to more than ${most}`,
   fields: (names) => `expected an object with ${names.join(", ")}`,
@@ -135,7 +135,7 @@ const TEXTS = {
   many_cells: (most) => `the tables of a form have at most ${most} cells`,
   set_count: (most) => `a cover has 2 to ${most} sets`,
   same_sets: "the sets of a cover must differ",
-  empty_set: "a set of a cover holds some answers and not all",
+  empty_set: "a set of a cover contains some answers but not all",
   set_weights: "the weights of a cover must sum to less than 2^53",
   not_uniform: "every answer must be covered equally often",
   pool_parts: "a pool names different parts, in order",
@@ -185,6 +185,11 @@ const TEXTS = {
   budget_final: "it uses up the whole budget, so it must be answered before any other survey, but another one has been answered",
   budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, but this app allows ${allowed}`,
   // Answering.
+  no_texts: "expected texts by name",
+  text_part: (parts) => `expected one of ${parts.join(", ")}`,
+  text_name: "texts/en.json has no text of this name",
+  text_forms: "expected a text, or an object with texts for plural forms, one of them `other`",
+  text_braces: (names) => `the names in braces can be: ${[...new Set(names)].map((name) => name.slice(1, -1)).sort().join(", ") || "none"}`,
   no_respondent: "a respondent's key is a non-blank string; without one, the answer is that of this install's owner",
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
@@ -193,17 +198,17 @@ const TEXTS = {
   answer_no_number: choices("a choice is given by its id, a string, or as a whole number"),
   below_ranges: choices("the number is below the smallest range"),
   no_box_list: choices("ticked boxes are given as a list of their ids"),
-  no_box: choices("a ticked box is not one of the question's"),
+  no_box: choices("a ticked box is not one of the question's boxes"),
   boxes_twice: choices("the boxes are given both as a list and one by one"),
-  box_beside_others: choices("a box that excludes the others is ticked beside one"),
+  box_beside_others: choices("a box that excludes the others is ticked together with another"),
   no_question: choices("there is an answer to a question that is not in the survey"),
   randomness: "the operating system gave no random bits; nothing was sent, try again later",
   already_answered: "this survey has already been answered here; the first answer remains valid",
   survey_closed: (closes, now) => `the survey closed at ${time(closes)}, this device's clock says ${time(now)}`,
-  store: "this browser keeps nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
-  // On the way.
+  store: "this browser stores nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
+  // Delivery.
   network: "the server could not be reached; it will be tried again",
-  log_renamed: "the survey's log has another name now; the last head of its old one is kept as evidence",
+  log_renamed: "the survey's log has a new name; the last head under its old name is kept as evidence",
   no_part: "a part of the SDK could not be loaded; reload the page when the network is back",
   not_found: "the server does not know this survey; check that the link is complete",
   status: (status) => `the server answered with status ${status}; try again later`,
@@ -211,7 +216,7 @@ const TEXTS = {
   redirect: "the server answered with a redirect, which is not followed",
   limit: "the server's response was too large or too slow",
   sealed: "sealed here; it will be sent",
-  first_refused: "the server refused the first answer for good",
+  first_refused: "the server refused the first answer permanently",
   first_stored: "the server has stored the first answer",
   other_tab: "another tab of this page is sending; the answer will be sent later",
   left_alone: "the server asked this device to wait; the answer will be sent later",
@@ -221,19 +226,19 @@ const TEXTS = {
   stranger: `${STRANGER}; the answer will be sent again`,
   busy: "the server cannot take the answer right now; it will be sent again",
   report_late: "the survey has closed; the randomised answer was erased",
-  report_refused: "the server refused the report for good",
+  report_refused: "the server refused the report permanently",
 };
 
 /** Return the text for a key and its values. */
 export function inWords(/** @type {import("./errors.js").Said} */ [key, ...values]) {
-  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // modules that are loaded later pass the text itself
+  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // modules that are loaded later pass the text instead of a key
   return typeof text === "function" ? text(...values) : text;
 }
 
 /** @typedef {{detail: string, said?: import("./errors.js").Said, field?: string | null}} Told an error, a receipt or an event */
 
-/** Return the message of an error, a receipt or an event, for pages with core.js, where these hold only keys. */
+/** Return the message of an error, a receipt or an event, for pages with core.js, where they contain only keys. */
 export function describe(/** @type {Told} */ { detail, said = [detail], field = null }) {
-  const words = inWords(said); // receipts and events have only the key
+  const words = inWords(said); // receipts and events contain only the key
   return field ? `${field}: ${words}` : words;
 }

@@ -21,7 +21,7 @@ export class Transport {
     const common = { credentials: "omit", referrerPolicy: "no-referrer", redirect: "manual", cache: "no-store", mode: "cors" };
     if (!body) return common;
     const headers = { "Content-Type": "application/json" };
-    // With `keepalive`, a report is sent even if the page closes; browsers allow it for at most 64 KiB in all.
+    // With `keepalive`, a report is sent even if the page is closed; browsers allow at most 64 KiB in total.
     return { ...common, method: "POST", headers, body: /** @type {BufferSource} */ (body), keepalive: body.length < 2 ** 15 };
   }
 
@@ -30,7 +30,7 @@ export class Transport {
     return this.relay ? this.relay + pathname + search : href;
   }
 
-  /** Send without waiting, for a page that goes away. */
+  /** Send without waiting for a reply, for a page that is being closed. */
   push(/** @type {string} */ url, /** @type {Uint8Array} */ body) {
     this.fetcher(this.#address(url), this.#options(body)).catch(() => undefined);
   }

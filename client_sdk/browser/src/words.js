@@ -1,73 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Texts of the element by language; the survey's texts come from the signed document. */
+/** Texts of the element and of explanations by language; the survey's own texts come from the signed document. */
 
-import { part } from "./errors.js";
+import { InvalidInput, part } from "./errors.js";
+import { baseOf } from "./languages.js";
+import * as english from "./words.en.js";
 
-/** @typedef {Record<string, string>} Strings */
+export { choose, directionOf, nameOf } from "./languages.js";
+
+/** @typedef {Record<string, string>} Strings texts of the element */
+/** @typedef {Record<string, Record<string, string | Record<string, string>>>} Catalogue texts of explanations, by part and name */
+/** @typedef {{strings: Strings, texts: any}} Language */
 
 const PATIENCE = 3000;
 
-/** Texts of the languages that are loaded. @type {Record<string, Strings>} */
-export const STRINGS = {
-  en: {
-    loading: "Checking the survey…",
-    private: "Your answers are randomised on this device; only the random result is sent. Below you can read what it can tell.",
-    public: "Sent as you give it, not randomised",
-    unchanged: "This survey sends at least one of your answers unchanged.",
-    learnsOne: "Whoever guesses one of your answers from the random result alone is right at most {guess} of the time; by guessing blindly, {blind}, if all answers are equally common.",
-    learns: "Whoever guesses your answer from the random result alone is right {guess} of the time; by guessing blindly, {blind}, if all answers are equally common.",
-    details: "What leaves this device, and what it can tell",
-    english: "",
-    final: "Once sent, your answer cannot be withdrawn.",
-    send: "Randomise and send",
-    sending: "Sending…",
-    missing: "Please answer this question.",
-    boxes: "Tick all that apply. If none does, tick nothing.",
-    range: "Only the range in which the number lies goes into the random draw; the number itself stays on this device. The ranges:",
-    number: "Please enter a whole number, {least} or more.",
-    invitation: "Invitation",
-    invited: "The code you were given. It is sent along, not randomised, and counts once.",
-    uninvited: "This code does not open the survey. Please enter the whole of yours.",
-    spent: "The server does not take this invitation: it has been used, or belongs to another survey. Nothing of yours was kept.",
-    sent: "Thank you. Your randomised answer has arrived, and this device has erased it.",
-    queued: "Thank you. Your randomised answer is sealed on this device and will be sent when the server can be reached.",
-    refused: "The survey takes no more answers. Nothing of yours was kept.",
-    before: "This device has answered already; the first answer stands.",
-    failed: "This survey cannot be answered here. Nothing was sent.",
-    retry: "Try again",
-    served: "This page came from the server that collects the answers. That protects less than an app that brings its own copy of this code and knows the survey beforehand.",
-    language: "Language",
-  },
+/** Languages that are loaded. @type {Record<string, Language>} */
+const LOADED = { en: english };
+
+/** Languages that are loaded when needed. @type {Record<string, () => Promise<Language>>} */
+const MORE = {
+  ar: () => import("./words.ar.js"),
+  de: () => import("./words.de.js"),
+  es: () => import("./words.es.js"),
+  fr: () => import("./words.fr.js"),
+  it: () => import("./words.it.js"),
+  nl: () => import("./words.nl.js"),
+  pl: () => import("./words.pl.js"),
+  pt: () => import("./words.pt.js"),
+  tr: () => import("./words.tr.js"),
+  uk: () => import("./words.uk.js"),
+  zh: () => import("./words.zh.js"),
 };
 
-/** Languages that are loaded when needed. @type {Record<string, () => Promise<{strings: Strings}>>} */
-const MORE = { ar: () => import("./words.ar.js") };
-
-/** Load the texts of a language, if there are any; if the network fails or is slow, the element stays English. */
+/** Load the texts of a language, if there are any; if the network fails or is slow, they stay English. */
 export async function learn(/** @type {string} */ language) {
-  const tag = language.split("-")[0];
-  if (Object.hasOwn(MORE, tag) && !STRINGS[tag]) await part(MORE[tag], PATIENCE).then(({ strings }) => (STRINGS[tag] = strings), () => undefined);
+  const tag = baseOf(language);
+  if (Object.hasOwn(MORE, tag) && !LOADED[tag]) await part(MORE[tag], PATIENCE).then((loaded) => (LOADED[tag] = loaded), () => undefined);
 }
 
-const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "syr", "ug", "ur", "yi"];
-
-/** Return the direction in which a language is written. */
-export const directionOf = (/** @type {string} */ language) => (RIGHT_TO_LEFT.includes(language.split("-")[0]) ? "rtl" : "ltr");
-
-/** Return the texts in a language; missing ones are in English. */
+/** Return the element's texts in a language; missing ones are in English. */
 export const stringsFor = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) => ({
-  ...STRINGS.en, ...(STRINGS[language.split("-")[0]] ?? {}), ...(more[language] ?? more[language.split("-")[0]] ?? {}),
+  ...english.strings, ...LOADED[baseOf(language)]?.strings, ...(more[language] ?? more[baseOf(language)] ?? {}),
 });
 
 /** Return true if the element has texts in a language. */
 export const speaks = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) =>
-  Boolean(STRINGS[language.split("-")[0]] ?? more[language] ?? more[language.split("-")[0]]);
+  Boolean(LOADED[baseOf(language)]?.strings ?? more[language] ?? more[baseOf(language)]);
 
-/** Return the first of the wanted languages that the survey has, otherwise the survey's first. */
-export function choose(/** @type {readonly string[]} */ wanted, /** @type {string[]} */ offered) {
-  for (const tag of wanted) {
-    const found = offered.find((one) => one === tag) ?? offered.find((one) => one.split("-")[0] === tag.split("-")[0]);
-    if (found) return found;
+const PARTS = ["explanation", "promises", "whole", "budget"];
+/** Return the names in braces. @returns {string[]} */
+const namesIn = (/** @type {string} */ text) => text.match(/\{\w+\}/g) ?? [];
+const isMap = (/** @type {unknown} */ value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Check an app's own texts as the Python SDK does; raises InvalidInput. */
+export function requireTexts(/** @type {any} */ own) {
+  const need = (/** @type {unknown} */ holds, /** @type {string} */ field, /** @type {string} */ code, /** @type {import("./errors.js").Said} */ ...said) => {
+    if (!holds) throw new InvalidInput(code, field, ...said);
+  };
+  need(isMap(own), "texts", "field_type", "no_texts");
+  for (const [part, entries] of Object.entries(own)) {
+    need(PARTS.includes(part), `texts.${part}`, "field_unknown", "text_part", PARTS);
+    need(isMap(entries), `texts.${part}`, "field_type", "no_texts");
+    for (const [name, text] of Object.entries(entries)) {
+      const field = `texts.${part}.${name}`, known = /** @type {any} */ (english.texts)[part];
+      need(Object.hasOwn(known, name), field, "field_unknown", "text_name");
+      const forms = isMap(text) ? text : { other: text };
+      need(Object.hasOwn(forms, "other") && Object.values(forms).every((form) => typeof form === "string"), field, "field_type", "text_forms");
+      const allowed = namesIn(known[name].other ?? known[name]);
+      need(Object.values(forms).every((form) => namesIn(form).every((one) => allowed.includes(one))), field, "field_type", "text_braces", allowed);
+    }
   }
-  return offered[0];
+}
+
+/** Texts of explanations in one language; an app's own texts replace those of the same part and name. */
+export class Texts {
+  constructor(/** @type {string} */ tag, /** @type {Catalogue} */ own = {}) {
+    this.language = Object.hasOwn(LOADED, baseOf(tag)) ? baseOf(tag) : "en";
+    this.own = own;
+  }
+
+  /** Return a text with its values; `n` is the number that its plural form depends on. */
+  say(/** @type {string} */ part, /** @type {string} */ name, /** @type {Record<string, unknown>} */ values = {}) {
+    let text = this.own[part]?.[name] ?? LOADED[this.language].texts[part][name];
+    if (typeof text !== "string") text = text[new Intl.PluralRules(this.language).select(Number(values.n))] ?? text.other;
+    // In one pass, because a value may hold braces too.
+    return text.replace(/\{(\w+)\}/g, (/** @type {string} */ whole, /** @type {string} */ key) => String(values[key] ?? whole));
+  }
+
+  /** Return a number such as 2.72 or 73.1% as it is written in the language. */
+  figure(/** @type {string} */ number) {
+    const written = number.replace("%", "").replace(".", LOADED[this.language].texts.decimal);
+    return number.endsWith("%") ? this.say("explanation", "percent", { number: written }) : written;
+  }
 }

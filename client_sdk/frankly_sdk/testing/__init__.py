@@ -21,6 +21,7 @@ from frankly_sdk.testing.network import (
     redirect,
     status,
 )
+from frankly_sdk.testing.opening import open_aio_client, open_client
 from frankly_sdk.testing.server import FakeServer, Request
 from frankly_sdk.testing.surveys import Authority, make_survey
 from frankly_sdk.testing.time import FakeClock
@@ -35,6 +36,8 @@ __all__ = [
     "log_in_page",
     "lose_receipt",
     "make_survey",
+    "open_aio_client",
+    "open_client",
     "pass_on",
     "redirect",
     "status",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted network: each step decides the result of one request."""
+"""A scripted network: each step determines the result of one request."""
 
 import json
 from collections import deque

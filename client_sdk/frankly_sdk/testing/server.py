@@ -14,8 +14,10 @@ from frankly_protocol.report import Report
 from frankly_protocol.trust import write_chain
 from frankly_protocol.trust.tokens import check_token
 
+from frankly_sdk.aio import Client as AioClient
 from frankly_sdk.client import Client
 from frankly_sdk.testing.network import JSON, PROBLEM, Network
+from frankly_sdk.testing.opening import open_aio_client, open_client
 from frankly_sdk.testing.surveys import ORIGIN, Authority
 from frankly_sdk.testing.time import FakeClock
 from frankly_sdk.transport import Reply
@@ -61,15 +63,24 @@ class FakeServer:
     def open(self, store: str | Path, **options: Any) -> Client:
         """Open a client as an app does, with this server as transport and this server's clock.
 
-        options : passed to `Client.open`.
+        options : passed to `open_client`.
         """
-        ours: dict[str, Any] = {
+        return open_client(options.pop("link", self.link), store, **(self._ours() | options))
+
+    async def open_aio(self, store: str | Path, **options: Any) -> AioClient:
+        """Open a client for asyncio in the same way; `options` are passed to `open_aio_client`."""
+        link = options.pop("link", self.link)
+        return await open_aio_client(link, store, **(self._ours() | options))
+
+    def _ours(self) -> dict[str, Any]:
+        clock = self.clock
+        return {
             "transport": self,
-            "clock": self.clock,
-            "sleep": self.clock.sleep,
-            "timer": self.clock.timer,
+            "clock": clock,
+            "sleep": clock.sleep,
+            "timer": clock.timer,
+            "wait": clock.wait,
         }
-        return Client.open(options.pop("link", self.link), store, **(ours | options))
 
     def symbols(self, block: int = 0) -> list[Any]:
         """Return the accepted symbols of one block."""
@@ -110,7 +121,7 @@ class FakeServer:
         refused = self._refusal(url, report)
         if refused is not None:
             return refused
-        # As in the database, the first report with an id stays.
+        # As in the database, the first report with an id is kept.
         first_report = self.reports.setdefault(report.id, report)
         if first_report != report:
             return _problem(Problem.ID_CONFLICT)

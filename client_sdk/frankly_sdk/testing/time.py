@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fake clock for tests, advanced by the test."""
 
+import threading
 from datetime import UTC, datetime, timedelta
+
+# Polling interval, in real seconds, for the time that the test sets.
+_LOOK_S = 0.005
 
 
 class FakeClock:
@@ -28,6 +32,15 @@ class FakeClock:
         """Advance the time, and append `seconds` to `naps`."""
         self.naps.append(seconds)
         self._passed += seconds
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """Wait until an event is set, or until the test has advanced the time by `seconds`.
+
+        The background sender uses it to wait in real time until the test acts.
+        """
+        until = self._passed + seconds
+        while self._passed < until and not event.wait(_LOOK_S):
+            pass
 
     def advance(self, by: timedelta) -> None:
         """Advance the time without a sleep."""

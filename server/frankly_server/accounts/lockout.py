@@ -13,24 +13,24 @@ _MOST_FAILURES: Final = 10 * TRIES
 
 
 def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int, int]:
-    """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
+    """Return (number of failures to store after one more, duration of the lock in seconds or 0).
 
     Every fifth wrong password or code in a row locks the account: for one minute at first, then for
     twice as long as before, up to `longest_s`.
     """
     failures += 1
-    # Bounded: after the maximum the last five values repeat, and with them the longest lock.
+    # Bounded: after the maximum the last five values repeat, and so does the longest lock.
     failures = failures if failures <= _MOST_FAILURES else failures - TRIES
     if failures % TRIES:
         return failures, 0
-    # The lock has a limit, because strangers could otherwise lock an owner out for days.
+    # The duration is limited, because strangers could otherwise lock an owner out for days.
     return failures, min(_LOCK_S << (failures // TRIES - 1), longest_s)
 
 
 def is_locked(until: str | None, now: datetime, longest_s: int = _LONGEST_LOCK_S) -> bool:
-    """Return True if a lock that ends at `until` (RFC 3339) holds now.
+    """Return True if a lock that ends at `until` (RFC 3339) is in force at `now`.
 
-    A lock that would end more than `longest_s` from now was set by a clock that was ahead; it is
+    A lock that ends more than `longest_s` after `now` was set while the clock was ahead; it is
     ignored.
     """
     if until is None:

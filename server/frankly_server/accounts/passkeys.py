@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys (WebAuthn): sign-in without a password, so it needs no slot for a password check."""
+"""Passkeys (WebAuthn): sign-in without a password, and so without the queue of password checks."""
 
 import hmac
 import ipaddress
@@ -13,12 +13,12 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.second_factor import forget_codes_if_alone, new_codes
+from frankly_server.accounts.second_factor import forget_unused_codes, new_codes
 from frankly_server.accounts.service import Accounts
 from frankly_server.accounts.sessions import Person, SignedIn, start_session, time_text
 from frankly_server.keys import Keyring
 from frankly_server.lazy import LazyModule
-from frankly_server.store import AuditEvent, Database, PasskeyRow, Transaction
+from frankly_server.store import Database, PasskeyRow
 
 if TYPE_CHECKING:
     import webauthn
@@ -44,7 +44,7 @@ class Ceremony:
 
 
 class Passkeys:
-    """Passkeys of every account, over one database.
+    """Passkeys of all accounts in one database.
 
     public_url : the server's address as people see it, which is the origin that WebAuthn expects;
     its host is the relying party.
@@ -72,7 +72,7 @@ class Passkeys:
             return tx.passkeys.of_account(person.id)
 
     def begin(self, person: Person, token: str) -> Ceremony:
-        """Return options for creating a passkey; token : the token of the browser's session."""
+        """Return the options for creating a passkey. token : token of the browser's session."""
         challenge = self._challenge(f"register {person.id} {token}")
         options = webauthn.generate_registration_options(
             rp_id=self._host,
@@ -107,10 +107,10 @@ class Passkeys:
     ) -> Sequence[str]:
         """Add a passkey; return recovery codes if it is the account's first second factor.
 
-        token, challenge : as for `begin`. credential : the browser's answer, as JSON. name : 1 to
-        64 characters. Raises as `Accounts.require_password` does, and InvalidInput: field_type for
-        the name, unauthenticated if the answer is not valid, forbidden beyond ten passkeys,
-        file_exists if the passkey has been added already.
+        token, challenge : as for `begin`. credential : the browser's response, as JSON. name : 1 to
+        64 characters. Raises the errors of `Accounts.require_password`, and InvalidInput:
+        field_type for the name, unauthenticated for an invalid response, forbidden beyond ten
+        passkeys, file_exists if the account already has this passkey.
         """
         if not 1 <= len(name) <= 64 or not name.isprintable():
             raise InvalidInput(Problem.FIELD_TYPE, "a name has 1 to 64 characters", "name")
@@ -148,21 +148,21 @@ class Passkeys:
                     Problem.FILE_EXISTS, "this passkey has been added already", "passkey"
                 )
             tx.passkeys.add(row)
-            self._record(tx, person, "second factor added", f"passkey {name}")
+            self._accounts.recorder(person, "second factor added", f"passkey {name}")(tx)
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def remove(self, person: Person, password: str, credential: str, browser: str = "") -> None:
-        """Remove a passkey. Raises as `Accounts.require_password` does, and not_found."""
+        """Remove a passkey. Raises the errors of `Accounts.require_password`, and not_found."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove passkey") as tx:
             tx.second_factors.lock(person.id)
             if not tx.passkeys.remove(person.id, credential):
                 raise InvalidInput(Problem.NOT_FOUND, "there is no such passkey", "passkey")
-            forget_codes_if_alone(tx, person.id)
-            self._record(tx, person, "second factor removed", "passkey")
+            forget_unused_codes(tx, person.id)
+            self._accounts.recorder(person, "second factor removed", "passkey")(tx)
 
     def ask(self, token: str) -> Ceremony:
-        """Return options for signing in with a passkey; token : value of the browser's cookie."""
+        """Return the options for signing in with a passkey. token : value of the browser cookie."""
         challenge = self._challenge(f"sign in {token}")
         options = webauthn.generate_authentication_options(
             rp_id=self._host,
@@ -174,14 +174,14 @@ class Passkeys:
     def sign_in(self, token: str, challenge: str, credential: str, browser: str = "") -> SignedIn:
         """Start a session for the owner of a passkey, even while their password is locked.
 
-        token, challenge : as for `ask`. credential : the browser's answer, as JSON. browser : as
-        for `Accounts.sign_in`. Raises InvalidInput(unauthenticated); an answer works once.
+        token, challenge : as for `ask`. credential : the browser's response, as JSON; each response
+        works once. browser : as for `Accounts.sign_in`. Raises InvalidInput(unauthenticated).
         """
         issued = self._issued(f"sign in {token}", challenge)
         answer = _checked(lambda: helpers.parse_authentication_credential_json(credential))
         with self._database.reading("find passkey") as tx:
             row = tx.passkeys.get(helpers.bytes_to_base64url(answer.raw_id))
-        # If the authenticator names an account, it must be that of the passkey (WebAuthn 7.2).
+        # If the authenticator names an account, it must be the passkey's account (WebAuthn 7.2).
         if row is None or answer.response.user_handle not in (None, bytes.fromhex(row.account)):
             raise _refused()
         used = _checked(
@@ -199,23 +199,24 @@ class Passkeys:
             account = tx.accounts.get(row.account)
             if account is None or account.disabled is not None:
                 raise _refused()
-            # One UPDATE checks and records the use: two copies of an answer cannot both pass.
+            # One UPDATE checks and records the use, so two copies of a response cannot both
+            # succeed.
             if not tx.passkeys.use(row.credential, issued, used.new_sign_count):
                 raise _refused()
             return start_session(tx, account, self._clock.now(), browser)
 
     def _challenge(self, purpose: str) -> bytes:
-        """Return a challenge that `_issued` recognises, although it is not stored."""
-        # It contains the time of issue, so that it expires; the MAC binds it to the browser's
-        # token and to the purpose.
+        """Return a challenge that `_issued` can verify without a stored copy."""
+        # The challenge contains its time of issue, so it can expire. The MAC binds it to the
+        # browser's token and to the purpose.
         head = self._now().to_bytes(8, "big") + secrets.token_bytes(16)
         return head + self._mac(head, purpose)
 
     def _issued(self, purpose: str, challenge: str) -> int:
         """Return the time of issue of a challenge, in microseconds since 1970.
 
-        Raises InvalidInput(unauthenticated) if it was not issued here, to this browser and for this
-        purpose, within the last ten minutes.
+        Raises InvalidInput(unauthenticated) unless this server issued the challenge to this browser
+        and for this purpose within the last ten minutes.
         """
         data = _checked(lambda: bytes.fromhex(challenge))
         head, issued = data[:24], int.from_bytes(data[:8], "big")
@@ -231,20 +232,19 @@ class Passkeys:
         now = self._clock.now()
         return int(now.timestamp()) * _MICRO + now.microsecond
 
-    def _record(self, tx: Transaction, person: Person, action: str, subject: str) -> None:
-        at = time_text(self._clock.now())
-        tx.audit.add(AuditEvent(at, person.organisation, person.email, action, subject))
-
 
 def _checked(check: Callable[[], _T]) -> _T:
-    """Return the result of `check`; raise InvalidInput(unauthenticated) if it raises an error."""
+    """Return the result of `check`; raise InvalidInput(unauthenticated) if it fails."""
     try:
         return check()
-    # Errors of the parsers that the library uses come through unchanged, so all are caught.
+    # The library does not wrap the errors of its parsers, so every exception is caught.
     except Exception:  # noqa: BLE001
         raise _refused() from None
 
 
 def _refused() -> InvalidInput:
-    message = "this passkey was not accepted: try again, or use your password"
-    return InvalidInput(Problem.UNAUTHENTICATED, message, "passkey")
+    return InvalidInput(
+        Problem.UNAUTHENTICATED,
+        "this passkey was not accepted: try again, or use your password",
+        "passkey",
+    )

@@ -28,7 +28,7 @@ class Busy(FranklyError):
 
 
 class _Queue:
-    """Bounded concurrency: `at_once` callers work, `waiting` more wait for at most `wait_s`."""
+    """Semaphore for `at_once` callers, with up to `waiting` more that wait at most `wait_s`."""
 
     def __init__(self, at_once: int, waiting: int, wait_s: float) -> None:
         self._slots = threading.BoundedSemaphore(at_once)
@@ -37,8 +37,8 @@ class _Queue:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold a slot. Raises Busy at once if the queue is full, or after `wait_s`."""
-        # `_places` bounds the callers that work or wait, `_slots` those that work.
+        """Hold a slot. Raises Busy immediately if the queue is full, or after `wait_s`."""
+        # `_places` limits working and waiting callers together, `_slots` only working ones.
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
@@ -53,15 +53,15 @@ class _Queue:
 
 
 class Passwords:
-    """Hashes and checks passwords, at most `at_once` of them for strangers at a time.
+    """Password hashing and checking, with at most `at_once` concurrent checks for strangers.
 
     hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice).
     wait_s : longest time in the queue, in seconds, before Busy is raised. queue : length of the
-    queue. A caller that finds it full gets Busy at once, so that sign-ins do not fill the threads
-    that accept reports.
+    queue. If it is full, Busy is raised immediately, so that sign-ins cannot occupy all the
+    threads that accept reports.
 
-    One more slot, with its own queue, serves people who are signed in and known browsers.
-    Strangers cannot occupy it.
+    A separate slot with its own queue serves signed-in people and known browsers. Strangers
+    cannot occupy it.
     """
 
     def __init__(
@@ -75,29 +75,31 @@ class Passwords:
         # Two queues, because a flood of strangers must not keep known people from signing in.
         self._strangers = _Queue(at_once, queue, wait_s)
         self._known = _Queue(1, queue, wait_s)
-        # Computed at the first check, because here it would delay every command that needs
+        # Computed at the first check: computing it here would delay every command that uses
         # accounts.
         self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
-        """Return the hash of a new password. Strangers set none, so it uses the other slot.
+        """Return the hash of a new password, in the slot that strangers cannot occupy.
 
         Raises InvalidInput(field_type) if it is too short or too long, and Busy.
         """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-            message = (
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
                 f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together "
-                "are easy to remember"
+                "are easy to remember",
+                "password",
             )
-            raise InvalidInput(Problem.FIELD_TYPE, message, "password")
         with self._known.slot():
             return self._hasher.hash(_bytes(password))
 
     def check(self, stored_hash: str | None, password: str, *, known: bool = False) -> bool:
         """Return True if a password matches the stored hash. Raises Busy.
 
-        If the stored hash is None (no such account), returns False after the same amount of work.
-        known : the request carries the cookie of one of the account's known browsers.
+        stored_hash : None if there is no such account; the result is then False, after the same
+        amount of work. known : True if the request has the cookie of a known browser of the
+        account.
         """
         with (self._known if known else self._strangers).slot():
             # The response time must not show which addresses have accounts.
@@ -106,7 +108,7 @@ class Passwords:
             try:
                 # Cut at the length of the longest password that can be set, which bounds the work.
                 self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
-            # With a damaged hash in the database, every password is wrong.
+            # If the hash in the database is damaged, every password is wrong.
             except (VerificationError, InvalidHashError):
                 return False
             return stored_hash is not None

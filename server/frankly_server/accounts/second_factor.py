@@ -27,7 +27,7 @@ from frankly_server.accounts.sessions import (
     time_text,
     token_hash,
 )
-from frankly_server.store import AuditEvent, Database, SecondFactorRow, Transaction
+from frankly_server.store import Database, SecondFactorRow, Transaction
 
 _STEP_S: Final = 30
 _DIGITS: Final = 6
@@ -35,7 +35,7 @@ _CODES: Final = 10
 _CODE_BYTES: Final = 10
 _GROUP: Final = 4
 _LONGEST_LOCK_S: Final = 8 * 3600
-"""Longer than for passwords: trying codes requires the password, and a code has only six digits."""
+"""Longer than for passwords: codes have only six digits, and trying them requires the password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class SecondFactorState:
 
 
 class SecondFactors:
-    """Second factors of every account, over one database.
+    """Second factors of all accounts in one database.
 
-    issuer : name under which apps list the accounts of this server.
+    issuer : name of this server in authenticator apps.
     """
 
     def __init__(self, database: Database, clock: Clock, accounts: Accounts, issuer: str) -> None:
@@ -77,8 +77,8 @@ class SecondFactors:
     def begin_totp(self, person: Person, password: str, browser: str = "") -> None:
         """Create a new secret, which takes effect once `confirm_totp` has accepted its first code.
 
-        Raises as `Accounts.require_password` does, and InvalidInput(file_exists) for an account
-        that uses TOTP already.
+        Raises the errors of `Accounts.require_password`, and InvalidInput(file_exists) if the
+        account already uses TOTP.
         """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("begin TOTP") as tx:
@@ -89,8 +89,7 @@ class SecondFactors:
                     "code",
                 )
             # A second call replaces a secret whose first code has not been entered.
-            secret = pyotp.random_base32()
-            tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
+            tx.second_factors.change(person.id, totp_secret=pyotp.random_base32(), last_step=0)
 
     def confirm_totp(self, person: Person, code: str) -> Sequence[str]:
         """Require codes from the app from now on; return recovery codes if the account had none.
@@ -109,14 +108,17 @@ class SecondFactors:
                     "this is not the app's code: look at it again, and at the device's clock",
                     "code",
                 )
-            # Codes are required only from here on, because a mistyped secret must not lock its
-            # owner out.
+            # Sign-ins require codes only from now on, so a mistyped secret cannot lock its owner
+            # out.
             tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
-            self._record(tx, person, "second factor added", "codes of an app")
+            self._accounts.recorder(person, "second factor added", "codes of an app")(tx)
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def renew_codes(self, person: Person, password: str, browser: str = "") -> Sequence[str]:
-        """Replace the recovery codes. Raises as `Accounts.require_password` does, and not_found."""
+        """Replace the recovery codes.
+
+        Raises the errors of `Accounts.require_password`, and InvalidInput(not_found).
+        """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("recovery codes") as tx:
             tx.second_factors.lock(person.id)
@@ -124,18 +126,18 @@ class SecondFactors:
                 raise InvalidInput(
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
-            self._record(tx, person, "recovery codes made", person.email)
+            self._accounts.recorder(person, "recovery codes made", person.email)(tx)
             # The old codes become invalid, because their owner may have lost the list.
             return new_codes(tx, person.id)
 
     def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Stop requiring codes from an app. Raises as `Accounts.require_password` does."""
+        """Stop requiring codes from an app. Raises the errors of `Accounts.require_password`."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove TOTP") as tx:
             tx.second_factors.lock(person.id)
             tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
-            forget_codes_if_alone(tx, person.id)
-            self._record(tx, person, "second factor removed", "codes of an app")
+            forget_unused_codes(tx, person.id)
+            self._accounts.recorder(person, "second factor removed", "codes of an app")(tx)
 
     def members(self, organisation: str) -> tuple[bool, set[str]]:
         """Return (True if members need a second factor, ids of the accounts that have one)."""
@@ -146,14 +148,14 @@ class SecondFactors:
     def require(self, by: Person, needed: bool) -> None:
         """Require a second factor of all members of an owner's organisation, or stop requiring it.
 
-        A member without one is sent to the account page until they have added one. Raises
-        InvalidInput(forbidden) for a person who is no longer an owner.
+        Members without one are redirected to the account page until they add one. Raises
+        InvalidInput(forbidden) if the person is no longer an owner.
         """
         with self._database.administering("require second factor") as tx:
             require_owner(tx, by)
             tx.organisations.set_second_factor(by.organisation, needed)
             action = "second factor required" if needed else "second factor not required"
-            self._record(tx, by, action, by.organisation)
+            self._accounts.recorder(by, action, by.organisation)(tx)
 
     def waits(self, token: str) -> bool:
         """Return True if this is the token of a sign-in that waits for its second factor."""
@@ -163,10 +165,10 @@ class SecondFactors:
     def finish(self, token: str, code: str, browser: str = "") -> SignedIn:
         """Finish a sign-in with a code of the app or a recovery code, each of which works once.
 
-        token : that of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
-        InvalidInput(unauthenticated), with the field "sign-in" if the sign-in no longer waits. Five
-        wrong codes lock this step of the account for a minute; each further five double the time,
-        up to 8 hours. Known browsers are locked as well.
+        token : the token of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
+        InvalidInput(unauthenticated); its field is "sign-in" if the pending sign-in has expired.
+        Five wrong codes lock this step of the account for a minute; every further five double the
+        time, up to 8 hours. The lock also applies to known browsers.
         """
         # Checked before the transaction: strangers must not take the database's write lock.
         if not self.waits(token):
@@ -206,8 +208,8 @@ class SecondFactors:
         return tx.second_factors.pending(token_hash(token), time_text(self._clock.now()))
 
     def _accept(self, tx: Transaction, row: SecondFactorRow, code: str, now: datetime) -> bool:
-        """Use a code; return False and count it if it is wrong or the row is locked."""
-        # While it is locked nothing is compared: each comparison would be one more guess.
+        """Use a code; return True if it is right. Count a wrong one; accept none during a lock."""
+        # No code is compared during a lock, because each comparison would be another guess.
         if is_locked(row.locked_until, now, _LONGEST_LOCK_S):
             return False
         step = _step_of(row, code, now) if row.totp_since else None
@@ -215,18 +217,12 @@ class SecondFactors:
             last = row.last_step if step is None else step
             tx.second_factors.change(row.account, last_step=last, failures=0, locked_until=None)
             return True
-        # Six digits can be guessed, so the lock grows far longer than that of passwords.
+        # Six digits can be guessed, so this lock grows far longer than the lock after wrong
+        # passwords.
         failures, lock_s = after_failure(row.failures, _LONGEST_LOCK_S)
         locked = format_time(now + timedelta(seconds=lock_s)) if lock_s else None
         tx.second_factors.change(row.account, failures=failures, locked_until=locked)
         return False
-
-    def _record(self, tx: Transaction, person: Person, action: str, subject: str) -> None:
-        tx.audit.add(
-            AuditEvent(
-                time_text(self._clock.now()), person.organisation, person.email, action, subject
-            )
-        )
 
 
 def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
@@ -236,15 +232,16 @@ def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
     return codes
 
 
-def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
+def forget_unused_codes(tx: Transaction, account_id: str) -> None:
     """Delete the recovery codes of an account that no longer has a second factor."""
     if not has_second_factor(tx, account_id):
         tx.second_factors.put_codes(account_id, [])
 
 
 def _too_late() -> InvalidInput:
-    message = "the sign-in took too long: begin again"
-    return InvalidInput(Problem.UNAUTHENTICATED, message, "sign-in")
+    return InvalidInput(
+        Problem.UNAUTHENTICATED, "the sign-in took too long: begin again", "sign-in"
+    )
 
 
 def _readable(random: bytes) -> str:
@@ -259,17 +256,18 @@ def _plain(code: str) -> str:
 
 
 def _step_of(row: SecondFactorRow, code: str, now: datetime) -> int | None:
-    """Return the time step whose code this is, or None.
+    """Return the time step that the code belongs to, or None for a wrong code.
 
-    The current step and the ones before and after it are tried, because clocks differ and typing
-    takes time. Steps up to the last one used are refused.
+    The code may be of the current, the previous or the next step, because clocks differ and typing
+    takes time. Steps up to the last used one are refused.
     """
     if row.totp_secret is None or len(code) != _DIGITS:
         return None
     totp, current = pyotp.TOTP(row.totp_secret), int(now.timestamp()) // _STEP_S
     for step in (current - 1, current, current + 1):
         right = totp.generate_otp(step).encode()
-        # surrogatepass, because a code with lone surrogates is a wrong code, not an error.
+        # surrogatepass: a code with lone surrogates is a wrong code and must not raise an
+        # exception.
         if step > row.last_step and hmac.compare_digest(
             right, code.encode("utf-8", "surrogatepass")
         ):

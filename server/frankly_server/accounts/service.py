@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts and sessions. Each change by a person is audited within the same transaction."""
+"""Accounts and sessions. Each change by a person is recorded in the audit trail, atomically."""
 
 import re
 import secrets
@@ -12,6 +12,7 @@ from typing import Final
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import ID
 
 from frankly_server.accounts.lockout import TRIES, after_failure, is_locked
 from frankly_server.accounts.passwords import Passwords
@@ -36,12 +37,11 @@ _EMAIL: Final = re.compile(
     r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
     re.ASCII,
 )
-_ORGANISATION: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 COMMAND_LINE: Final = "the command line"
 
 
 class Accounts:
-    """Accounts of every organisation, over one database."""
+    """Accounts of all organisations in one database."""
 
     def __init__(
         self,
@@ -66,9 +66,12 @@ class Accounts:
         Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if
         the address has an account. Raises Busy.
         """
-        if not _ORGANISATION.fullmatch(organisation):
-            message = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
-            raise InvalidInput(Problem.FIELD_TYPE, message, "organisation")
+        if not ID.fullmatch(organisation):
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9",
+                "organisation",
+            )
         address = folded(email)
         # 254: the longest address that fits a mail envelope (RFC 5321, erratum 1690).
         if len(address) > 254 or not _EMAIL.fullmatch(address):
@@ -79,7 +82,7 @@ class Accounts:
             )
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
-        # Hashed outside the transaction, which must not last as long as argon2id.
+        # Hashed outside the transaction, because argon2id is slow and transactions must be short.
         row = AccountRow(
             secrets.token_hex(16),
             organisation,
@@ -104,23 +107,23 @@ class Accounts:
         """Start a session with a new token.
 
         browser : the cookie of a known browser, or any other text. Raises
-        InvalidInput(unauthenticated) with one message for every cause, SecondFactorNeeded after the
-        right password of an account with a second factor, and Busy. Five wrong passwords lock an
-        account for one minute; each further five double the time, up to 15 minutes. A known browser
-        of the account is subject neither to that lock nor to the queue of strangers; after five
-        wrong passwords it is forgotten.
+        InvalidInput(unauthenticated) with the same message for every cause, SecondFactorNeeded if
+        the password is right and the account has a second factor, and Busy. Five wrong passwords
+        lock an account for one minute; every further five double the time, up to 15 minutes. A
+        known browser of the account is exempt from that lock and from the queue of strangers; after
+        five wrong passwords it is no longer a known browser.
         """
         address = folded(email)
         with self._database.reading("find account") as tx:
             row = tx.accounts.by_email(address) if _EMAIL.fullmatch(address) else None
-            known = row is not None and knows(tx, row, self._clock.now(), browser)
-        if not self._is_right(row, password, browser if known else None) or row is None:
+            is_known = row is not None and knows(tx, row, self._clock.now(), browser)
+        if not self._is_right(row, password, browser if is_known else None) or row is None:
             raise _refused()
         with self._database.transaction("sign in") as tx:
             if not has_second_factor(tx, row.id):
                 return start_session(tx, row, self._clock.now(), browser)
             waits = start_pending(tx, row.id, self._clock.now())
-        # Raised after the transaction, which must commit the waiting sign-in.
+        # Raised after the transaction, which must commit the pending sign-in.
         raise waits
 
     def person(self, token: str) -> Person | None:
@@ -153,40 +156,39 @@ class Accounts:
     def require_password(
         self, person: Person, password: str, browser: str = "", field: str = "password"
     ) -> AccountRow:
-        """Return the account of a signed-in person who has entered their password again.
+        """Check the password that a signed-in person has entered again; return their account.
 
-        browser : as for `sign_in`. field : names the password in an error. Raises
-        InvalidInput(unauthenticated) if it is wrong or the account is locked, and Busy.
+        browser : as for `sign_in`. field : name of the password field in an error. Raises
+        InvalidInput(unauthenticated) if the password is wrong or the account is locked, and Busy.
         """
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
-            known = row is not None and knows(tx, row, self._clock.now(), browser)
-        # Guesses count here as at the sign-in: a session left open must not be a way around the
-        # lock.
-        if row is not None and self._is_locked(row) and not known:
+            is_known = row is not None and knows(tx, row, self._clock.now(), browser)
+        # Guesses count as they do at sign-in: an open session must not be a way around the lock.
+        if row is not None and self._is_locked(row) and not is_known:
             raise InvalidInput(
                 Problem.UNAUTHENTICATED,
                 "the account is locked after too many tries: wait and try again",
                 field,
             )
-        if not self._is_right(row, password, browser if known else None) or row is None:
+        if not self._is_right(row, password, browser if is_known else None) or row is None:
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", field)
         return row
 
     def change_password(self, person: Person, old: str, new: str, browser: str = "") -> SignedIn:
         """Set a new password, end every session, forget every known browser, and start a session.
 
-        browser : as for `sign_in`. Raises as `require_password` does, and InvalidInput(field_type)
-        for a new password that is too short or too long.
+        browser : as for `sign_in`. Raises the errors of `require_password`, and
+        InvalidInput(field_type) for a new password that is too short or too long.
         """
         row = self.require_password(person, old, browser, "old")
         new_hash = self._passwords.hash(new)
         with self._database.administering("change password") as tx:
             tx.accounts.change(row.id, password=new_hash)
-            # Another person who knew the old password must not keep a session or a known browser.
+            # Anyone else who knew the old password must lose their session and known browser.
             end_all(tx, row.id)
             self._record(tx, row.organisation, row.email, "password changed", row.email)
-            # This browser becomes a known one again, because strangers may have locked the account.
+            # This browser becomes known again, because strangers may have locked the account.
             return start_session(tx, row, self._clock.now(), browser)
 
     def list(self, organisation: str) -> Sequence[AccountRow]:
@@ -217,7 +219,7 @@ class Accounts:
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
 
     def every(self) -> Sequence[AccountRow]:
-        """Return the accounts of all organisations, by organisation and address."""
+        """Return the accounts of all organisations, sorted by organisation and address."""
         with self._database.reading("list all accounts") as tx:
             return tx.accounts.every()
 
@@ -292,11 +294,11 @@ class Accounts:
     def _is_right(self, row: AccountRow | None, password: str, browser: str | None) -> bool:
         """Return True if the password is right and the account is neither disabled nor locked.
 
-        A wrong password is counted.
+        Counts a wrong password as a failure.
 
         browser : the cookie of one of the account's known browsers, or None.
         """
-        # Checked for unknown and locked accounts too: the response time must not show which exist.
+        # Unknown and locked accounts are checked too: the response time must not show which exist.
         matches = self._passwords.check(
             row.password if row else None, password, known=browser is not None
         )
@@ -306,8 +308,8 @@ class Accounts:
             if not matches:
                 with self._database.transaction("count failure") as tx:
                     tx.browsers.count_failure(token_hash(browser), TRIES)
-            # The account's own counter is for strangers' attempts, and a success here must not
-            # reset it.
+            # The counter of the account counts strangers' attempts, and a success in a known
+            # browser must not reset it.
             return matches
         if self._is_locked(row):
             return False
@@ -320,7 +322,7 @@ class Accounts:
 
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
-            # Read again and locked, because other requests may be counting at the same time.
+            # The row is read again and locked, because other requests may count at the same time.
             row = tx.accounts.get(account_id, for_change=True)
             failures, lock_s = after_failure(row.failures if row else 0)
             locked = format_time(self._clock.now() + timedelta(seconds=lock_s)) if lock_s else None
@@ -344,14 +346,14 @@ class Accounts:
 
 
 def folded(email: str) -> str:
-    """Return an e-mail address as it is stored and compared: trimmed and in lower case."""
+    """Return an e-mail address in the form for storage and comparison: trimmed, lower case."""
     return email.strip().lower()
 
 
 def require_owner(tx: Transaction, by: Person) -> None:
-    """Raise InvalidInput(forbidden) for a person who is no longer an owner.
+    """Raise InvalidInput(forbidden) if the person is no longer an owner.
 
-    Call this in an administering transaction, so that the check holds until the commit.
+    Call this in an administering transaction; the check is then valid until the commit.
     """
     # The role may have changed since the request was authenticated.
     row = tx.accounts.get(by.id)
@@ -364,18 +366,18 @@ def require_owner(tx: Transaction, by: Person) -> None:
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     """Return the account that an owner is about to change.
 
-    Raises InvalidInput: forbidden for a person who is no longer an owner, or for their own account;
-    not_found.
+    Raises InvalidInput: forbidden if the person is no longer an owner or if the account is their
+    own; not_found.
     """
-    # Read here, not at the request's start: two owners who demote each other at the same moment
-    # would leave the organisation without one.
+    # Read in this transaction, not at the request's start: otherwise two owners who demote each
+    # other at the same moment would leave the organisation without an owner.
     require_owner(tx, by)
     row = tx.accounts.get(account_id)
-    # Accounts of other organisations are treated as unknown.
+    # Accounts of other organisations are reported as not found.
     if row is None or row.organisation != by.organisation:
         raise InvalidInput(Problem.NOT_FOUND, "there is no such account", "account")
     if row.id == by.id:
-        # Otherwise the last owner could leave an organisation without one.
+        # Otherwise the last owner could leave the organisation without an owner.
         raise InvalidInput(
             Problem.FORBIDDEN,
             "you cannot change your own account here: ask another owner",
@@ -385,8 +387,8 @@ def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
 
 
 def _refused() -> InvalidInput:
-    message = (
+    return InvalidInput(
+        Problem.UNAUTHENTICATED,
         "address and password do not match, or the account is locked after too many "
-        "tries: wait and try again"
+        "tries: wait and try again",
     )
-    return InvalidInput(Problem.UNAUTHENTICATED, message)

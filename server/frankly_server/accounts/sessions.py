@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions, sign-ins that wait for a second factor, and known browsers."""
+"""Sessions, pending sign-ins (waiting for a second factor), and known browsers."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 class Person:
     """A person who is signed in.
 
-    must_enrol : the organisation requires a second factor, and the account has none.
+    must_enrol : True if the organisation requires a second factor and the account has none.
     """
 
     id: str
@@ -39,8 +39,8 @@ class Person:
 class SignedIn:
     """A new session.
 
-    token : value of the session's cookie. browser : value of the cookie that makes the browser a
-    known one. The database stores only their hashes.
+    token : value of the session's cookie. browser : value of the cookie that marks a known
+    browser. The database stores only the hashes of both.
     """
 
     person: Person
@@ -52,7 +52,7 @@ class SecondFactorNeeded(FranklyError):
     """The password is right, and the sign-in continues with a second factor.
 
     token : value of the cookie that ties the second step to this browser, for `PENDING_S` seconds.
-    It is an exception, so that no caller mistakes half a sign-in for a session.
+    This is an exception, so that no caller mistakes an incomplete sign-in for a session.
     """
 
     def __init__(self, token: str) -> None:
@@ -61,7 +61,7 @@ class SecondFactorNeeded(FranklyError):
 
 
 def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFactorNeeded:
-    """Start a sign-in that waits for its second factor; the caller raises the result."""
+    """Store a sign-in that waits for its second factor; return the exception to raise."""
     waits = SecondFactorNeeded(secrets.token_urlsafe(32))
     tx.second_factors.add_pending(
         token_hash(waits.token), account_id, time_text(at, PENDING_S), time_text(at)
@@ -70,21 +70,21 @@ def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFacto
 
 
 def end_all(tx: Transaction, account_id: str) -> None:
-    """End an account's sessions and waiting sign-ins, and forget its known browsers."""
-    # Each of the three gives access or an easier sign-in, so none of them may remain.
+    """End an account's sessions and pending sign-ins, and forget its known browsers."""
+    # Each of the three gives access or makes sign-in easier, so all of them must go.
     tx.sessions.end_all(account_id)
     tx.second_factors.end_pending(account_id)
     tx.browsers.forget_all(account_id)
 
 
 def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:
-    """Start a session at the time `at`, and make its browser a known one of the account.
+    """Start a session at the time `at`, and make its browser a known browser of the account.
 
     old_browser : the previous cookie of a known browser, which becomes invalid; any other text has
     no effect.
     """
     now = time_text(at)
-    # Expired sessions of all accounts are deleted here; no other job does it.
+    # Expired sessions of all accounts are deleted here; no other job deletes them.
     tx.sessions.forget(now)
     # A new token at every sign-in prevents session fixation.
     signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
@@ -105,7 +105,7 @@ def knows(tx: Transaction, row: AccountRow, at: datetime, browser: str) -> bool:
 
 
 def has_second_factor(tx: Transaction, account_id: str) -> bool:
-    """Return True if a password alone does not open the account."""
+    """Return True if a sign-in to the account needs more than a password."""
     totp = tx.second_factors.get(account_id).totp_since is not None
     return totp or bool(tx.passkeys.of_account(account_id))
 
@@ -117,13 +117,13 @@ def must_enrol(tx: Transaction, row: AccountRow) -> bool:
 
 
 def is_token(text: str) -> bool:
-    """Return True if a text has the form of a token; a malformed cookie then costs no query."""
+    """Return True if a text has the form of a token, so that a malformed cookie costs no query."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def token_hash(token: str) -> str:
     """Return the SHA-256 of a token; a slow hash is not needed, because tokens are random."""
-    # surrogatepass, because a token with lone surrogates is an unknown one, not an error.
+    # surrogatepass: a token with lone surrogates is unknown and must not raise an exception.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of a survey with their uncertainty, from stored counts wherever these suffice."""
+"""Estimates of a survey with their uncertainty, from stored counts where these suffice."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from frankly_protocol import __version__
@@ -8,6 +9,8 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Received
+from frankly_server.analysis.counts import counts_answer, requested_blocks
+from frankly_server.analysis.counts_request import CountsQuery
 from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, encode, needed
@@ -26,7 +29,7 @@ class Analysis:
         fields : fields of `EstimatesRequest`; None stands for a field's default.
 
         Versions of the survey with the same question and choice ids are pooled, and flagged
-        `versions_differ` if a test finds that their truths differ. Other versions of a question
+        `versions_differ` if a test finds that their true values differ. Other versions of a question
         have separate tables. With fewer reports than the documents' minimum, a question has status
         ``insufficient``, n and the number needed, but no estimate.
 
@@ -34,15 +37,11 @@ class Analysis:
         targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
         """
         request = Request.from_json(fields)
-        # One read transaction, so that counts and releases are from one snapshot while releases
-        # run.
+        # One read transaction: counts and releases come from one snapshot even while a release
+        # runs.
         with self._database.reading("estimates") as tx:
-            rows = tx.documents.versions(survey_id)
+            rows = _published(tx, survey_id)
             documents = [received(tx, row) for row in rows]
-            if not documents:
-                raise InvalidInput(
-                    Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link"
-                )
             joint_blocks = needed(documents, request)
             documents = [
                 with_tables(tx, row, document, joint_blocks[row.digest])
@@ -57,20 +56,53 @@ class Analysis:
                 ]
         return answer(survey_id, documents, request)
 
+    def counts(self, survey_id: str, **fields: Any) -> dict[str, Any]:
+        """Return released counts of noisy symbols by stratum, with the mechanisms (spec 8.11).
+
+        fields : fields of `CountsRequest`; None stands for a field's default. The result consists
+        of JSON values for `encode`.
+
+        Raises InvalidInput: survey_unknown, strata_invalid, targets_invalid, field_type,
+        field_unknown, or unsupported for counts that releases do not store or that are too large
+        for a response.
+        """
+        query = CountsQuery.from_json(fields)
+        with self._database.reading("counts") as tx:
+            rows = _published(tx, survey_id)
+            documents = [received(tx, row, only_counts=True) for row in rows]
+            positions = requested_blocks(documents, query)
+            documents = [
+                with_tables(
+                    tx,
+                    row,
+                    document,
+                    [blocks for blocks in positions.get(row.digest, ()) if len(blocks) > 1],
+                )
+                for row, document in zip(rows, documents, strict=True)
+            ]
+            if query.is_dated:
+                documents = [
+                    with_periods(tx, row, document, query)
+                    for row, document in zip(rows, documents, strict=True)
+                ]
+        return counts_answer(survey_id, documents, positions, query)
+
     def replay(self, result: Any) -> bytes:
         """Recompute a result, byte for byte, from the reports of the batches that it names.
 
-        Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, if the
-        database lacks a document that it names, or if another version of the code computed it.
+        Raises InvalidInput(json_invalid) if `result` is not a result for a survey of this database,
+        if it names a document that the database lacks, or if another version of the code computed
+        it.
         """
         try:
             inputs = result["inputs"]
             if inputs["code"] != __version__:
                 code = inputs["code"]
-                detail = (
-                    f"version {code} computed this result: replay it with that, not {__version__}"
+                raise InvalidInput(
+                    Problem.JSON_INVALID,
+                    f"version {code} computed this result: replay it with that, not {__version__}",
+                    "inputs.code",
                 )
-                raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.code")
             request = Request.from_json(inputs["request"])
             releases = {
                 str(document["digest"]): int(document["release"])
@@ -89,14 +121,30 @@ class Analysis:
             raise
         # `result` is a file from the user, so any other error means that it was changed.
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
-            detail = "this is not a result of `estimates`: give its complete and unchanged JSON"
-            raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None
+            raise InvalidInput(
+                Problem.JSON_INVALID,
+                "this is not a result of `estimates`: give its complete and unchanged JSON",
+                "inputs",
+            ) from None
+
+
+def _published(tx: Transaction, survey_id: str) -> Sequence[DocumentRow]:
+    """Return a survey's documents, oldest first. Raises InvalidInput(survey_unknown) if none."""
+    rows = tx.documents.versions(survey_id)
+    if not rows:
+        raise InvalidInput(
+            Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link"
+        )
+    return rows
 
 
 def _stored(tx: Transaction, digest: str) -> DocumentRow:
     # Without one of its documents, the result would be recomputed from fewer reports.
     row = tx.documents.get(digest)
     if row is None:
-        detail = "this database lacks a document of the result: replay it where it was computed"
-        raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.documents")
+        raise InvalidInput(
+            Problem.JSON_INVALID,
+            "this database lacks a document of the result: replay it where it was computed",
+            "inputs.documents",
+        )
     return row

@@ -18,7 +18,7 @@ Key = tuple[Blocks, str, str]
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """Number of reports of some blocks in a stratum and a period, and counts of joint symbols."""
+    """Number of reports on some blocks in a stratum and a period, and counts of joint symbols."""
 
     n: int
     tally: Tally
@@ -37,7 +37,7 @@ class Received:
 
     @classmethod
     def of(cls, envelope: bytes, cells: Mapping[Key, CellCounts], release: int) -> "Received":
-        """Return the document of an envelope with its cells."""
+        """Return the document in an envelope, with these cells."""
         return cls(SurveyDocument.from_envelope(envelope), cells, release)
 
     def with_cells(self, cells: Mapping[Key, CellCounts]) -> "Received":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One document's part in a table: its blocks and counts, and the targets over its joint answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -29,10 +30,10 @@ class Part:
     tally : number of reports by joint symbols; for a single block of large sets, by pairs of
         positions x ≤ z.
     targets : weights over the joint answers of the blocks.
-    received : reports on the document within the same cells, n of which show these blocks; None
-        if all do.
-    strata : the document's public questions, which void a promise whose prior has no counts by
-        stratum (`is_unstated`).
+    received : number of reports on the document within the same cells, of which n contain these
+        blocks; None if all of them do.
+    strata : the document's public questions. A privacy guarantee whose prior has no counts by
+        stratum does not hold if there are any (`is_unstated`).
     """
 
     blocks: tuple[Block, ...]
@@ -44,11 +45,11 @@ class Part:
 
     @property
     def respondents(self) -> int:
-        """Number of reports on the document in these cells, including those without the blocks."""
+        """Number of reports on the document in these cells, with or without these blocks."""
         return self.n if self.received is None else self.received
 
     def frame(self, population: int | None, *, census: bool) -> tuple[int | None, bool]:
-        """Return (population, census) of the reports that show the blocks.
+        """Return (population, census) for the reports that contain the blocks.
 
         In a census these reports are a random sample of those of all respondents.
         """
@@ -57,21 +58,22 @@ class Part:
         return population, census
 
     def fake_share(self, beta: Fraction) -> Fraction | None:
-        """Return the largest share of fakes among these reports if a share `beta` of all is fake.
+        """Return the largest possible share of fakes here if a share `beta` of all reports is fake.
 
-        In the worst case every fake shows these blocks. Returns None if all may be fake.
+        In the worst case every fake contains these blocks. Returns None if all reports may be fake.
         """
+        # All fakes can contain the blocks, while only some of the genuine reports do.
         share = beta * self.respondents / self.n if self.n else beta
         return share if share < 1 else None
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Mechanisms of the blocks. None is a form's, because its parts are separate blocks."""
+        """Mechanisms of the blocks; forms do not occur, because their parts are separate blocks."""
         return tuple(block.numbered_mechanism for block in self.blocks)
 
     @property
     def together(self) -> PartTable | None:
-        """Table of several parts of one form, which are not independent; None for other blocks.
+        """Joint table of several parts of one form, which are dependent; None for other blocks.
 
         Raises InvalidInput(unsupported) for parts of a form together with other blocks.
         """
@@ -80,8 +82,11 @@ class Part:
         if len(self.blocks) == 1 or len(forms) == len(parts):
             return None
         if len(forms) > 1 or len(parts) < len(self.blocks) or parts[0].form is None:
-            detail = "several questions of one form cannot be combined with others: name fewer"
-            raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "several questions of one form cannot be combined with others: name fewer",
+                "targets",
+            )
         return part_table(parts[0].form, tuple(i for part in parts for i in part.parts))
 
     @property
@@ -106,7 +111,7 @@ class Part:
 
     @property
     def design_prior(self) -> tuple[int, ...]:
-        """Product of the blocks' priors, because no joint prior is published."""
+        """Product of the blocks' priors; documents contain no joint prior."""
 
         def times(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(a * b for a in left for b in right)
@@ -135,14 +140,19 @@ class Part:
         return SetCounts(self.n, tuple(map(tuple, pairs)))
 
     def _counts_together(self, table: PartTable) -> list[int]:
-        """Return the counts by column of the joint table, from the columns of its parts."""
+        """Return the counts by column of the joint table of the parts."""
         counts = [0] * table.reports
         for columns, n in self.tally.items():
-            parts = zip(self.mechanisms, columns, strict=True)
-            shown = [part.shown(column) for part, column in parts if isinstance(part, PartTable)]
-            number = table.column_of(shown[0][0], [i for _, sets in shown for i in sets])
-            counts[number] += n
+            counts[self.column_together(table, columns)] += n
         return counts
+
+    def column_together(self, table: PartTable, columns: Sequence[int]) -> int:
+        """Return the column of the parts' joint table, from the columns of the parts."""
+        parts = zip(self.mechanisms, columns, strict=True)
+        columns_shown = [
+            part.shown(column) for part, column in parts if isinstance(part, PartTable)
+        ]
+        return table.column_of(columns_shown[0][0], [i for _, sets in columns_shown for i in sets])
 
     @property
     def question_keys(self) -> tuple[tuple[str, ...], ...]:

@@ -17,17 +17,17 @@ ALL_TIME: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Days from `since` to `until`, ``YYYY-MM-DD`` in UTC, both included; None means no limit."""
+    """Days from `since` to `until` inclusive, ``YYYY-MM-DD`` in UTC; None means no limit."""
 
     since: str | None = None
     until: str | None = None
 
     @classmethod
     def read(cls, since: Any, until: Any) -> "Span":
-        """Return the span between two days or Nones. Raises InvalidInput(field_type)."""
+        """Return the span between two days or None values. Raises InvalidInput(field_type)."""
         span = cls(_day(since, "since"), _day(until, "until"))
         if span.since is not None and span.until is not None and span.since > span.until:
-            raise InvalidInput(Problem.FIELD_TYPE, "the last day lies before the first", "until")
+            raise InvalidInput(Problem.FIELD_TYPE, "the last day is before the first", "until")
         return span
 
     def __bool__(self) -> bool:
@@ -52,7 +52,7 @@ class Span:
         if by is None:
             return str(self)
         if by == "week":
-            # The ISO year, because the first days of January may belong to the last week of the old
+            # The ISO year: the first days of January may belong to the last week of the previous
             # year.
             year, week, _ = date.fromisoformat(day).isocalendar()
             return f"{year:04d}-W{week:02d}"
@@ -66,7 +66,8 @@ def _day(value: Any, field: str) -> str | None:
     if value is None:
         return None
     try:
-        # The comparison refuses other ISO forms (20260531), which do not sort as text.
+        # The comparison refuses other ISO forms such as 20260531, which do not sort correctly as
+        # text.
         if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
             return value
     except ValueError:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table from several documents, each estimated with its mechanism, then pooled (spec 8.1).
+"""Pooling of a table over several documents, each estimated with its own mechanism (spec 8.1).
 
 Raw counts of different documents are never added. The pooled estimate of a target is the weighted
-mean of its estimates. Each document has one weight per target, so that the mean always lies
+mean of the documents' estimates. Each document has one weight per target, so the mean always lies
 between the estimates (ADR 0010).
 
 - `respondents`, the default: weights n_v/n, for the mean over all respondents. Pooled shares add
   up to 1.
 - `inverse-variance`: weights by 1/variance at the published design priors, for the least variance
-  if the truths are equal. Targets have different weights, so pooled shares need not add up to 1.
+  if the true values are equal. Weights differ between targets, so pooled shares need not sum to 1.
 
 Versions that asked different questions are not pooled (bad input 50).
 """
@@ -42,7 +42,7 @@ BETA: Final = Fraction(1, 100)
 """Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
 _OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
                        "efficiency", "informative")  # fmt: skip
-"""Figures per target that do not exist for a weighted mean."""
+"""Figures per target that are not defined for a weighted mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Pooled:
     """Weighted mean of the parts' estimates.
 
     mean : figures of the mean per target, None if a part does not identify the target. With several
-        parts, figures that a mean does not have, such as projected shares, are None, and rank and
-        margins are those of the first part; the pooled intervals are `ends`.
-    ends : [low, high] by the requested method. uncut : by `score`, before they are cut at the
-        possible values.
+        parts, figures that are not defined for a mean, such as projected shares, are None, and rank
+        and margins are those of the first part. The pooled intervals are in `ends`.
+    ends : [low, high] by the requested method. uncut : intervals by `score`, before they are cut at
+        the possible values.
     estimates, weights : each part's estimate, and the weights of its targets in the mean.
-    versions_p : p-value of the test that all versions have equal truths, None for one version.
+    versions_p : p-value of the test that all versions have equal true values; None for one version.
     """
 
     mean: Estimate
@@ -67,18 +67,18 @@ class Pooled:
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
-    """Return the weighted mean of one or more parts, which must be reports of different people.
+    """Return the weighted mean of one or more parts, whose reports must be from different people.
 
     Raises InvalidInput(unsupported) if several parts are pooled with a population, or by a method
     that has no pooled interval.
     """
     results = [_estimated(part, request) for part in parts]
-    # A single version has all figures; a weighted mean has fewer.
+    # A single version has all figures, including those that a weighted mean lacks.
     if len(results) == 1:
         (alone,) = results
         ends = alone.margins.ends(request.method, alone.unbiased)
         return Pooled(alone, ends, alone.margins.uncut, (alone,), ((1.0,) * len(ends),))
-    # Checked after the case of a single version, which has no such limits.
+    # Checked only for several versions; a single version has no such limits.
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
     weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
@@ -88,7 +88,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     # The Chernoff bound of the weighted sum itself is narrower than the sum of the parts' bounds.
     if request.method == "kl":
         ends = kl_ends(
-            [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
+            [scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
             request.level,
         )
     elif request.method == "score":
@@ -127,8 +127,7 @@ def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
         **dict.fromkeys(_OF_ONE_PART, unknown),
         mle_gap=None,
         fit_p=None,
-        # Only flags that every part has: one flagged part among several says little about their
-        # mean.
+        # Only flags that every part has: one flagged part says little about the mean of several.
         row_flags=tuple(
             tuple(flag for flag in flags[0] if all(flag in others for others in flags))
             for flags in zip(*(result.row_flags for result in results), strict=True)
@@ -150,7 +149,7 @@ def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequenc
     return tuple(intervals)
 
 
-def _scaled(part: Part, weight: Values) -> Evidence:
+def scaled(part: Part, weight: Values) -> Evidence:
     """Return the evidence of a part for its targets times their weights."""
     return part.evidence(
         tuple(
@@ -172,7 +171,7 @@ def _estimated(part: Part, request: Request) -> Estimate:
         population=population,
         level=request.level,
         beta=fake_share or Fraction(0),
-        # kl replaces these two where they do not exist.
+        # kl replaces these two methods where they have no interval.
         methods=(request.method, "kl")
         if request.method in ("exact", "sequence")
         else (request.method,),
@@ -185,14 +184,18 @@ def _estimated(part: Part, request: Request) -> Estimate:
 
 def _require_poolable(request: Request) -> None:
     if request.population is not None:
-        detail = (
-            "several versions are pooled, each about an unknown part of the population: leave the "
-            "population out"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "each of the pooled versions covers an unknown part of the population: leave the "
+            "population out",
+            "population",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
     if request.method in ("exact", "sequence"):
-        detail = "this method has no interval for pooled versions: use kl, or by=version"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this method has no interval for pooled versions: use kl, or by=version",
+            "method",
+        )
 
 
 def _covariance(
@@ -200,11 +203,11 @@ def _covariance(
 ) -> tuple[Values, ...] | None:
     """Return the covariance of the weighted mean; None if a part's covariance is unknown.
 
-    Covariances add up because the parts are reports of different people, and so independent.
+    The covariances are added, because reports of different people are independent.
     """
     total = np.zeros((len(weights[0]),) * 2)
     for weight, covariance in zip(weights, covariances, strict=True):
-        # With 0 in place of an unknown covariance, that of the mean would be too small.
+        # Replacing an unknown covariance with 0 would make the covariance of the mean too small.
         if covariance is None:
             return None
         w = np.array(weight, dtype=np.float64)

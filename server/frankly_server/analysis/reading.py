@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of released batches: stored counts, or the reports where no counts are stored.
+"""Read access to released batches: stored counts, or the reports if no counts are stored.
 
-The document alone decides which counts are stored (`store.Layout`), and so how long reading takes.
+The document alone determines which counts are stored (`store.Layout`), and so the reading time.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, Protocol
 
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
 
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
-from frankly_server.analysis.periods import ALL_TIME
+from frankly_server.analysis.periods import ALL_TIME, Span
 from frankly_server.analysis.request import Request
 from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import (
@@ -20,6 +20,7 @@ from frankly_server.store import (
     DocumentRow,
     Layout,
     Transaction,
+    day_of,
     is_masked,
     is_set,
     members,
@@ -28,8 +29,23 @@ from frankly_server.store import (
 Tallies = dict[Key, Counter[tuple[int, ...]]]
 
 
-def received(tx: Transaction, row: DocumentRow) -> Received:
-    """Return a document with the counts of each single block: symbols, or pairs for large sets."""
+class Dated(Protocol):
+    """A request for a span of days, optionally by period."""
+
+    @property
+    def span(self) -> Span:
+        """Days of release to include."""
+
+    @property
+    def period(self) -> str | None:
+        """One of `PERIODS`, or None."""
+
+
+def received(tx: Transaction, row: DocumentRow, *, only_counts: bool = False) -> Received:
+    """Return a document with the counts of each single block: symbols, or pairs for large sets.
+
+    only_counts : skip blocks whose counts are not stored, instead of reading their reports.
+    """
     source = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
     layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
@@ -37,7 +53,7 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for count, n in tx.counts.of_document(row.digest).items():
         key = ((count.block,), count.stratum, ALL_TIME)
         totals[key] += n
-        # The symbols of large sets have no numbers; their pairs are read below.
+        # Large sets have no counts by symbol; their pair counts are read below.
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
     for block in layout.sets:
@@ -46,7 +62,9 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     uncounted = [
         (i,)
         for i, block in enumerate(counted_blocks(source.document))
-        if not layout.covers((i,)) and not isinstance(block.mechanism, AgreementMechanism)
+        if not layout.covers((i,))
+        and not isinstance(block.mechanism, AgreementMechanism)
+        and not only_counts
     ]
     return source.with_cells(_cells(totals, tallies)).with_cells(
         _from_reports(tx, row, source, uncounted)
@@ -75,7 +93,7 @@ def with_tables(
     )
 
 
-def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: Request) -> Received:
+def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: Dated) -> Received:
     """Return the document with counts of each single block in every requested period added."""
     layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
@@ -104,11 +122,12 @@ def replayed(
 ) -> Received:
     """Return the document with the cells of releases up to `source.release`, for a replay.
 
-    They are computed from the reports, because stored counts include later releases.
+    The cells are computed from the reports, because stored counts include later releases.
     """
     single = [(i,) for i in range(len(counted_blocks(source.document)))]
     cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
-    days = {batch.release: batch.released[:10] for batch in tx.batches.of_document(row.digest)}
+    days = {batch.release: day_of(batch.released) for batch in tx.batches.of_document(row.digest)}
+    # A report has no date of its own, so its release determines the day.
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
     dated = (
         _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
@@ -124,7 +143,7 @@ def _from_reports(
     newest: int | None = None,
     periods: dict[int, str | None] | None = None,
 ) -> dict[Key, CellCounts]:
-    """Return the cells that stored counts would give, by reading every released report.
+    """Return the same cells as stored counts, but computed from every released report.
 
     The time grows with the number of reports. newest : last release to include, None for all.
     periods : period by release, None for all time.
@@ -141,7 +160,7 @@ def _from_reports(
         counted = counted_symbols(mechanisms, group.symbols)
         for blocks in block_groups:
             symbols = [counted[i] for i in blocks]
-            # A report that does not show all the parts says nothing about them together.
+            # A report without some of the parts contains no information about their joint answers.
             if None in symbols:
                 continue
             key = (blocks, group.stratum, period)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader and checks of the estimates request that `frankly_analyst.request` declares."""
+"""Parser and checks for the estimates request that `frankly_analyst.request` declares."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -8,14 +9,19 @@ from fractions import Fraction
 from typing import Any, Final
 
 from frankly_analyst.request import (
+    ANSWERED,
+    COLUMN,
+    COMPARISONS,
     FIELDS,
     INVERSE_VARIANCE,
     KINDS,
     RESPONDENTS,
+    ROW,
     SCALES,
     SHARES,
     EstimatesRequest,
 )
+from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
@@ -25,17 +31,22 @@ from frankly_server.estimate.margins import DEFAULT, require_level
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
-_MAX_TARGETS, _MAX_JOINT_QUESTIONS = 256, 6
+_MAX_TARGETS, _MAX_JOINT_QUESTIONS, _MAX_CONTRAST, _MAX_QUANTILES = 256, 6, 2**14, 20
+_QUANTILE: Final = re.compile(r"0?\.[0-9]{1,6}")
 
 Coefficients = Mapping[str, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Sum of shares with the coefficients `of`, divided by the sum with `over` if given."""
+    """Sum of shares with the coefficients `of`, divided by the sum with `over` unless that is None.
+
+    answered : True to divide the sum by the share of people who answered.
+    """
 
     of: Coefficients
     over: Coefficients | None = None
+    answered: bool = False
 
 
 Combinations = Mapping[str, Mapping[str, Combination]]
@@ -46,13 +57,15 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 class Request(EstimatesRequest):
     """A checked estimates request; a result contains it as JSON, so that it can be replayed.
 
-    method : the method to use, after applying the default and the flag `simultaneous`. targets : as
-    JSON, decimals as texts. combinations : the targets as exact numbers, if they are combinations.
-    span : days of release to include.
+    method : the effective method, after the default and the flag `simultaneous` are applied.
+    targets : as JSON, with decimals as texts. combinations : the targets as exact numbers, if they
+    are combinations. contrast : weights by group id, if `compare` contains weights. span : days of
+    release to include.
     """
 
     method: str = DEFAULT
     combinations: Combinations | None = None
+    contrast: Mapping[str, float] | None = None
     span: Span = ALL_DAYS
 
     @property
@@ -71,6 +84,11 @@ class Request(EstimatesRequest):
         return next((name for name in _names(self.by) if name in PERIODS), None)
 
     @property
+    def quantile_levels(self) -> dict[str, float]:
+        """Quantile levels of scales, by their text in the request."""
+        return {text: float(text) for text in (self.quantiles or "0.5").split(",")}
+
+    @property
     def is_dated(self) -> bool:
         """True if the result depends on the days of release."""
         return self.period is not None or bool(self.span)
@@ -78,12 +96,14 @@ class Request(EstimatesRequest):
     @property
     def is_ratio(self) -> bool:
         """True if some estimate may be a ratio or a percentage."""
-        # The figures of a scale are ratios if a choice has a role.
+        # Figures of a scale are ratios if a choice has a role.
         if self.targets == SCALES:
             return True
         by_question = (self.combinations or {}).values()
         return self.percent is not None or any(
-            target.over is not None for by_name in by_question for target in by_name.values()
+            target.over is not None or target.answered
+            for by_name in by_question
+            for target in by_name.values()
         )
 
     @classmethod
@@ -104,6 +124,8 @@ class Request(EstimatesRequest):
                 question: {name: _written(target) for name, target in by_name.items()}
                 for question, by_name in combinations.items()
             }
+        if str(fields.get("compare", "")).startswith("{"):
+            fields["contrast"] = _contrast(fields["compare"])
         request = cls(**fields)
         for is_broken, problem, field, detail in _RULES:
             if is_broken(request):
@@ -123,7 +145,7 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def _field(name: str, value: Any) -> Any:
-    """Return a field, read as its declared type. Raises InvalidInput."""
+    """Return the value of a field, converted to its declared type. Raises InvalidInput."""
     choices = FIELDS[name].metadata.get("choices")
     if choices and value not in choices:
         raise InvalidInput(Problem.FIELD_TYPE, f"choose one of {', '.join(choices)}", name)
@@ -137,8 +159,11 @@ def _method(fields: Mapping[str, Any]) -> str:
     if not fields.get("simultaneous"):
         return method or DEFAULT
     if method not in (None, "simultaneous", "simultaneous_plugin"):
-        detail = f"simultaneous and {method} select different methods: give one of them"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"simultaneous and {method} select different methods: give one of them",
+            "simultaneous",
+        )
     return method or "simultaneous"
 
 
@@ -147,6 +172,12 @@ def _is_grouping(by: Any) -> bool:
     names = _names(by) if by is None or isinstance(by, str) else [""]
     periods = sum(name in PERIODS for name in names)
     return "" not in names and periods <= 1 and len(names) - periods <= 1
+
+
+def _are_quantiles(text: Any) -> bool:
+    parts = text.split(",") if isinstance(text, str) else [""]
+    numbers = {float(part) for part in parts if _QUANTILE.fullmatch(part)}
+    return len(numbers) == len(parts) <= _MAX_QUANTILES and 0 not in numbers
 
 
 def _names(by: str | None) -> list[str]:
@@ -189,10 +220,28 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         f"name a public question or {VERSION}, one of {', '.join(PERIODS)}, or one of each: a,b",
     ),
     (
-        lambda r: r.percent is not None and len(r.joint or ()) != 2,
+        lambda r: r.percent in (ROW, COLUMN) and len(r.joint or ()) != 2,
         Problem.TARGETS_INVALID,
         "percent",
         "percentages need a table of two questions: name both in targets",
+    ),
+    (
+        lambda r: r.percent == ANSWERED and r.targets != SHARES,
+        Problem.TARGETS_INVALID,
+        "percent",
+        'percent=answered applies to targets=shares only; in combinations use "over": "answered"',
+    ),
+    (
+        lambda r: r.quantiles is not None and r.targets != SCALES,
+        Problem.TARGETS_INVALID,
+        "quantiles",
+        "quantiles are of scales: request targets=scales",
+    ),
+    (
+        lambda r: r.quantiles is not None and not _are_quantiles(r.quantiles),
+        Problem.FIELD_TYPE,
+        "quantiles",
+        f"give 1 to {_MAX_QUANTILES} different decimals between 0 and 1, such as 0.25,0.5,0.75",
     ),
     (
         lambda r: r.census and r.weights != RESPONDENTS,
@@ -201,12 +250,30 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "in a census every version describes only its respondents: leave the weights out",
     ),
     (
-        # Inverse-variance weights of numerator and denominator differ, so that their ratio would
-        # describe no group of people.
+        # Inverse-variance weights of numerator and denominator differ, so their ratio would not
+        # describe any group of people.
         lambda r: r.weights == INVERSE_VARIANCE and r.is_ratio,
         Problem.UNSUPPORTED,
         "weights",
-        "a ratio or a percentage needs one weight of each version: leave the weights out",
+        "a ratio or percentage needs a single weight per version: leave the weights out",
+    ),
+    (
+        lambda r: r.compare == "" or not isinstance(r.compare or "", str),
+        Problem.FIELD_TYPE,
+        "compare",
+        f"give {', '.join(COMPARISONS)}, the id of a group, or JSON weights of groups",
+    ),
+    (
+        lambda r: r.compare is not None and r.by is None,
+        Problem.UNSUPPORTED,
+        "compare",
+        "only groups can be compared: name them in by",
+    ),
+    (
+        lambda r: r.compare is not None and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "comparisons have no confidence sequence: use kl, or leave compare out",
     ),
     (
         lambda r: r.population is not None and r.population < 2,
@@ -235,8 +302,11 @@ def _combinations(value: Mapping[str, Any]) -> Combinations:
     for question, by_name in value.items():
         where = f"targets.{question}"
         if not isinstance(by_name, Mapping) or not 1 <= len(by_name) <= _MAX_TARGETS:
-            detail = f"give 1 to {_MAX_TARGETS} named combinations of the question's choices"
-            raise InvalidInput(Problem.TARGETS_INVALID, detail, where)
+            raise InvalidInput(
+                Problem.TARGETS_INVALID,
+                f"give 1 to {_MAX_TARGETS} named combinations of the question's choices",
+                where,
+            )
         combinations[question] = {
             name: _combination(entry, f"{where}.{name}") for name, entry in by_name.items()
         }
@@ -247,24 +317,42 @@ def _combinations(value: Mapping[str, Any]) -> Combinations:
 
 def _combination(value: Any, field: str) -> Combination:
     if isinstance(value, Mapping) and set(value) == {"of", "over"}:
+        if value["over"] == ANSWERED:
+            return Combination(_coefficients(value["of"], field), answered=True)
         return Combination(_coefficients(value["of"], field), _coefficients(value["over"], field))
     return Combination(_coefficients(value, field))
 
 
+def _contrast(text: str) -> dict[str, float]:
+    """Return the weights of a contrast of groups from JSON. Raises InvalidInput(field_type)."""
+    detail = 'give at least two weights by group, such as {"north": 1, "south": -1}'
+    try:
+        value = parse_json(text.encode(), max_bytes=_MAX_CONTRAST, decimals=True)
+        weights = {name: float(_exact(weight, "compare")) for name, weight in value.items()}
+    except (InvalidInput, AttributeError, UnicodeEncodeError):
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "compare") from None
+    if sum(weight != 0 for weight in weights.values()) < 2:
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "compare")
+    return weights
+
+
 def _coefficients(value: Any, field: str) -> Coefficients:
     if not isinstance(value, Mapping) or not value:
-        detail = 'give numbers by choice, such as {"yes": 1, "no": -1}, or {"of": …, "over": …} for a ratio'
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            'give numbers by choice, such as {"yes": 1, "no": -1}, or {"of": …, "over": …} for a ratio',
+            field,
+        )
     return {choice: _exact(v, field) for choice, v in value.items()}
 
 
 def _exact(value: Any, field: str) -> Fraction:
-    """Return a coefficient exactly as written: a number, or a text as in a stored result."""
+    """Return the exact value of a coefficient: a number, or a text as in a stored result."""
     try:
         read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
-    # A decimal exponent beyond ±12 is a mistake, and exact arithmetic on such sizes takes long.
+    # A decimal exponent beyond ±12 is a mistake, and exact arithmetic with such numbers is slow.
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):
         raise InvalidInput(Problem.TARGETS_INVALID, "give numbers between 10^-12 and 10^13", field)
     return Fraction(read)
@@ -272,15 +360,17 @@ def _exact(value: Any, field: str) -> Fraction:
 
 def _written(combination: Combination) -> dict[str, Any]:
     def decimals(coefficients: Coefficients) -> dict[str, str]:
-        # Coefficients were read from decimals, so the division ends; a replay needs all digits.
+        # Coefficients come from decimals, so their expansion is finite; a replay needs all digits.
         return {c: _decimal(v) for c, v in coefficients.items()}
 
     of = decimals(combination.of)
+    if combination.answered:
+        return {"of": of, "over": ANSWERED}
     return of if combination.over is None else {"of": of, "over": decimals(combination.over)}
 
 
 def _decimal(value: Fraction) -> str:
-    # A denominator of n bits divides 10^n, so that many further digits suffice.
+    # A denominator of n bits divides 10^n, so n further digits suffice.
     digits = len(str(value.numerator)) + value.denominator.bit_length()
     with localcontext(prec=digits):
         return str(Decimal(value.numerator) / Decimal(value.denominator))

@@ -2,13 +2,12 @@
 """Result of an estimates request, computed from counts of released batches.
 
 This module reads no database and no clock: `answer` depends only on the request, the documents and
-their counts. Under `inputs` the result contains the request, the newest release of each document
-and the version of the code, so that `Analysis.replay` can compute it again.
+their counts. The key `inputs` of the result contains the request, the newest release of each
+document and the version of the code, from which `Analysis.replay` computes the result again.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol import __version__
@@ -16,12 +15,14 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
+from frankly_server.analysis.comparing import comparisons
+from frankly_server.analysis.contrasts import Sample
 from frankly_server.analysis.counted_document import Blocks, Key, Received
+from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
-from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
-from frankly_server.analysis.pooling import BETA
-from frankly_server.analysis.request import VERSION, Request
-from frankly_server.analysis.rows import NO_PRODUCTS, part_targets, table_json
+from frankly_server.analysis.pooling import BETA, pool
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.rows import NO_PRODUCTS, part_targets, table_json, target_places
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
 from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
@@ -33,21 +34,7 @@ READ = (
 )
 
 _MAX_TABLES = 1000
-"""Largest number of tables in one request, because even this many take seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Reports used for one estimate of a table: some documents, one stratum, one period.
-
-    by, choice : a public question and its answer in these reports; None for all reports.
-    """
-
-    label: dict[str, str] | None
-    sources: tuple[Received, ...]
-    by: str | None = None
-    choice: str | None = None
-    period: str = ALL_TIME
+"""Largest number of tables in one request; even this many take seconds."""
 
 
 def answer(survey: str, documents: Sequence[Received], request: Request) -> dict[str, Any]:
@@ -56,19 +43,17 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
     requested = tables(documents, request)
-    groups = [
-        (table, group)
-        for table in requested
-        for group in _in_periods(table, _groups(table, request), request)
-    ]
-    # Checked before anything is estimated, which could take long.
+    groups = [(table, group) for table in requested for group in groups_of(table, request)]
+    # Checked before the estimates are computed, which could take long.
     if len(groups) > _MAX_TABLES:
-        detail = (
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
             f"these are more than {_MAX_TABLES} tables: use longer periods, fewer days (since, "
-            "until) or questions"
+            "until) or questions",
+            "by",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
-    questions = [_question(table, group, request) for table, group in groups]
+    # There are no groups if the requested periods have no releases.
+    answered = [_question(table, group, request) for table, group in groups]
     # Title and languages may differ between versions.
     newest = documents[-1].document
     request_json = request.to_json()
@@ -82,7 +67,10 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
             {"digest": source.document.digest, "version": source.document.version, "n": source.n}
             for source in documents
         ],
-        "questions": questions,
+        "questions": [question for question, _ in answered],
+        "comparisons": comparisons(
+            [(*pair, sample) for pair, (_, sample) in zip(groups, answered, strict=True)], request
+        ),
         "beta": str(BETA),
         "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
@@ -94,84 +82,33 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Return an answer as the bytes that are served, and that a replay must reproduce."""
+    """Serialise an answer. Responses consist of these bytes, and a replay must reproduce them."""
     return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
 def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:
-    """Return, by document digest, the groups of two or more blocks whose joint counts are needed."""
+    """Return the groups of two or more blocks that need joint counts, by document digest."""
     joint_blocks: dict[str, set[Blocks]] = {}
     for table in tables(documents, request):
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
-            # Counts of single blocks have been read already.
+            # Counts of single blocks are already available.
             if blocks is not None and len(blocks) > 1:
                 joint_blocks.setdefault(source.document.digest, set()).add(blocks)
     return joint_blocks
 
 
-def _groups(table: Table, request: Request) -> list[Group]:
-    """Return the groups of a table's estimates, for all days."""
-    by = request.group
-    if by is None:
-        return [Group(None, table.sources)]
-    if by == VERSION:
-        return [
-            Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
-        ]
-    # The strata of all versions, because a public question may have been added or dropped.
-    strata = {q.id: q for source in table.sources for q in source.document.strata}
-    if by not in strata:
-        groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
-        raise InvalidInput(
-            Problem.STRATA_INVALID, f"estimates can be grouped by: {groupings}", "by"
-        )
-    sources = tuple(
-        source for source in table.sources if by in {q.id for q in source.document.strata}
-    )
-    return [Group({by: c.id}, sources, by, c.id) for c in strata[by].choices]
+def _question(table: Table, group: Group, request: Request) -> tuple[dict[str, Any], Sample | None]:
+    """Return a group's estimates as JSON, and its sample for comparisons.
 
-
-def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list[Group]:
-    """Return the groups once per requested period, in order of time within each group."""
-    if not request.is_dated:
-        return list(groups)
-    _require_days(table)
-    if request.period is None:
-        name, periods = DAYS, [str(request.span)]
-    else:
-        blocks = [
-            (source, blocks_of(source.document, table.questions) or ()) for source in table.sources
-        ]
-        nonempty = {period for source, positions in blocks for period in source.periods(positions)}
-        name, periods = request.period, sorted(nonempty)
-    return [
-        replace(group, label=(group.label or {}) | {name: period}, period=period)
-        for group in groups
-        for period in periods
-    ]
-
-
-def _require_days(table: Table) -> None:
-    # Daily counts are stored per single block, and only for blocks whose totals are stored.
-    for source in table.sources:
-        blocks = blocks_of(source.document, table.questions)
-        if blocks is not None and (
-            len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
-        ):
-            detail = (
-                f"daily joint counts of {table.id} are not stored: use all days or other targets"
-            )
-            raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
-
-
-def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
+    The sample is None if the group has too few reports.
+    """
     label, sources = group.label, group.sources
     keys_by_source = [(source, _keys(source, table, group)) for source in sources]
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
     received = sum(_received(source, keys) for source, keys in keys_by_source)
-    # The largest minimum, because respondents of each version were promised theirs.
+    # The largest minimum, because each version promised its own minimum to its respondents.
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
     head = {
@@ -184,12 +121,22 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "needed": least,
         "documents": digests,
     }
-    # The rows are left out, because even their number would depend on reports below the minimum.
+    # No rows at all: even their number would reveal something about fewer reports than the minimum.
     if not used or n < least:
-        return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
-    by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+        return head | {
+            "status": "insufficient",
+            "rows": [],
+            "covariance": None,
+            "independence": None,
+            **NO_PRODUCTS,
+        }, None
     parts = [_part(source, keys, table) for source, keys in used]
-    return head | {"status": "ok"} | table_json(table, parts, request, digests, by)
+    pooled = pool(parts, request)
+    body = table_json(table, parts, pooled, request, digests, group.name)
+    rows = {row["choice"]: row for row in body["rows"]}
+    spans = {t.id: place for t, place in zip(table.targets, target_places(table), strict=True)}
+    sample = Sample("", group.name, parts, digests, pooled, rows, spans)
+    return head | {"status": "ok"} | body, sample
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:
@@ -213,13 +160,13 @@ def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
 
 
 def _received(source: Received, keys: Sequence[Key]) -> int:
-    """Return the number of all reports in these strata and periods, whichever blocks they show."""
+    """Return the number of reports in these strata and periods, whatever blocks they contain."""
     # Every report is counted in the document's first block.
     return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 
 
 def _is_read(table: Table) -> bool:
-    """Return True if some document stores no counts of the table, so that its reports are read."""
+    """Return True if a document has no stored counts for the table, so its reports must be read."""
     layouts = [
         (Layout.of(source.document), blocks_of(source.document, table.questions))
         for source in table.sources

@@ -14,20 +14,21 @@ from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
 from frankly_server import rational
+from frankly_server.analysis.independence import independence
 from frankly_server.analysis.part import Part
-from frankly_server.analysis.pooling import Pooled, pool
+from frankly_server.analysis.pooling import Pooled
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.scales import MEAN, MEDIAN
+from frankly_server.analysis.scales import MEAN, MEDIAN, QUANTILE
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.figures import sampling_factors
-from frankly_server.estimate.margins import DEFAULT
-from frankly_server.estimate.ratios import Ratio, pairs_of, ratio
-from frankly_server.estimate.target_ends import row_flags
+from frankly_server.estimate.flags import row_flags
+from frankly_server.estimate.margins import DEFAULT, normal_quantile
+from frankly_server.estimate.ratios import Margin, Ratio, pairs_of, ratio
 from frankly_server.surveys.devices import is_unstated
 
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
-"""Row of the declared columns, all null."""
+"""A row with all declared columns, each null."""
 
 _SHARED: Final = (
     "question", "by", "level", "n", "mechanism", "notion", "epsilon", "ceiling", "documents",
@@ -41,14 +42,18 @@ NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
 
 
 def table_json(
-    table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str], by: str = ""
+    table: Table,
+    parts: Sequence[Part],
+    pooled: Pooled,
+    request: Request,
+    digests: Sequence[str],
+    by: str = "",
 ) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    by : label of the group of the reports. Targets that are not identifiable have no row; the other
-    rows are then flagged `not_identifiable`.
+    pooled : result of `pool` for the parts. by : label of the group. Targets that are not
+    identifiable have no row, and the other rows are then flagged `not_identifiable`.
     """
-    pooled = pool(parts, request)
     shared = {
         "by": by,
         "level": request.level,
@@ -60,8 +65,8 @@ def table_json(
         "documents": list(digests),
         "versions_p": pooled.versions_p,
     }
-    rows, places, spans_of = [], [], _places(table)
-    # All ratios are computed at once, because they share the evidence of their numerators,
+    rows, places, spans_of = [], [], target_places(table)
+    # All ratios are computed together, because they share the evidence for their numerators,
     # denominators and sums.
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
@@ -86,25 +91,31 @@ def table_json(
             "unit": target.unit,
         }
         rows.append(_EMPTY | named | row | shared)
-    rows += _medians(table, rows)
+    rows += _quantiles(table, rows, request)
     identifiable = [row["choice"] for row in rows]
     return {
         "rows": rows,
         "covariance": _covariance(pooled, table, places),
+        "independence": independence(table, parts, pooled, request),
         **_products(pooled, table, identifiable),
     }
 
 
-def _medians(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return [the row of a scale's median], from the rows of its distribution; else []."""
+def _quantiles(
+    table: Table, rows: Sequence[Mapping[str, Any]], request: Request
+) -> list[dict[str, Any]]:
+    """Return the rows of a scale's quantiles, from the rows of its distribution; else []."""
     if table.scale is None:
         return []
     cuts = [row for row in rows if row["choice"] != MEAN]
-    median = table.scale.median(cuts)
-    if median is None:
-        return []
-    named = {"choice": MEDIAN, "label": dict.fromkeys(table.text, MEDIAN), "unit": NUMBER}
-    return [_EMPTY | {name: cuts[0][name] for name in _SHARED} | named | median]
+    quantiles = []
+    for text, level in request.quantile_levels.items():
+        figures = table.scale.quantile(cuts, level)
+        if figures is not None:
+            name = MEDIAN if level == 0.5 else QUANTILE + text
+            named = {"choice": name, "label": dict.fromkeys(table.text, name), "unit": NUMBER}
+            quantiles.append(_EMPTY | {key: cuts[0][key] for key in _SHARED} | named | figures)
+    return quantiles
 
 
 def part_targets(table: Table) -> list[tuple[Any, ...]]:
@@ -116,7 +127,7 @@ def _weights(target: Target) -> list[tuple[Any, ...]]:
     return [target.weights] if target.over is None else [target.weights, target.over]
 
 
-def _places(table: Table) -> list[list[int]]:
+def target_places(table: Table) -> list[list[int]]:
     """Return, per target, the positions of its entries in `part_targets`."""
     places, place = [], 0
     for target in table.targets:
@@ -129,14 +140,14 @@ def _places(table: Table) -> list[list[int]]:
 def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     """Return the row of a target, None if the target is not identifiable.
 
-    If the interval is not known, the row has a flag and no ends.
+    If the interval is unknown, the row has a flag instead of ends.
     """
     mean, method, pair = pooled.mean, request.method, pooled.ends[t]
     value = mean.unbiased[t]
     if value is None:
-        return None  # not identifiable, which `accept_unidentifiable` allowed
+        return None  # not identifiable; `accept_unidentifiable` allows this
     flags = [flag for flag in mean.row_flags[t] if flag == "few_informative"]
-    # Only a single document has a kl interval to fall back on.
+    # The fallback to a kl interval exists only for a single document.
     if pair is None and len(pooled.estimates) == 1 and method in ("exact", "sequence"):
         method, pair = "kl", mean.margins.kl[t]
         flags.append("exact_not_available")
@@ -162,10 +173,9 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 def _ratios(
     parts: Sequence[Part], pooled: Pooled, spans: Sequence[Sequence[int]], request: Request
 ) -> list[Ratio | None]:
-    """Return ratios of pairs of targets by Fieller's method, with `score` unless the method is clt.
+    """Return ratios of pairs of targets by Fieller's method, by `_ratio_margin`.
 
-    Other methods would ignore the correlation between numerator and denominator. An entry is None
-    if the covariance or the ratio is unknown.
+    An entry is None if the covariance or the ratio is unknown.
     """
     if not spans or pooled.mean.covariance is None:
         return [None] * len(spans)
@@ -181,13 +191,22 @@ def _ratios(
         pairs_by_part.append(
             pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level)
         )
-    is_score = request.method != "clt"
+    _, margin = _ratio_margin(request, len(spans))
     return [
-        ratio(pairs, request.level, is_score=is_score)
-        if _quotient(pooled, pair) is not None and None not in pairs
-        else None
+        ratio(pairs, margin) if _quotient(pooled, pair) is not None and None not in pairs else None
         for pairs, pair in zip(zip(*pairs_by_part, strict=True), spans, strict=True)
     ]
+
+
+def _ratio_margin(request: Request, ratios: int) -> tuple[str, Margin]:
+    """Return the method of ratios, with its margin: the requested one, else `score`.
+
+    kl, exact and sequence would need the distribution of a − ρb for every ρ of the search.
+    """
+    margin = Margin.of(request.method, request.level, ratios)
+    if margin is not None:
+        return request.method, margin
+    return DEFAULT, Margin("score", normal_quantile(request.level))
 
 
 def _quotient(pooled: Pooled, spans: Sequence[int]) -> float | None:
@@ -201,8 +220,8 @@ def _ratio_row(
 ) -> dict[str, Any] | None:
     """Return the row of a ratio, None if numerator or denominator is not identifiable.
 
-    Columns that a ratio does not have are left out. If the ratio is unbounded or its interval is
-    not known, the row has a flag and no ends.
+    Columns that do not apply to a ratio are left out. If the ratio is unbounded or its interval is
+    unknown, the row has a flag instead of ends.
     """
     if any(pooled.mean.unbiased[t] is None for t in spans):
         return None
@@ -210,7 +229,7 @@ def _ratio_row(
         (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
     )
     low, high = ends or (None, None)
-    # A numerator or denominator with equal weights for all answers is known without reports.
+    # A numerator or denominator with equal weights for all answers is a known constant.
     few_informative = [
         "few_informative" in pooled.mean.row_flags[t]
         for t, of in zip(spans, _weights(target), strict=True)
@@ -220,8 +239,9 @@ def _ratio_row(
     if ends is None:
         # If the denominator is estimated as 0, its interval contains 0, so the ratio is unbounded.
         flags.append("interval_unknown" if fitted is None and value is not None else "unbounded")
+    method, _ = _ratio_margin(request, 1)
     # The flag shows that the method is not the requested one.
-    if request.method not in ("clt", DEFAULT):
+    if method != request.method:
         flags.append("score_instead")
     return {
         "estimate": value,
@@ -229,13 +249,13 @@ def _ratio_row(
         "margin": None if ends is None or value is None else max(ends[1] - value, value - ends[0]),
         "low": low,
         "high": high,
-        "method": "clt" if request.method == "clt" else DEFAULT,
+        "method": method,
         "flags": flags,
     }
 
 
 def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends | None:
-    """Return the interval of a row before it is cut at possible values; None if it has no ends."""
+    """Return the interval of a row before cutting at the possible values; None if it has none."""
     if len(spans) == 1 and row["method"] == DEFAULT:
         return pooled.uncut[spans[0]]
     return None if row["low"] is None else (row["low"], row["high"])
@@ -243,7 +263,7 @@ def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends
 
 def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> list[str]:
     value, possible = row["estimate"], _possible(target)
-    if possible[0] == possible[1]:  # known without a report
+    if possible[0] == possible[1]:  # a known constant
         return [flag for flag in row["flags"] if flag != "few_informative"]
     is_share = possible == (0.0, 1.0) and (
         target.over is not None or set(rational.distinct(target.weights)) <= {0, 1}
@@ -273,8 +293,8 @@ def _possible(target: Target) -> tuple[float, float]:
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
     """Return the covariance of the rows' estimates; None if it is unknown or not defined here."""
-    # Ratios and medians are not linear in the shares, so the covariance of the targets is not the
-    # covariance of these estimates.
+    # Ratios and medians are not linear in the shares, so their covariance is not that of the
+    # targets.
     if (
         pooled.mean.covariance is None
         or table.scale is not None
@@ -317,7 +337,7 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
 
 
 def _nats(block: Block, part: Part) -> str:
-    """Return a block's level; "none" if it bounds no ratio or public answers void the promise."""
+    """Return a block's level; "none" if no ratio is bounded or public answers void the promise."""
     return "none" if block.ratio is None or is_unstated(block, part) else ln_up(block.ratio)
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales: the numbers of a question's choices, with the mean, the distribution and the median.
+"""Scales: numbers assigned to a question's choices, with mean, distribution and quantiles.
 
 A choice has a score, or a range with a known smallest number. Choices with a role ("prefer not to
-say", "does not apply") have no number: figures are about the people whose answer has a number.
+say", "does not apply") have no number: all figures refer to people whose answer has a number.
 
-The median is the smallest number v with F(v) ≥ 1/2, where F(v) is the share of answers up to v. Its
-interval follows from the intervals of F: it begins at the first v whose upper end reaches 1/2, and
-ends at the number after the last v whose lower end is below 1/2. It misses the median on one side
-only if the interval of F at one fixed v misses F(v) on that side (docs/maths/margins.md, claim 14).
+The quantile at q, for q = 1/2 the median, is the smallest number v with F(v) ≥ q, where F(v) is the
+share of answers up to v. Its interval follows from the intervals of F: it begins at the first v
+whose upper end reaches q, and ends at the number after the last v whose lower end is below q. The
+interval misses the quantile on one side only if the interval of F at one fixed v misses F(v) on
+that side (docs/maths/margins.md, claim 14).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +22,10 @@ from frankly_protocol.questions import decimal_text
 
 MEAN: Final = "mean"
 MEDIAN: Final = "median"
+QUANTILE: Final = "quantile "
+"""Prefix of the name of any other quantile; the level follows."""
 UP_TO: Final = "up to "
-"""Start of the name of a share of the distribution; the number follows."""
-_HALF: Final = 0.5
+"""Prefix of the name of a cumulative share; the number follows."""
 _OF_CUTS: Final = ("few_informative", "exact_not_available", "score_instead")
 
 Weights = tuple[Fraction, ...]
@@ -47,8 +49,8 @@ class Scale:
         lows = tuple(
             None if choice.low is None else Fraction(choice.low) for choice in question.choices
         )
-        found = next((values for values in (scores, lows) if len(set(values) - {None}) > 1), None)
-        return None if found is None else cls(found, are_ranges=found is lows)
+        numbers = next((values for values in (scores, lows) if len(set(values) - {None}) > 1), None)
+        return None if numbers is None else cls(numbers, are_ranges=numbers is lows)
 
     @property
     def numbers(self) -> list[Fraction]:
@@ -65,35 +67,39 @@ class Scale:
     def named_weights(self) -> dict[str, Weights]:
         """Return the weights of the mean, if there is one, and of the share up to each number.
 
-        The last number is left out, because all answers lie up to it.
+        The last number is left out, because its cumulative share is 1.
         """
         numbers = self.numbers
         named = {}
         if not self.are_ranges:
             named[MEAN] = tuple(number or Fraction(0) for number in self.by_choice)
         for number, following in pairwise(numbers):
-            # A range ends before the next one begins.
+            # A range ends where the next one begins.
             end = following - 1 if self.are_ranges else number
             named[UP_TO + decimal_text(end)] = tuple(
                 Fraction(int(v is not None and v <= number)) for v in self.by_choice
             )
         return named
 
-    def median(self, cuts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-        """Return the figures of the median from the rows of the distribution, in order.
+    def quantile(self, cuts: Sequence[Mapping[str, Any]], level: float) -> dict[str, Any] | None:
+        """Return the figures of a quantile from the rows of the distribution, in order.
 
-        For ranges, the numbers are their smallest ones. Returns None if a row has no estimate.
+        level : share of the answers up to the quantile, ½ for the median.
+
+        For ranges, the numbers are the smallest of each range. Returns None if a row has no
+        estimate.
         """
         numbers, last = [float(number) for number in self.numbers], len(cuts)
         if last + 1 < len(numbers) or any(cut["estimate"] is None for cut in cuts):
             return None
-        # All answers lie up to the last number. A share without an interval may have any value.
+        # The cumulative share of the last number is 1. A share without an interval can be any
+        # value.
         shares = [*(cut["estimate"] for cut in cuts), 1.0]
         lows = [-1.0 if cut["low"] is None else cut["low"] for cut in cuts]
         highs = [*(2.0 if cut["high"] is None else cut["high"] for cut in cuts), 1.0]
-        value = numbers[next(i for i, share in enumerate(shares) if share >= _HALF)]
-        low = numbers[next(i for i, high in enumerate(highs) if high >= _HALF)]
-        high = numbers[max((i + 1 for i, end in enumerate(lows) if end < _HALF), default=0)]
+        value = numbers[next(i for i, share in enumerate(shares) if share >= level)]
+        low = numbers[next(i for i, high in enumerate(highs) if high >= level)]
+        high = numbers[max((i + 1 for i, end in enumerate(lows) if end < level), default=0)]
         flags = [flag for flag in _OF_CUTS if any(flag in cut["flags"] for cut in cuts)]
         return {
             "estimate": value,

@@ -9,7 +9,7 @@ from math import prod
 from typing import Final
 
 from frankly_analyst.plots import NUMBER, SHARE
-from frankly_analyst.request import SCALES
+from frankly_analyst.request import ANSWERED, SCALES
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -51,10 +51,10 @@ class Target:
 class Table:
     """A table of rows about one or several questions.
 
-    sources : documents with these question and choice ids, oldest first.
+    sources : documents that contain these question and choice ids, oldest first.
     shares : True if the rows are the shares of all cells, in order.
-    percent : "row" or "column" if the rows are shares within these, else None.
-    scale : the scale if the rows are its mean and distribution, to which the median is added; else
+    percent : "row" or "column" if the shares are within a row or a column, else None.
+    scale : the scale if the rows are its mean and distribution (the median is added later), else
         None.
     """
 
@@ -91,7 +91,10 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     if request.targets == SCALES:
         return _scales(groups)
     if request.combinations is None:
+        if request.percent == ANSWERED:
+            return [Table((q,), _among_answered(q), sources, shares=False) for q, sources in groups]
         return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in groups]
+    # Reversed, so that the newest of several questions with the same id remains.
     newest = {question.id: (question, sources) for question, sources in reversed(groups)}
     requested = []
     for name, combinations in request.combinations.items():
@@ -108,7 +111,7 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
 
 def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Table]:
     """Return a table for each question with a scale."""
-    found = []
+    scale_tables = []
     for question, sources in groups:
         scale = Scale.of(question)
         if scale is not None:
@@ -117,23 +120,27 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
                        NUMBER if name == MEAN else SHARE)
                 for name, weights in scale.named_weights().items()
             )  # fmt: skip
-            found.append(Table((question,), targets, sources, shares=False, scale=scale))
-    if not found:
-        detail = "no question of this survey has scores or ranges: request shares"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
-    return found
+            scale_tables.append(Table((question,), targets, sources, shares=False, scale=scale))
+    if not scale_tables:
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            "no question of this survey has scores or ranges: request shares",
+            "targets",
+        )
+    return scale_tables
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
-    """Return the positions of counted blocks with these questions; None if one is missing.
+    """Return the positions of counted blocks with these questions; None if a question is missing.
 
-    This is the smallest block with all questions, if there is one; otherwise blocks with missing
-    questions are added, the smallest first. The ids of the choices must be equal too.
+    The result is the smallest block with all questions, if there is one. Otherwise blocks are
+    added, smallest first, until no question is missing. The ids of the choices must be equal too.
     """
     missing, positions = {_key(question) for question in questions}, []
-    blocks = _estimable(document)
-    # The sort is stable: blocks of equal size stay in the document's order.
+    blocks = estimable_blocks(document)
+    # The sort is stable, so blocks of equal size stay in the document's order.
     for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
+        # A block with all questions was designed for their joint answers.
         if missing <= {_key(question) for question in block.questions}:
             return (position,)
     for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
@@ -144,7 +151,7 @@ def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks
     return None if missing else tuple(sorted(positions))
 
 
-def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
+def estimable_blocks(document: SurveyDocument) -> list[tuple[int, Block]]:
     """Return (position, block) of the counted blocks that can be estimated: parts, not forms."""
     return [
         (position, block)
@@ -160,6 +167,7 @@ def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) 
     blocks = counted_blocks(document)
     tables = [blocks[i].mechanism for i in blocks_of(document, questions) or ()]
     parts = [table for table in tables if isinstance(table, PartTable)]
+    # By identity, because an equality test of two forms would compare all their tables.
     forms = {id(part.form): part.form for part in parts}
     return any(
         form is not None
@@ -181,7 +189,7 @@ def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
         for question in table.questions
     ]
     sizes = [len(question.choices) for question in block_questions]
-    # If the cells are the joint answers in order, return `shares`, which the estimator recognises.
+    # If the cells are the joint answers in order, return `shares`: the estimator recognises it.
     if places == list(range(len(block_questions))):
         return shares(prod(sizes))
     zero, unit = Fraction(0), Fraction(1)
@@ -210,34 +218,39 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
 def _joint_table(
     documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str
 ) -> Table:
-    # Ids are those of the newest version; older versions may lack a question.
+    # Ids refer to the newest version; older versions may lack a question.
     newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)
     questions = tuple(newest[name] for name in ids)
     if prod(len(question.choices) for question in questions) > _MAX_CELLS:
-        detail = f"a table has at most {_MAX_CELLS} cells: name fewer questions"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            f"a table has at most {_MAX_CELLS} cells: name fewer questions",
+            field,
+        )
     sources = tuple(
         source for source in documents if blocks_of(source.document, questions) is not None
     )
     without_table = [source for source in sources if _lacks_joint_table(source.document, questions)]
     if sources and len(without_table) == len(sources):
-        detail = (
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE,
             "the joint table of these questions cannot be estimated from this form: "
-            "cross_tables of the survey file must name them"
+            "cross_tables of the survey file must name them",
+            field,
         )
-        raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, field)
     sources = tuple(source for source in sources if source not in without_table)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
     # Each percentage has its own denominator, so the work grows with the square of the number of
     # cells.
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
-        detail = (
-            f"percentages need a table of at most {_MAX_PERCENT_CELLS} cells: request the cells"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"percentages need a table of at most {_MAX_PERCENT_CELLS} cells: request the cells",
+            "percent",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "percent")
     return Table(questions, _shares(questions, percent), sources, shares=False, percent=percent)
 
 
@@ -263,6 +276,22 @@ def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[
     )
 
 
+def _among_answered(question: Question) -> tuple[Target, ...]:
+    """Return the shares of the choices without a role, among the people who chose one of these."""
+    over = _answered((question,))
+    return tuple(
+        replace(target, over=None if all(over) else over)
+        for target, answers in zip(_shares((question,)), over, strict=True)
+        if answers
+    )
+
+
+def _answered(questions: Sequence[Question]) -> Weights:
+    """Return 1 for each cell in which no choice has a role, else 0."""
+    cells = product(*(question.choices for question in questions))
+    return tuple(_ONE if all(choice.role is None for choice in cell) else _ZERO for cell in cells)
+
+
 def _named(names: Sequence[str], percent: str | None) -> str:
     """Return "A × B"; "B | A" for shares within a row (a choice of A), "A | B" within a column."""
     if percent is None:
@@ -273,7 +302,7 @@ def _named(names: Sequence[str], percent: str | None) -> str:
 def _combined(
     cells: Table, combinations: Mapping[str, Combination], field: str
 ) -> tuple[Target, ...]:
-    """Return combinations of a table's cells; a cell's name is its choice ids, separated by commas."""
+    """Return the combinations of a table's cells. Cells are named by comma-separated choice ids."""
     cell_names = [
         _ID_SEPARATOR.join(choice.id for choice in cell)
         for cell in product(*(q.choices for q in cells.questions))
@@ -290,21 +319,24 @@ def _combined(
         of, over = weights(combination.of, where), None
         if combination.over is not None:
             of, over = _divided(of, weights(combination.over, where), where)
+        if combination.answered:
+            of, over = _divided(of, _answered(cells.questions), where)
         unit = SHARE if all(abs(weight) <= 1 for weight in of) else NUMBER
         targets.append(Target(name, dict.fromkeys(cells.text, name), of, over, unit))
     return tuple(targets)
 
 
 def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights | None]:
-    """Return a ratio's weights; a constant denominator is divided out, which leaves no ratio."""
+    """Return (numerator, denominator) weights; (quotient, None) if the denominator is constant."""
     if any(weight != over[0] for weight in over):
         return of, over
-    # A denominator that is 0 for every answer is a mistake, not a ratio without an interval.
+    # A denominator that is 0 for every answer is a mistake of the caller.
     if not over[0]:
-        detail = (
-            "the denominator is 0 for every answer: give one of its choices a number other than 0"
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            "the denominator is 0 for every answer: give one of its choices a number other than 0",
+            field,
         )
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
     return tuple(weight / over[0] for weight in of), None
 
 

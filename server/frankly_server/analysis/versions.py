@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from frankly_server.analysis.part import Part
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate import Estimate
 from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.evidence import Evidence
@@ -15,16 +15,14 @@ from frankly_server.estimate.margins import Values
 from frankly_server.estimate.pooling import Homogeneity, homogeneity
 from frankly_server.estimate.projection import onto_simplex
 
-FloatArray = NDArray[np.float64]
-
 DIFFER: Final = 0.05
-"""Versions are flagged as different below this p-value; nothing else depends on it."""
+"""Versions are flagged as different if the p-value is below this; it has no other effect."""
 _CONSTANT = 1e-12
-"""A variance below this fraction of the second moment is a rounding error of a constant target."""
+"""A variance below this fraction of the second moment is the rounding error of a constant."""
 
 
 def respondents_weights(parts: Sequence[Part]) -> list[Values]:
-    """Return, per part and target, n_v/n: the weighted mean is that of all respondents."""
+    """Return n_v/n per part and target, which gives the mean over all respondents."""
     total = sum(part.respondents for part in parts)
     return [(part.respondents / total,) * len(part.targets) for part in parts]
 
@@ -32,8 +30,9 @@ def respondents_weights(parts: Sequence[Part]) -> list[Values]:
 def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
     """Return, per part and target, weights proportional to 1/variance at the published design prior.
 
-    They do not depend on the answers, so the weighted mean stays unbiased if the truths are equal.
-    A target that some part does not identify, or that does not vary, is weighted by respondents.
+    The weights do not depend on the answers, so the weighted mean is unbiased if the true values
+    are equal. A target that is constant, or that some part does not identify, is weighted by
+    respondents.
     """
     sizes = [float(part.n) for part in parts]
     columns = []
@@ -47,46 +46,53 @@ def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
 def homogeneity_of(
     parts: Sequence[Part], evidences: Sequence[Evidence], estimates: Sequence[Estimate]
 ) -> Homogeneity | None:
-    """Return the test that several versions have equal truths, None if there is nothing to compare.
+    """Return the test that several versions have equal true values; None if no test is possible.
 
-    The test assumes independent draws even in a census, because a population that is split by
-    chance has different shares in its parts. evidences, estimates : one per part.
+    The test assumes independent draws even in a census, because the parts of a randomly split
+    population have different shares. evidences, estimates : one per part.
     """
     identifiable = sorted(set.intersection(*(set(evidence.known) for evidence in evidences)))
     values = [
         np.array([float(estimate.unbiased[t] or 0) for t in identifiable]) for estimate in estimates
     ]
-    shares = _common_shares(parts, evidences)
+    shares = common_shares(parts, evidences)
     covariances = []
     for evidence in evidences:
         places = [evidence.known.index(t) for t in identifiable]
-        covariances.append(_covariance(evidence, shares)[np.ix_(places, places)])
+        covariances.append(covariance_at(evidence, shares)[np.ix_(places, places)])
     return homogeneity(values, covariances) if identifiable else None
 
 
-def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
-    """Return the covariance of the estimates for independent draws, at `shares` of the answers.
+def covariance_at(
+    evidence: Evidence, shares: FloatArray | None, sampling: float = 1.0
+) -> FloatArray:
+    """Return the covariance of the estimates at `shares` of the answers.
 
-    Without shares the covariance is estimated.
+    Without shares the covariance is estimated, for independent draws.
+
+    sampling : share of the sampling variance that remains, 1 for independent draws.
     """
     if shares is None:
         moments, covariance = evidence.moment(), evidence.spread() / (evidence.n - 1)
     else:
         mean = evidence.W @ shares
         moments = evidence.moment_at(shares)
-        covariance = (moments - np.outer(mean, mean)) / evidence.n
-    # The variance of a constant target is a rounding error, from which the test would compute a
-    # difference.
+        subtracted = sampling * np.outer(mean, mean)
+        if sampling < 1:
+            subtracted = subtracted + (1 - sampling) * (evidence.W * shares) @ evidence.W.T
+        covariance = (moments - subtracted) / evidence.n
+    # The variance of a constant target is only a rounding error; the test would report a
+    # difference because of it.
     varies = np.diagonal(covariance) * evidence.n > _CONSTANT * np.diagonal(moments)
     return np.asarray(np.where(np.outer(varies, varies), covariance, 0.0), dtype=np.float64)
 
 
-def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> FloatArray | None:
+def common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> FloatArray | None:
     """Return shares of the answers pooled from all versions; None if their questions differ.
 
-    With covariances at these shares the test keeps its nominal size at a few hundred reports:
-    estimated covariances are too small where the estimates are extreme by chance. Versions are
-    weighted by precision, because a noisy one would otherwise dominate the error of the mean.
+    With covariances at these shares the test has its nominal size even for a few hundred reports;
+    estimated covariances are too small where estimates are extreme by chance. Versions are weighted
+    by precision, because otherwise a noisy version would dominate the error of the mean.
     """
     shares = [evidence.shares for evidence in evidences]
     if len({part.question_keys for part in parts}) > 1 or any(row is None for row in shares):
@@ -104,8 +110,8 @@ def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> Floa
 def _variance(evidence: Evidence) -> float:
     """Return the summed variance of one report's shares under uniform answers.
 
-    It is at least the variance of the answers, so never 0. It does not depend on the targets, or on
-    whether the survey is a census.
+    The sum is at least the variance of the answers, so never 0. It depends neither on the targets
+    nor on whether the survey is a census.
     """
     even = np.full(evidence.answers, 1 / evidence.answers)
     return float(np.trace(evidence.share_moments(even)) - even @ even)

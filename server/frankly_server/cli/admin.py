@@ -9,10 +9,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import Person
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.services import open_services
 
-# A file, because other users of the machine can read the arguments of a command.
+# A file instead of an argument, because other users of the machine can read arguments.
 _password_option = click.option(
     "--password-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -41,8 +41,12 @@ def create_owner(email: str, organisation: str, password_file: Path | None, as_j
     password = _password(password_file)
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)
-    message = f"{person.email} owns {person.organisation} and can sign in at /admin/."
-    _show(person, message, as_json, None if password_file else password)
+    _show(
+        person,
+        f"{person.email} owns {person.organisation} and can sign in at /admin/.",
+        as_json,
+        None if password_file else password,
+    )
 
 
 @admin.command("list")
@@ -57,10 +61,11 @@ def list_accounts(as_json: bool) -> None:
         for account, state in zip(accounts, states, strict=True)
     ]
     names = ("organisation", "email", "role", "state")
-    if as_json:
-        write_json({"accounts": [dict(zip(names, row, strict=True)) for row in rows]})
-    else:
-        results().print(table("Accounts", names, rows))
+    respond(
+        as_json,
+        {"accounts": [dict(zip(names, row, strict=True)) for row in rows]},
+        rows=table("Accounts", names, rows),
+    )
 
 
 @admin.command()
@@ -85,8 +90,12 @@ def reset_password(email: str, password_file: Path | None, as_json: bool) -> Non
     password = _password(password_file)
     with open_services() as services:
         person = services.accounts.reset_password(email, password)
-    message = f"{person.email} has a new password; its sessions have ended."
-    _show(person, message, as_json, None if password_file else password)
+    _show(
+        person,
+        f"{person.email} has a new password; its sessions have ended.",
+        as_json,
+        None if password_file else password,
+    )
 
 
 @admin.command("reset-second-factor")
@@ -115,21 +124,9 @@ def disable(email: str, as_json: bool) -> None:
 
 
 def _password(path: Path | None) -> str:
-    return secrets.token_urlsafe(15) if path is None else _read(path)
-
-
-def _show(person: Person, message: str, as_json: bool, password: str | None = None) -> None:
-    if as_json:
-        account = {"email": person.email, "organisation": person.organisation, "role": person.role}
-        write_json(account | ({"password": password} if password else {}))
-        return
-    remarks().print(message, markup=False)
-    if password:
-        remarks().print("The password is shown once; change it after signing in.", markup=False)
-        click.echo(password)
-
-
-def _read(path: Path) -> str:
+    """Return the password in the file, or a random one."""
+    if path is None:
+        return secrets.token_urlsafe(15)
     try:
         # Editors end a file with a line break, which is not part of the password.
         return path.read_text("utf-8").rstrip("\r\n")
@@ -137,3 +134,18 @@ def _read(path: Path) -> str:
         raise InvalidInput(
             Problem.USAGE, "the password file cannot be read as UTF-8", "password-file"
         ) from None
+
+
+def _show(person: Person, message: str, as_json: bool, password: str | None = None) -> None:
+    account = {"email": person.email, "organisation": person.organisation, "role": person.role}
+    if password is None:
+        respond(as_json, account, message)
+        return
+    respond(
+        as_json,
+        account | {"password": password},
+        message,
+        "The password is shown once; change it after signing in.",
+    )
+    if not as_json:
+        click.echo(password)

@@ -42,7 +42,7 @@ def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bo
         _show(result)
     if result.findings:
         raise click.exceptions.Exit(exits.INTEGRITY)
-    # Written only without findings: the next audit trusts this head.
+    # Written only if there are no findings, because the next audit trusts this head.
     if state_file is not None:
         with written_whole(state_file, replace=True) as file:
             file.write(result.note)
@@ -68,10 +68,10 @@ def _show(result: Audit) -> None:
     )
     results().print(table(title, ("Position", "Survey", "Version", "Digest", "Reports"), rows))
     if not result.watched:
-        remarks().print("Not enough witnesses have seen this head lately.", markup=False)
+        remarks().print("Too few witnesses have signed this head recently.", markup=False)
     for finding in result.findings:
         remarks().print(f"{finding.kind}: {finding.about}: {finding.detail}", markup=False)
     remarks().print(
-        "Everything holds." if not result.findings else f"{len(result.findings)} finding(s).",
+        "Everything is valid." if not result.findings else f"{len(result.findings)} finding(s).",
         markup=False,
     )

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 from frankly_protocol.clock import SystemClock, format_time
 
-from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.console import json_option, remarks, respond
 from frankly_server.cli.services import open_services
 from frankly_server.durable import written_whole
 from frankly_server.keys import Keyring
@@ -39,15 +39,15 @@ def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
     Servers may keep running.
     """
     with open_services() as services:
-        # Created before the file is opened: without usable keys nothing is written.
+        # Created before the file is opened, so that nothing is written without usable keys.
         check = _Check(services.keys, unsigned)
         sign = None if unsigned else signer(services.keys)
         saved = format_time(services.surveys.now().replace(microsecond=0))
         with written_whole(file, replace=force) as target:
             contents = save_backup(services.database, target, saved, sign)
-            # Inside the block: a broken backup must not get its name or replace an older one.
+            # Inside the block: a broken backup must not get the final name or replace an older one.
             if read_back(target, check) != contents:
-                raise AssertionError("the backup read back differs from the one written")
+                raise AssertionError("the written backup differs when it is read back")
     _print_contents("saved", contents, check, file, as_json)
     if not as_json:
         remarks().print(_NO_KEYS, markup=False)
@@ -61,8 +61,7 @@ def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
     """Read FILE to its end, compare every table with the manifest, and check who signed it."""
     # Without the database: a backup can be checked on any machine that has the keys.
     check = _Check(Keyring(Settings.load().keys_folder, SystemClock()), unsigned)
-    contents = read_back(file, check)
-    _print_contents("whole", contents, check, Path(file.name), as_json)
+    _print_contents("whole", read_back(file, check), check, Path(file.name), as_json)
 
 
 @click.command()
@@ -81,7 +80,7 @@ def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 
 
 class _Check:
-    """Check of a manifest's signature, skipped if `unsigned`; `signers` is its result."""
+    """Check of a manifest's signature, skipped if `unsigned`; the result is in `signers`."""
 
     def __init__(self, keys: Keyring, unsigned: bool) -> None:
         self._keys, self._unsigned = keys, unsigned
@@ -93,7 +92,7 @@ class _Check:
 
     @property
     def sentence(self) -> str:
-        """The signers, and the version of the keys document that names them."""
+        """Sentence with the signers and the version of the keys document that contains them."""
         if self.signers is None:
             return "Its signature was not checked."
         ids = ", ".join(key_id[:16] for key_id in self.signers.key_ids)
@@ -110,25 +109,20 @@ class _Check:
 def _print_contents(
     status: str, contents: Contents, check: _Check, file: Path, as_json: bool
 ) -> None:
-    if as_json:
-        tables = {name: n for name, (n, _) in contents.tables.items()}
-        signers = check.signers
-        write_json(
-            {
-                "status": status,
-                "schema": contents.schema,
-                "saved": contents.saved or None,
-                "signers": list(signers.key_ids) if signers else None,
-                "keys_version": signers.version if signers else None,
-                "rows": contents.rows,
-                "tables": tables,
-            }
-        )
-        return
     surveys, reports = (contents.tables[name][0] for name in ("surveys", "reports"))
     when = f" at {contents.saved}" if contents.saved else ""
-    summary = (
+    signers = check.signers
+    respond(
+        as_json,
+        {
+            "status": status,
+            "schema": contents.schema,
+            "saved": contents.saved or None,
+            "signers": list(signers.key_ids) if signers else None,
+            "keys_version": signers.version if signers else None,
+            "rows": contents.rows,
+            "tables": {name: n for name, (n, _) in contents.tables.items()},
+        },
         f"{file}: {status}; made{when} with {surveys} surveys and {reports} reports, "
-        f"{contents.rows} rows in all (schema {contents.schema}). {check.sentence}"
+        f"{contents.rows} rows in all (schema {contents.schema}). {check.sentence}",
     )
-    remarks().print(summary, markup=False)

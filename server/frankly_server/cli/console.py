@@ -44,6 +44,29 @@ def write_json(value: Any) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
+def respond(
+    as_json: bool,
+    value: Any,
+    *lines: str,
+    rows: Table | None = None,
+    output: Iterable[str] = (),
+) -> None:
+    """Write the result of a command: one JSON object with --json, else a table, text and remarks.
+
+    rows, output : go to standard output, which a file or a pipe may receive.
+    lines : remarks, to standard error.
+    """
+    if as_json:
+        write_json(value)
+        return
+    if rows is not None:
+        results().print(rows)
+    for line in output:
+        click.echo(line)
+    for line in lines:
+        remarks().print(line, markup=False)
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a table without an outer border."""
     # Text(…): names and labels are input, so they must not be interpreted as markup.

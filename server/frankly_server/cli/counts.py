@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly counts`: compare stored counts with the reports, or rebuild them."""
+"""`frankly counts`: show released counts, compare them with the reports, or rebuild them."""
 
 import click
 
 from frankly_server.cli import exits
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.console import json_option, respond, table
+from frankly_server.cli.counts_show import show
 from frankly_server.cli.services import open_database, survey_named
 from frankly_server.store import Difference, SurveyRow, Transaction
 
@@ -13,7 +14,10 @@ _MAX_PLACES = 20
 
 @click.group()
 def counts() -> None:
-    """Check the counts that estimates are computed from, or rebuild them from the reports."""
+    """Show the counts that estimates are computed from, check them, or rebuild them."""
+
+
+counts.add_command(show)
 
 
 @counts.command()
@@ -27,24 +31,23 @@ def verify(name: str | None, as_json: bool) -> None:
     """
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
-    if as_json:
-        write_json(
-            {
-                "surveys": [
-                    {"name": survey, "wrong": len(wrong)} for survey, wrong in differences.items()
-                ]
-            }
+    rows = [
+        (
+            survey,
+            str(len(wrong)),
+            _places(wrong) if wrong else "every count agrees with the reports",
         )
-    else:
-        rows = [
-            (
-                survey,
-                str(len(wrong)),
-                _places(wrong) if wrong else "every count agrees with the reports",
-            )
-            for survey, wrong in differences.items()
-        ]
-        results().print(table("Counts", ("survey", "wrong counts", "where"), rows))
+        for survey, wrong in differences.items()
+    ]
+    respond(
+        as_json,
+        {
+            "surveys": [
+                {"name": survey, "wrong": len(wrong)} for survey, wrong in differences.items()
+            ]
+        },
+        rows=table("Counts", ("survey", "wrong counts", "where"), rows),
+    )
     if any(differences.values()):
         raise click.exceptions.Exit(exits.INTEGRITY)
 
@@ -65,13 +68,14 @@ def rebuild(name: str | None, as_json: bool) -> None:
         for row in surveys:
             with database.transaction("rebuild counts") as tx:
                 report_counts[row.name] = tx.counts.rebuild(row.id)
-    if as_json:
-        write_json(
-            {"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]}
-        )
-        return
-    for survey, n in report_counts.items():
-        remarks().print(f"Survey {survey}: {n} reports were recounted.", markup=False)
+                # The published estimates come from the old counts; the next release writes them
+                # again.
+                tx.published_estimates.erase(row.id)
+    respond(
+        as_json,
+        {"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]},
+        *(f"Survey {survey}: {n} reports were recounted." for survey, n in report_counts.items()),
+    )
 
 
 def _surveys(tx: Transaction, name: str | None) -> list[SurveyRow]:

@@ -37,5 +37,8 @@ def _checkout() -> Path:
     for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
         if (folder / _DEMO).is_file():
             return folder
-    detail = "the demo is in Frankly's source: run it in a checkout, after `python3 run.py setup`"
-    raise InvalidInput(Problem.USAGE, detail, "demo")
+    raise InvalidInput(
+        Problem.USAGE,
+        "the demo is in Frankly's source: run it in a checkout, after `python3 run.py setup`",
+        "demo",
+    )

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.trust import prove_chain
 
 from frankly_server.cli import exits
-from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.cli.console import json_option, respond, table
 from frankly_server.keys import Keyring, nearly_full
 from frankly_server.settings import Settings
 from frankly_server.store import Database
@@ -27,7 +28,7 @@ _SOON_DAYS = 60
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of one check: `state` is ok, warning or broken; `words` is the finding or the remedy."""
+    """Result of one check. `state` : ok, warning or broken. `words` : the finding or the remedy."""
 
     what: str
     state: str
@@ -42,17 +43,18 @@ class CheckResult:
 def doctor(counts: bool, as_json: bool) -> None:
     """Check settings, database, keys, disk and libraries. Exit code 6 if something is broken."""
     findings = list(examine(SystemClock(), counts=counts))
-    if as_json:
-        write_json({"version": __version__, "findings": [asdict(finding) for finding in findings]})
-    else:
-        rows = [(finding.what, finding.state, finding.words) for finding in findings]
-        results().print(table(f"Frankly {__version__}", ("what", "state", "finding"), rows))
+    rows = [(finding.what, finding.state, finding.words) for finding in findings]
+    respond(
+        as_json,
+        {"version": __version__, "findings": [asdict(finding) for finding in findings]},
+        rows=table(f"Frankly {__version__}", ("what", "state", "finding"), rows),
+    )
     if any(finding.state == "broken" for finding in findings):
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
-    """Yield one result per check; if the settings cannot be loaded, yield only that result."""
+    """Yield one result per check; only one result if the settings cannot be loaded."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -88,8 +90,11 @@ def _address(settings: Settings) -> CheckResult:
     url = settings.public_url
     if url.startswith("https://"):
         return CheckResult("address", "ok", url)
-    detail = f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address"
-    return CheckResult("address", "warning", detail)
+    return CheckResult(
+        "address",
+        "warning",
+        f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address",
+    )
 
 
 def is_there(database: Database) -> bool:
@@ -104,15 +109,13 @@ def is_there(database: Database) -> bool:
 
 
 def _database(settings: Settings) -> tuple[str, str]:
-    database = Database(settings.store_url())
-    try:
+    with closing(Database(settings.store_url())) as database:
         if not is_there(database):
             return "broken", "there is no database yet; run `frankly migrate`"
         database.check()
+        # A readable but full or read-only database would only fail at the first report.
         database.check_writable()
         return "ok", f"{database.engine.dialect.name}, durable, with the schema this program needs"
-    finally:
-        database.close()
 
 
 def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
@@ -132,13 +135,9 @@ def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
 
 
 def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
-    database = Database(settings.store_url())
-    try:
-        retired = Surveys(
-            settings, database, Keyring(settings.keys_folder, clock), clock
-        ).signed_by_others()
-    finally:
-        database.close()
+    with closing(Database(settings.store_url())) as database:
+        keyring = Keyring(settings.keys_folder, clock)
+        retired = Surveys(settings, database, keyring, clock).signed_by_others()
     if retired:
         return (
             "broken",
@@ -173,12 +172,8 @@ def _libraries() -> CheckResult:
 
 
 def _counts(settings: Settings) -> tuple[str, str]:
-    database = Database(settings.store_url())
-    try:
-        with database.reading("count again") as tx:
-            wrong = [survey.name for survey in tx.surveys.all() if tx.counts.recount(survey.id)]
-    finally:
-        database.close()
+    with closing(Database(settings.store_url())) as database, database.reading("count again") as tx:
+        wrong = [survey.name for survey in tx.surveys.all() if tx.counts.recount(survey.id)]
     if wrong:
         return (
             "broken",

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly estimates`: estimates over HTTP with an API key, or from this machine's database."""
 
-import re
 from dataclasses import asdict
 from datetime import date
 from typing import Any, BinaryIO
 
 import click
-from frankly_analyst import Analyst, AnalystError, Estimate, Estimates
+from frankly_analyst import Estimate, Estimates
 from frankly_analyst.plots import figure
 from frankly_analyst.request import FIELDS, KINDS, SCALES, SHARES
 from frankly_protocol.canonical import parse_json
@@ -16,7 +15,16 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.cli.console import Command, json_option, remarks, results, table, write_json
+from frankly_server.cli.console import (
+    Command,
+    json_option,
+    remarks,
+    respond,
+    results,
+    table,
+    write_json,
+)
+from frankly_server.cli.remote import analyst_errors, remote_of, survey_id_of, url_and_key
 from frankly_server.cli.services import open_services
 from frankly_server.times import next_release
 
@@ -24,8 +32,6 @@ MAX_RESULT_BYTES = 64 * 2**20
 _NO_END = "no end"
 """Text for the ends of an unbounded interval of a ratio."""
 
-_LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
-_ID = re.compile(r"[0-9a-f]{32}")
 _OPTIONS: dict[Any, dict[str, Any]] = {
     bool: {"is_flag": True},
     float: {"type": float, "show_default": True},
@@ -35,30 +41,22 @@ _OPTIONS: dict[Any, dict[str, Any]] = {
 
 
 def request_options(command: Command) -> Command:
-    """Add an option for each declared field but `targets`: `--crosstab` is easier to type."""
+    """Add an option for each declared field except `targets`: `--crosstab` is easier to type."""
     # Decorators apply from the bottom up, so the first option is added last.
     for name, item in reversed(FIELDS.items()):
-        more = _OPTIONS.get(KINDS[name], {})
+        settings = _OPTIONS.get(KINDS[name], {})
         if choices := item.metadata.get("choices"):
-            more = {"type": click.Choice(choices)}
-        words = item.metadata["description"]
+            settings = {"type": click.Choice(choices)}
+        description = item.metadata["description"]
         if name != "targets":
-            command = click.option(f"--{name}", default=item.default, help=words, **more)(command)
+            option = click.option(f"--{name}", default=item.default, help=description, **settings)
+            command = option(command)
     return command
 
 
 @click.command()
 @click.argument("survey")
-@click.option(
-    "--url",
-    envvar="FRANKLY_URL",
-    help="The server's URL [default: the link's; without a link, this machine's database].",
-)
-@click.option(
-    "--key",
-    envvar="FRANKLY_API_KEY",
-    help="An API key; set FRANKLY_API_KEY rather than typing it.",
-)
+@url_and_key
 @request_options
 @click.option(
     "--crosstab",
@@ -99,47 +97,25 @@ def estimates(
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     if scales and crosstab:
         raise InvalidInput(Problem.USAGE, "choose --scales or --crosstab", "scales")
-    link = _LINK.fullmatch(survey)
-    # The machine interface has one parameter for shares and joint tables.
+    # The API has a single parameter for shares and joint tables.
     fields["targets"] = list(crosstab) or (SCALES if scales else SHARES)
-    response = (
-        _remote(link, survey, url, key, language, fields)
-        if link or url
-        else _local(survey, language, fields)
-    )
+    remote = remote_of(survey, url, key)
+    with analyst_errors():
+        response = (
+            _local(survey, language, fields)
+            if remote is None
+            else remote[0].estimates(remote[1], language=language, **fields)
+        )
     if result:
         click.echo(encode(response.body), nl=False)
         return
     if as_csv:
-        click.echo(response.to_csv(), nl=False)
+        exported = response.comparisons if fields["compare"] else response
+        click.echo(exported.to_csv(), nl=False)
     elif as_json:
         write_json(_json(response))
     else:
         _show(response)
-
-
-def _remote(
-    link: re.Match[str] | None,
-    survey: str,
-    url: str | None,
-    key: str | None,
-    language: str | None,
-    fields: dict[str, Any],
-) -> Estimates:
-    """Return the estimates from the server that --url or the link names. Raises FranklyError."""
-    if not key:
-        raise InvalidInput(
-            Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key"
-        )
-    if link is None and not _ID.fullmatch(survey):
-        raise InvalidInput(
-            Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY"
-        )
-    try:
-        analyst = Analyst(url or (link["url"] if link else ""), key)
-        return analyst.estimates(link["survey"] if link else survey, language=language, **fields)
-    except AnalystError as error:
-        raise FranklyError(error.detail, code=error.code, field=error.field) from None
 
 
 def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimates:
@@ -148,9 +124,7 @@ def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimat
     No API key is needed, because access to the database already exposes the reports.
     """
     with open_services() as services:
-        # Names are unique on this machine; any other text is treated as an id.
-        ids = {line.name: line.survey_id for line in services.surveys.list()}
-        body = services.analysis.estimates(ids.get(survey, survey), **fields)
+        body = services.analysis.estimates(survey_id_of(services, survey), **fields)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
     times = [next_release(version.release_every, now) for version in versions]
     message = "Reports received since the last release are not counted; the next release is at"
@@ -166,7 +140,8 @@ def _json(response: Estimates) -> dict[str, object]:
         "n": response.n,
         "insufficient": dict(response.insufficient),
     }
-    return summary | {"rows": rows}
+    compared = response.body["comparisons"]
+    return summary | {"rows": rows} | ({"comparisons": compared} if compared else {})
 
 
 def _show(response: Estimates) -> None:
@@ -196,12 +171,15 @@ def _show(response: Estimates) -> None:
             f"{question}: not enough reports for an estimate, {missing_count} more needed.",
             markup=False,
         )
+    if response.body["comparisons"]:
+        click.echo(str(response.comparisons))
     for note in response.body["notes"]:
         out.print(note, markup=False)
 
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
+    # A missing end is unknown, or infinite: a ratio whose denominator may be 0 has no end.
     no_end = figure(None, row.unit) if "interval_unknown" in row.flags else _NO_END
     numbers = [
         row.value,
@@ -237,10 +215,11 @@ def replay(file: BinaryIO, as_json: bool) -> None:
         again = services.analysis.replay(result)
     if again != saved:
         raise Differs
-    if as_json:
-        write_json({"same": True, "bytes": len(saved)})
-    else:
-        click.echo(f"identical: all {len(saved)} bytes")
+    respond(
+        as_json,
+        {"same": True, "bytes": len(saved)},
+        output=[f"identical: all {len(saved)} bytes"],
+    )
 
 
 class Differs(FranklyError):

@@ -13,31 +13,31 @@ from frankly_protocol.problems import Problem, problem_body
 
 OK, FAULT, USAGE, BAD_INPUT, PRIVACY, NETWORK, INTEGRITY, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
-_PRIVACY_CODES = frozenset({
-    Problem.IDENTITY_MECHANISM.code, Problem.BUDGET_EXCEEDED.code, Problem.MECHANISM_NOT_CERTIFIED.code,
-    Problem.PRIOR_SMALL_CELLS.code, Problem.CHOICE_UNPROTECTED.code, "document_privacy", "document_work_limit",
-})  # fmt: skip
-_NETWORK_CODES = frozenset(
-    {"network", Problem.UNAVAILABLE.code, Problem.TIMED_OUT.code, Problem.TOO_MANY.code}
-)
-_INTEGRITY_CODES = frozenset({"integrity", "receipt"})
+_EXITS = {
+    Problem.USAGE.code: USAGE,
+    Problem.IDENTITY_MECHANISM.code: PRIVACY,
+    Problem.BUDGET_EXCEEDED.code: PRIVACY,
+    Problem.MECHANISM_NOT_CERTIFIED.code: PRIVACY,
+    Problem.PRIOR_SMALL_CELLS.code: PRIVACY,
+    Problem.CHOICE_UNPROTECTED.code: PRIVACY,
+    "document_privacy": PRIVACY,
+    "document_work_limit": PRIVACY,
+    "network": NETWORK,
+    Problem.UNAVAILABLE.code: NETWORK,
+    Problem.TIMED_OUT.code: NETWORK,
+    Problem.TOO_MANY.code: NETWORK,
+    "integrity": INTEGRITY,
+    "receipt": INTEGRITY,
+}
 
 
 def exit_code(error: FranklyError) -> int:
     """Return the exit code for an error."""
-    if error.code == Problem.USAGE.code:
-        return USAGE
-    if error.code in _PRIVACY_CODES:
-        return PRIVACY
-    if error.code in _NETWORK_CODES:
-        return NETWORK
-    if isinstance(error, DocumentRejected) or error.code in _INTEGRITY_CODES:
-        return INTEGRITY
-    return BAD_INPUT
+    return _EXITS.get(error.code, INTEGRITY if isinstance(error, DocumentRejected) else BAD_INPUT)
 
 
 def problem_object(error: FranklyError) -> dict[str, Any]:
-    """Return the problem object of an error; a code that is not in the shared table is kept."""
+    """Return the problem object of an error; codes outside the shared table are left unchanged."""
     problem, detail = Problem.from_code(error.code), detail_of(error)
     if problem is not None:
         return problem_body(problem, detail, error.field)
@@ -50,7 +50,7 @@ def problem_object(error: FranklyError) -> dict[str, Any]:
 
 
 def detail_of(error: FranklyError) -> str:
-    """Return the detail of an error, with the reason if the database cannot be used.
+    """Return the detail of an error, plus the reason if the database cannot be used.
 
     Only the terminal shows that reason: HTTP responses leave it out.
     """

@@ -17,8 +17,8 @@ from frankly_protocol.problems import Problem
 from frankly_server.cli import exits
 from frankly_server.web import logs
 
-# Imported on use: importing the solver and the web framework takes a second, for which
-# `frankly --help` need not wait.
+# Imported on use: importing the solver and the web framework takes a second, and
+# `frankly --help` should not wait for it.
 VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Create signing keys and API keys."),
     "migrate": (
@@ -35,9 +35,17 @@ VERBS = {
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
+    "codebook": (
+        "frankly_server.cli.codebook:codebook",
+        "Write a survey's codebook: HTML, CSV and DDI.",
+    ),
+    "evidence": (
+        "frankly_server.cli.evidence:evidence",
+        "Write evidence about a survey for data protection officers and ethics boards.",
+    ),
     "counts": (
         "frankly_server.cli.counts:counts",
-        "Check the counts behind estimates, or rebuild them.",
+        "Show the counts behind estimates, check or rebuild them.",
     ),
     "scale": (
         "frankly_server.cli.scale:scale",
@@ -76,6 +84,10 @@ VERBS = {
         "frankly_server.cli.json_commands:plan",
         "Plan reports, level or margin (JSON on standard input).",
     ),
+    "waves": (
+        "frankly_server.cli.json_commands:waves",
+        "Plan several waves of a survey (JSON on standard input).",
+    ),
     "verify": (
         "frankly_server.cli.json_commands:verify",
         "Verify a claim or a document (JSON on standard input).",
@@ -96,11 +108,11 @@ _WAYS_OUT: Final = {
     errno.EPERM: _WRITABLE,
     errno.EIO: "the disk fails: see the system log",
 }
-"""Error number of the operating system -> remedy for the operator."""
+"""Operating system error number -> remedy for the operator."""
 
 
 class Verbs(click.Group):
-    """A group that imports the module of a command when it is called."""
+    """A command group that imports the module of a command when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the verbs in the order in which a new admin needs them."""
@@ -141,8 +153,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    sys.exit(run(arguments))
+    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
 
 
 def run(arguments: list[str], command: click.Command = cli, name: str = "frankly") -> int:
@@ -185,15 +196,18 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
 
 def _refused_by_disk(error: Exception) -> FranklyError | None:
-    """Return an error if the disk or file permissions caused `error`; None for other causes."""
+    """Return a FranklyError if the disk or file permissions caused `error`, else None."""
     if not isinstance(error, OSError) or error.errno not in _WAYS_OUT:
         return None
-    detail = f"{error.strerror}: nothing is half written; {_WAYS_OUT[error.errno]}"
-    return FranklyError(detail, code="disk", field=str(error.filename or "a file"))
+    return FranklyError(
+        f"{error.strerror}: nothing is half written; {_WAYS_OUT[error.errno]}",
+        code="disk",
+        field=str(error.filename or "a file"),
+    )
 
 
 def _fault(error: Exception) -> FranklyError:
-    """Return an error with the type and place of `error`; its message might quote an input."""
+    """Return an error with the type and location of `error`, whose message might quote an input."""
     place = logs.code_place(error.__traceback__)
     return FranklyError(
         f"internal error: {type(error).__name__} at {place}; please report it", code="internal"

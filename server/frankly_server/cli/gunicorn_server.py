@@ -28,13 +28,13 @@ from frankly_server.web.problems import raw_problem
 from frankly_server.web.slots import LIVE, SPARE_THREADS
 
 _LATE: Final = "the request did not arrive in time; send it again"
-_BROKEN: Final = "the body's chunks could not be read; check that the request was sent whole"
+_BROKEN: Final = "the body's chunks could not be read; check that the request was sent completely"
 _WORKER_TIMEOUT_S: Final = 60
 _STOPPING_WAIT_S: Final = 5.0
 _PROBE: Final = f"GET {LIVE} ".encode()
 _PROBE_BYTES: Final = 2048
-# Longer than the keep-alive time of proxies, so that the proxy closes first: otherwise it could send
-# a request on a connection that the server is closing.
+# Longer than the keep-alive time of proxies, so that the proxy closes first. Otherwise the proxy
+# could send a request on a connection that the server is closing.
 _KEEP_ALIVE_S: Final = 75
 
 
@@ -57,7 +57,7 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """Socket with one deadline for a whole request, which a slow client cannot extend."""
+    """Socket with one deadline for the complete request, which a slow client cannot extend."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
@@ -92,8 +92,8 @@ class TimelySocket:
 class ChunkedBody:
     """Body of a request that raises InvalidInput(bad_request) if its chunks cannot be parsed.
 
-    gunicorn raises its own exceptions while the application reads the body. Untranslated, they
-    would be reported as internal faults.
+    gunicorn raises its own exceptions while the application reads the body. Without translation,
+    they would be reported as internal faults.
     """
 
     def __init__(self, body: Any) -> None:
@@ -107,7 +107,7 @@ class ChunkedBody:
             try:
                 return read(*arguments)
             except Exception as error:
-                if _is_of_client(error):
+                if _is_client_error(error):
                     raise InvalidInput(Problem.BAD_REQUEST, _BROKEN) from None
                 raise
 
@@ -117,15 +117,15 @@ class ChunkedBody:
         return iter(self.readline, b"")
 
 
-def _is_of_client(error: BaseException) -> bool:
-    """Return True for an exception of gunicorn's parser, which an invalid request causes."""
+def _is_client_error(error: BaseException) -> bool:
+    """Return True for an exception of gunicorn's parser, which means an invalid request."""
     return type(error).__module__ == "gunicorn.http.errors"
 
 
 def _is_probe(client: socket.socket) -> bool:
     """Return True if a complete request for `/health/live` has arrived."""
     try:
-        # MSG_PEEK leaves the bytes in the buffer, where the worker reads them again.
+        # MSG_PEEK leaves the bytes in the buffer, so the worker can read them again.
         head = client.recv(_PROBE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError:
         return False
@@ -133,7 +133,7 @@ def _is_probe(client: socket.socket) -> bool:
 
 
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn worker whose threads are not held by idle connections or by slow requests.
+    """gunicorn worker in which idle connections and slow requests do not block threads.
 
     seconds : time limit for a request to arrive completely.
     """
@@ -141,12 +141,12 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     seconds: float = 30.0
 
     def init_process(self) -> None:
-        """Start to serve; liveness probes have a thread that no other request can occupy."""
+        """Start serving; liveness probes have a thread that no other request can occupy."""
         self._probes = ThreadPoolExecutor(1, "frankly-live")
         super().init_process()
 
     def accept(self, listener: socket.socket) -> None:
-        """Accept a connection; it gets a thread when a request begins to arrive."""
+        """Accept a connection; a thread serves it once a request begins to arrive."""
         try:
             client, address = listener.accept()
         except BlockingIOError:
@@ -161,7 +161,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a connection to a thread."""
-        # Only a complete request goes to the probes' thread: a slow one could hold it.
+        # Only complete requests go to the thread for probes: a slow request could block it.
         threads = self._probes if _is_probe(conn.sock) else self.tpool
         handled = threads.submit(self.handle, conn)
         handled.add_done_callback(
@@ -184,8 +184,8 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Send an error response if a request did not reach the application or gunicorn failed."""
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
-            return  # the application has answered already
-        is_bad_request = _is_of_client(exc)
+            return  # the application has already responded
+        is_bad_request = _is_client_error(exc)
         problem, headers, body = raw_problem(408 if late else 400 if is_bad_request else 500)
         if not (late or is_bad_request):
             self.log.error("Error handling request", exc_info=exc)
@@ -200,7 +200,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Production(BaseApplication):  # type: ignore[misc]
-    """gunicorn for one application; on SIGTERM it answers requests in flight and exits with 0."""
+    """gunicorn for one application; on SIGTERM it finishes in-flight requests and exits with 0."""
 
     def __init__(
         self,
@@ -230,15 +230,15 @@ class Production(BaseApplication):  # type: ignore[misc]
             "timeout": _WORKER_TIMEOUT_S,
             "graceful_timeout": int(DRAIN_S),
             "keepalive": _KEEP_ALIVE_S,
-            # The heartbeat file needs a writable folder; a container's file system may be read-only.
+            # The heartbeat file needs a writable folder, and a container may be read-only.
             "worker_tmp_dir": "/dev/shm",  # noqa: S108
             "control_socket_disable": True,
-            # No proxy is trusted, because nothing here reads the address of a client.
+            # No proxy is trusted, because no code here reads client addresses.
             "forwarded_allow_ips": "",
             "logger_class": Quiet,
-            # After the fork: threads of the master do not exist in its workers.
+            # After the fork, because threads of the master do not exist in its workers.
             "post_worker_init": lambda _worker: started(),
-            # The socket's port, because for port 0 the system has chosen a free one.
+            # The port of the socket: for port 0, the system has chosen a free one.
             "when_ready": lambda arbiter: ready(arbiter.LISTENERS[0].sock.getsockname()[1]),
         }
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan|verify` (spec 1.9): JSON on stdin; a result on stdout."""
+"""`frankly design|measure|estimate|plan|waves|verify` (spec 1.9): JSON on stdin; a result on stdout."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.search_progress import search_shown, stops_at_interrupt
 from frankly_server.design.api.regret import in_words
 from frankly_server.requests.design import design_json
@@ -19,6 +19,7 @@ from frankly_server.requests.estimate import estimate_json
 from frankly_server.requests.measure import measure_json
 from frankly_server.requests.plan import plan_json
 from frankly_server.requests.verify import verify_json
+from frankly_server.requests.waves import DIVISIONS, waves_json
 
 MAX_INPUT_BYTES = 64 * 2**20
 
@@ -37,18 +38,17 @@ def _read_object() -> dict[str, Any]:
 
 def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_json: bool) -> None:
     response = question(_read_object())
-    if as_json:
-        write_json(response)
-    else:
-        results().print(
-            table(
-                name,
-                ("quantity", "value"),
-                ((key, _plain(value)) for key, value in response.items()),
-            )
-        )
-        if response.get("regret"):
-            results().print(f"Note: {in_words(response['regret'])}.", markup=False)
+    regret = response.get("regret")
+    respond(
+        as_json,
+        response,
+        rows=table(
+            name,
+            ("quantity", "value"),
+            ((key, _plain(value)) for key, value in response.items()),
+        ),
+        output=[f"Note: {in_words(regret)}."] if regret else [],
+    )
 
 
 def _plain(value: Any) -> str:
@@ -74,7 +74,7 @@ def design(as_json: bool) -> None:
         started = time.monotonic()
         with stops_at_interrupt() as stopped, search_shown() as progress:
             result = design_json(request, time.monotonic, progress, stopped)
-        # Measured here, because `design/` reads no clock.
+        # The time is measured here, because `design/` reads no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)
@@ -99,6 +99,38 @@ def estimate(as_json: bool) -> None:
 def plan(as_json: bool) -> None:
     """Plan a survey: reads two of level, reports and margin on standard input, writes the third."""
     _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
+
+
+@click.command()
+@json_option
+def waves(as_json: bool) -> None:
+    """Plan several waves with one level per person: reads a design input and the number of waves."""
+    plan = waves_json(_read_object(), time.monotonic)
+    rows = (
+        (
+            name,
+            _groups_in_words(plan[name]["groups"]),
+            f"± {max(change['margin'] for change in plan[name]['changes']):.1%}",
+            f"{plan[name]['ratio']:.2f}",
+        )
+        for name in DIVISIONS
+    )
+    titles = (
+        "design",
+        "people (waves, nats in each)",
+        "widest change",
+        "people for equal variance",
+    )
+    respond(as_json, plan, rows=table("waves", titles, rows))
+
+
+def _groups_in_words(groups: list[dict[str, Any]]) -> str:
+    return "\n".join(
+        f"{group['n']} ({group['first']}"
+        + (f"–{group['last']}" if group["last"] > group["first"] else "")
+        + f", {group['epsilon']})"
+        for group in groups
+    )
 
 
 @click.command()

@@ -7,10 +7,11 @@ import click
 from frankly_protocol.clock import SystemClock
 
 from frankly_server.cli import keys_rotate
-from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.console import json_option, respond
 from frankly_server.cli.services import open_services
 from frankly_server.keys import KeyPlan, Keyring
 from frankly_server.settings import Settings
+from frankly_server.store.survey_states import MAIN
 
 
 @click.group()
@@ -56,40 +57,34 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
 
     Files are readable by their owner only. Keep root keys offline: only rotations need them again.
     """
-    settings = Settings.load()
-    folder = settings.keys_folder
+    folder = Settings.load().keys_folder
     passphrase = keys_rotate.read_passphrase(passphrase_file)
     question = f"Make new signing keys in {folder}?"
     if force:
         question = (
             f"Set aside the keys in {folder}? Every app that trusts them will refuse the new ones."
         )
-    # Asked after the passphrase is read: with an unreadable file there is nothing to confirm.
+    # Confirmed after the passphrase is read: if that fails, there is nothing to confirm.
     keys_rotate.ask(yes, question)
     new_keys = Keyring(folder, SystemClock()).init(
         force=force, plan=KeyPlan(**plan), passphrase=passphrase
     )
+    keys_rotate.record_keys("signing keys made", f"{new_keys.publisher_ids[0][:16]}…")
     aside = None if new_keys.set_aside is None else str(new_keys.set_aside)
-    if as_json:
-        write_json({
+    respond(
+        as_json,
+        {
             "folder": str(new_keys.folder), "root": new_keys.root_ids[0], "roots": list(new_keys.root_ids),
             "publisher": new_keys.publisher_ids[0], "publishers": list(new_keys.publisher_ids), "log": new_keys.log_id,
             "encrypted": passphrase is not None, "set_aside": aside,
-        })  # fmt: skip
-        return
-    say = remarks()
-    say.print(f"Keys made in {new_keys.folder}, readable by you alone.", markup=False)
-    ids = [("root", key) for key in new_keys.root_ids] + [
-        ("publisher", key) for key in new_keys.publisher_ids
-    ]
-    for role, key_id in [*ids, ("log", new_keys.log_id)]:
-        say.print(f"  {role:<9}  {key_id}", markup=False)
-    if aside:
-        say.print(f"The older keys are in {aside}.", markup=False)
-    say.print(
+        },
+        f"Keys made in {new_keys.folder}, readable by you alone.",
+        *(f"  root       {key_id}" for key_id in new_keys.root_ids),
+        *(f"  publisher  {key_id}" for key_id in new_keys.publisher_ids),
+        f"  log        {new_keys.log_id}",
+        *([] if aside is None else [f"The older keys are in {aside}."]),
         "Move root*.pem to a safe place offline: root keys are needed only to rotate keys.",
-        markup=False,
-    )
+    )  # fmt: skip
 
 
 @keys.command()
@@ -101,10 +96,12 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
 def api(role: str, label: str, as_json: bool) -> None:
     """Create an API key; it is shown once, and only its hash is stored."""
     with open_services() as services:
-        token = services.access.create(role, label)
-    if as_json:
-        write_json({"key": token, "role": role, "label": label})
-        return
-    remarks().print("This key is shown once; store it where you keep secrets.", markup=False)
-    # Alone on standard output, for `KEY=$(frankly keys api …)`.
-    click.echo(token)
+        record = services.accounts.command_recorder(MAIN, "API key made", f"{label} ({role})")
+        token = services.access.create(role, label, record=record)
+    respond(
+        as_json,
+        {"key": token, "role": role, "label": label},
+        "This key is shown once; store it where you keep secrets.",
+        # Alone on standard output, for `KEY=$(frankly keys api …)`.
+        output=[token],
+    )

@@ -2,6 +2,7 @@
 """`frankly keys status|rotate|revoke|sign|resign`: commands of a key ceremony."""
 
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -13,14 +14,16 @@ from frankly_protocol.envelope import PublicKey
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.accounts import Accounts
+from frankly_server.cli.console import json_option, remarks, respond, table
 from frankly_server.cli.doctor import is_there
 from frankly_server.cli.services import open_services
-from frankly_server.keys import Keyring, Proposal, Rotation, RotationChange, Status, nearly_full
+from frankly_server.keys import Keyring, Proposal, Rotation, RotationChange, nearly_full
 from frankly_server.keys import status as keys_status
 from frankly_server.keys.files import read_private
 from frankly_server.settings import Settings
 from frankly_server.store import Database
+from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import Surveys
 
 _FILE = click.Path(path_type=Path)
@@ -59,24 +62,29 @@ def read_passphrase(path: Path | None) -> bytes | None:
 def status(as_json: bool) -> None:
     """Show the keys in force, next and retired, with remarks on what to do."""
     key_status, waiting = keys_status(_keyring(), SystemClock()), _waiting()
-    if as_json:
-        # null without a database: "unknown" must not look like "none".
-        write_json(_as_json(key_status) | {"signed_by_retired": waiting})
-        return
     rows = [
         (key.role, key.state, _PLACES[key.here], key.name or "", key.key_id)
         for key in key_status.keys
     ]
     title = f"Keys, version {key_status.version}, until {format_time(key_status.expires)}"
-    results().print(table(title, ("Role", "State", "Private key", "Name", "Id"), rows))
-    for remark in key_status.remarks:
-        remarks().print(f"- {remark}", markup=False)
+    notes = [f"- {remark}" for remark in key_status.remarks]
     if waiting:
-        remark_text = (
-            f"{waiting} document(s) are signed by retired keys only, and devices refuse them: "
+        notes.append(
+            f"- {waiting} document(s) are signed by retired keys only, and devices refuse them: "
             "run `frankly keys resign`"
         )
-        remarks().print(f"- {remark_text}", markup=False)
+    respond(
+        as_json,
+        asdict(key_status)
+        | {
+            "issued": format_time(key_status.issued),
+            "expires": format_time(key_status.expires),
+            # null without a database, because "unknown" must not look like "none".
+            "signed_by_retired": waiting,
+        },
+        *notes,
+        rows=table(title, ("Role", "State", "Private key", "Name", "Id"), rows),
+    )
 
 
 @click.command()
@@ -124,15 +132,15 @@ def rotate(
     witnesses: Sequence[str],
     **options: Any,
 ) -> None:
-    """Make the next version of the keys document; without options, the same keys get a new expiry.
+    """Create the next version of the keys document; without options, only the expiry changes.
 
-    It is in force once enough old and new root keys have signed; until then it waits in
-    keys.next.json for `sign`.
+    The new version is in force once enough old and new root keys have signed it. Until then it
+    waits in keys.next.json for `sign`.
     """
     keyring = _keyring()
     # Expired keys are accepted, because this command renews them.
     now = keyring.trusted_or_expired()
-    # Replacing a key means dropping it and adding one; thresholds stay unless new ones are given.
+    # To replace a key, drop it and add a new one. Thresholds stay unless an option changes them.
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
     drop |= {key.key_id for key in now.root.keys if options["root"]}
     change = RotationChange(
@@ -147,7 +155,7 @@ def rotate(
         witnesses=tuple(_witness(text) for text in witnesses),
         validity=timedelta(days=options["days"]),
     )
-    # Asked before any private key is read, and before anything is written.
+    # Confirmed before any private key is read and before any file is written.
     ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
     passphrase = read_passphrase(passphrase_file)
     _print_proposal(
@@ -177,7 +185,7 @@ def revoke(
     keys_in_force = [
         line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
     ]
-    # All ids are resolved first, because with one wrong id no key may be revoked.
+    # All ids are resolved first: if one is wrong, no key may be revoked.
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? Documents that only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
@@ -192,7 +200,7 @@ def revoke(
 @passphrase_option
 @json_option
 def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool) -> None:
-    """Add the signatures of the available root keys to the waiting version."""
+    """Add the signatures of the available root keys to the pending version."""
     rotation = Rotation(_keyring(), SystemClock(), root_keys, read_passphrase(passphrase_file))
     _print_proposal(rotation.sign(), as_json)
 
@@ -203,21 +211,21 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 def resign(yes: bool, as_json: bool) -> None:
     """Sign published documents that lack signatures by publisher keys in force.
 
-    Run this after publisher keys were replaced: devices refuse documents that only older keys have
+    Run this after replacing publisher keys: devices refuse documents that only older keys have
     signed. If a key was stolen, check the list first: documents that a thief put into this database
     would be signed as well.
     """
     with open_services() as services:
         waiting = services.surveys.signed_by_others()
-        # Listed before the question, so that the user can compare the list with known surveys.
+        # Listed before the confirmation, so that the user can compare them with the known surveys.
         for digest in waiting:
             remarks().print(f"  {digest}", markup=False)
         ask(yes or not waiting, f"Sign these {len(waiting)} document(s) with the keys in force?")
-        signed = services.surveys.sign_again(waiting)
-    if as_json:
-        write_json({"signed": signed})
-    else:
-        remarks().print(f"{len(signed)} document(s) signed again.", markup=False)
+        record = services.accounts.command_recorder(
+            MAIN, "documents signed again", f"documents: {len(waiting)}"
+        )
+        signed = services.surveys.sign_again(waiting, record)
+    respond(as_json, {"signed": signed}, f"{len(signed)} document(s) signed again.")
 
 
 def _keyring() -> Keyring:
@@ -227,27 +235,43 @@ def _keyring() -> Keyring:
 def _waiting() -> int | None:
     """Return the number of published documents that lack signatures by keys in force.
 
-    None if the database or the keys cannot be read: key ceremonies also run on offline machines.
+    Returns None if the database or the keys cannot be read, because key ceremonies also run on
+    offline machines.
     """
-    settings, clock = Settings.load(), SystemClock()
-    database = Database(settings.store_url())
-    try:
-        if not is_there(database):
-            return None
-        database.check()
-        return len(Surveys(settings, database, _keyring(), clock).signed_by_others())
-    except FranklyError:
-        return None
-    finally:
-        database.close()
+    settings = Settings.load()
+    with closing(Database(settings.store_url())) as database, suppress(FranklyError):
+        if is_there(database):
+            database.check()
+            return len(Surveys(settings, database, _keyring(), SystemClock()).signed_by_others())
+    return None
+
+
+def record_keys(action: str, subject: str) -> None:
+    """Write a change of the signing keys to the audit trail of the main organisation.
+
+    Nothing is written without a database: key ceremonies also run on offline machines, and the
+    signed keys document shows every change anyway.
+    """
+    settings = Settings.load()
+    with closing(Database(settings.store_url())) as database, suppress(FranklyError):
+        if is_there(database):
+            database.check()
+            record = Accounts(database, SystemClock()).command_recorder(MAIN, action, subject)
+            with database.administering("record keys") as tx:
+                # An empty database stays empty, because `frankly restore` fills no other.
+                if not tx.tables.is_empty():
+                    record(tx)
 
 
 def _witness(text: str) -> tuple[str, PublicKey]:
     name, separator, public = text.partition("=")
     # Checked here, because `bytes.fromhex` would also accept spaces.
     if not separator or len(public) != 64 or public.strip("0123456789abcdef"):
-        detail = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
-        raise InvalidInput(Problem.USAGE, detail, "--witness")
+        raise InvalidInput(
+            Problem.USAGE,
+            "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints",
+            "--witness",
+        )
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
         raise InvalidInput(
@@ -278,7 +302,7 @@ def ask(yes: bool, question: str) -> None:
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
-        # click raises Abort on Ctrl-C and also without a terminal, then from an EOFError.
+        # click raises Abort on Ctrl-C, and from an EOFError if there is no terminal.
         if isinstance(abort.__context__, EOFError):
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise
@@ -288,11 +312,10 @@ def ask(yes: bool, question: str) -> None:
 
 def _print_proposal(proposal: Proposal, as_json: bool) -> None:
     document = proposal.document
-    if as_json:
-        write_json({"version": document.version, "expires": format_time(document.expires),
-                    "in_force": proposal.in_force,
-                    "old_missing": proposal.old_missing, "new_missing": proposal.new_missing})  # fmt: skip
-        return
+    record_keys(
+        "signing keys changed" if proposal.in_force else "change of signing keys prepared",
+        f"version {document.version}",
+    )
     if proposal.in_force:
         message = (
             f"Version {document.version} is in force until {format_time(document.expires)}. "
@@ -304,13 +327,7 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
             f"Version {document.version} waits for {proposal.old_missing} signature(s) of root keys in force and "
             f"{proposal.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
         )
-    remarks().print(message, markup=False)
-    if (full := nearly_full(_keyring().chain_used())) is not None:
-        remarks().print(full, markup=False)
-
-
-def _as_json(key_status: Status) -> dict[str, Any]:
-    return asdict(key_status) | {
-        "issued": format_time(key_status.issued),
-        "expires": format_time(key_status.expires),
-    }
+    result = {"version": document.version, "expires": format_time(document.expires), "in_force": proposal.in_force,
+              "old_missing": proposal.old_missing, "new_missing": proposal.new_missing}  # fmt: skip
+    full = nearly_full(_keyring().chain_used())
+    respond(as_json, result, message, *([] if full is None else [full]))

@@ -4,8 +4,8 @@
 import click
 from frankly_protocol.clock import SystemClock, format_time
 
-from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.services import open_services, survey_named
+from frankly_server.cli.console import json_option, respond
+from frankly_server.cli.services import command_record, open_services, survey_id_named
 from frankly_server.times import next_release
 
 
@@ -18,24 +18,24 @@ def release(name: str | None, now: bool, as_json: bool) -> None:
 
     A running server releases reports by itself at the published times: 00:00 UTC, and every full
     hour for surveys whose documents say `hour`. With --now, an observer who knows the time of the
-    release can compare the estimates before and after it, and so learns about the reports released
-    then: at least one full batch, but some of its reports may be the observer's own.
+    release can compare the estimates before and after it. The difference reveals something about
+    the released reports: at least one full batch, but some of its reports may be the observer's
+    own.
     """
     with open_services() as services:
-        survey = None
-        if name is not None:
-            with services.database.reading("find survey") as tx:
-                survey = survey_named(tx, name).id
-        released = services.releasing.release(survey=survey) if now else None
+        survey = None if name is None else survey_id_named(services.database, name)
+        released = None
+        if now:
+            # Recorded before the release, of which a part may fail.
+            with services.database.administering("record release") as tx:
+                command_record(services, "reports released at once", survey)(tx)
+            released = services.releasing.release(survey=survey)
     times = {
         every: format_time(next_release(every, SystemClock().now())) for every in ("hour", "day")
     }
-    if as_json:
-        write_json({"released": released, "next": times})
-        return
-    if released is not None:
-        remarks().print(f"{released} report(s) were released.", markup=False)
-    remarks().print(
+    respond(
+        as_json,
+        {"released": released, "next": times},
+        *([] if released is None else [f"{released} report(s) were released."]),
         f"Running servers release next at {times['hour']} (hour) and {times['day']} (day).",
-        markup=False,
     )

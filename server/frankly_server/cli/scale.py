@@ -10,11 +10,11 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.cli import exits
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.services import open_database, survey_named
+from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
+from frankly_server.cli.services import open_database, survey_id_named
 from frankly_server.scale import DuckDB, ExportCounts, Spark, count, export
 from frankly_server.scale.export import ROWS
-from frankly_server.store import Database, Layout, PairKey
+from frankly_server.store import Layout, PairKey
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -42,13 +42,14 @@ def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     erase` does not delete exports: remove their folders too.
     """
     with open_database() as database:
-        manifest = export(database, _survey(database, name), folder, rows=rows)
-    # Counted from the manifest, which names finished segments only.
+        manifest = export(database, survey_id_named(database, name), folder, rows=rows)
+    # Counted from the manifest, which lists only finished segments.
     segments = sum(1 for _ in manifest.files())
-    if as_json:
-        write_json({"survey": manifest.survey, "reports": manifest.rows, "segments": segments})
-    else:
-        remarks().print(f"{manifest.rows} reports are in {segments} segments.", markup=False)
+    respond(
+        as_json,
+        {"survey": manifest.survey, "reports": manifest.rows, "segments": segments},
+        f"{manifest.rows} reports are in {segments} segments.",
+    )
 
 
 @scale.command()
@@ -61,14 +62,11 @@ def partition(name: str, as_json: bool) -> None:
     during the move wait or get 503: run this while the survey is small or paused.
     """
     with open_database() as database:
-        survey = _survey(database, name)
+        survey = survey_id_named(database, name)
         with database.transaction("make partition") as tx:
             created = tx.partitions.make(survey)
-    if as_json:
-        write_json({"survey": survey, "made": created})
-    else:
-        outcome = "now has its own table" if created else "already had its own table"
-        remarks().print(f"Survey {name} {outcome}.", markup=False)
+    outcome = "now has its own table" if created else "already had its own table"
+    respond(as_json, {"survey": survey, "made": created}, f"Survey {name} {outcome}.")
 
 
 @scale.command("count")
@@ -111,7 +109,7 @@ def count_command(
     if crosstab and not estimated:
         raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
     counted = count(folders, Spark(master) if master else DuckDB())
-    # Compared before anything is written: without the database there is no output.
+    # Compared before any output, so that there is none if the database is unavailable.
     differs = _differences(counted) if against_database else []
     if estimated:
         answer = counted.analysis().estimates(counted.survey, targets=list(crosstab) or None)
@@ -177,8 +175,3 @@ def _show(counted: ExportCounts, differs: list[str] | None) -> None:
     ]
     results().print(table("Reports", ("version", "document", "reports", ""), rows))
     remarks().print(f"{counted.rows - counted.reports} duplicates were counted once.", markup=False)
-
-
-def _survey(database: Database, name: str) -> str:
-    with database.reading("find survey") as tx:
-        return survey_named(tx, name).id

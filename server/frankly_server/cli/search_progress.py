@@ -13,7 +13,7 @@ from frankly_server.design.tables.limits import Progress
 
 @contextmanager
 def stops_at_interrupt() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns True after the first Ctrl-C; a second one interrupts as usual."""
+    """Yield a function that returns True after the first Ctrl-C; the second interrupts as usual."""
     interrupted = False
 
     def on_interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -4,7 +4,7 @@
 import click
 
 from frankly_server.app import create_app
-from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.console import json_option, remarks, respond
 from frankly_server.cli.gunicorn_server import Production
 from frankly_server.cli.services import open_services
 from frankly_server.cli.waitress_server import Server, stopped_by_signals
@@ -59,7 +59,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             body_limit_bytes=settings.body_limit_bytes,
             request_timeout_s=settings.request_timeout_s,
         )
-        # Announced once the socket listens, so that a client that reads the address can connect.
+        # Printed only when the socket listens, so that a client that reads the address can connect.
         announce(server.port)
         services.wake()
         with stopped_by_signals(server.stop):
@@ -68,7 +68,6 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
 
 def _announce(host: str, port: int, as_json: bool) -> None:
     url = f"http://{host}:{port}"
-    if as_json:
-        write_json({"status": "serving", "url": url})
-    else:
-        remarks().print(f"Frankly answers at {url} (Ctrl-C stops it).", markup=False)
+    respond(
+        as_json, {"status": "serving", "url": url}, f"Frankly answers at {url} (Ctrl-C stops it)."
+    )

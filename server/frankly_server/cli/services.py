@@ -2,7 +2,7 @@
 """Helpers for commands: open the services or the database, and find a survey by name."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
@@ -10,7 +10,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, SurveyRow, Transaction
+from frankly_server.store import Database, Record, SurveyRow, Transaction
+from frankly_server.store.survey_states import MAIN
 
 
 @contextmanager
@@ -19,11 +20,9 @@ def open_services(settings: Settings | None = None) -> Iterator[Services]:
 
     The database must be durable and have the current schema.
     """
-    services = Services.open(_with_home(settings or Settings.load()), SystemClock())
-    try:
+    opened = Services.open(_with_home(settings or Settings.load()), SystemClock())
+    with closing(opened) as services:
         yield services
-    finally:
-        services.close()
 
 
 @contextmanager
@@ -32,19 +31,35 @@ def open_database() -> Iterator[Database]:
 
     It must be durable and have the current schema.
     """
-    database = Database(_with_home(Settings.load()).store_url())
-    try:
+    with closing(Database(_with_home(Settings.load()).store_url())) as database:
         database.check()
         yield database
-    finally:
-        database.close()
 
 
 def _with_home(settings: Settings) -> Settings:
     if settings.database_url is None and not settings.home.is_dir():
-        detail = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
-        raise InvalidInput(Problem.UNSAFE_SETTING, detail, "FRANKLY_HOME")
+        raise InvalidInput(
+            Problem.UNSAFE_SETTING,
+            f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME",
+            "FRANKLY_HOME",
+        )
     return settings
+
+
+def command_record(services: Services, action: str, survey: str | None = None) -> Record:
+    """Return the writer of a command's event on the audit trail of the survey's organisation.
+
+    survey : name or id of the survey that the command changes; None for all surveys, whose event
+    the main organisation gets.
+    """
+
+    def record(tx: Transaction) -> None:
+        row = None if survey is None else tx.surveys.by_name(survey) or tx.surveys.get(survey)
+        organisation = MAIN if row is None else tx.survey_states.get(row.id).organisation
+        subject = "all surveys" if row is None else row.name
+        services.accounts.command_recorder(organisation, action, subject)(tx)
+
+    return record
 
 
 def survey_named(tx: Transaction, name: str) -> SurveyRow:
@@ -57,3 +72,9 @@ def survey_named(tx: Transaction, name: str) -> SurveyRow:
             "NAME",
         )
     return survey
+
+
+def survey_id_named(database: Database, name: str) -> str:
+    """Return the id of the survey of this name. Raises InvalidInput(survey_unknown)."""
+    with database.reading("find survey") as tx:
+        return survey_named(tx, name).id

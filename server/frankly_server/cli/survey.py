@@ -4,7 +4,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from frankly_protocol.audit import ReportLevel
@@ -12,23 +12,30 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from frankly_server.cli import survey_counts, survey_state
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.services import open_services
+from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
+from frankly_server.cli.services import command_record, open_services
+from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
-from frankly_server.surveys import Published, PublishedBlock, survey_templates
-from frankly_server.surveys.definition import file_schema
-from frankly_server.surveys.drafting import Progress as Report
-from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys import survey_templates
 from frankly_server.whole_report import cost_words, level_table, report_json
 
-# More than the parser accepts, so that it refuses a larger file instead of reading a part of it.
+if TYPE_CHECKING:
+    from frankly_server.surveys import definition, live
+    from frankly_server.surveys.drafting import Progress as Report
+    from frankly_server.surveys.published import Published, PublishedBlock
+else:
+    # Lazy, because these modules import the design engine, which most commands do not need.
+    definition = LazyModule("frankly_server.surveys.definition")
+    live = LazyModule("frankly_server.surveys.live")
+
+# More than the parser accepts, so that it refuses a larger file instead of parsing a prefix.
 MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
 _ENDLESS = (
     "A ceiling of ∞, or above 16, means that some reports rule some answers out. The promise about "
     "the secret holds under the published prior, but not against an observer who knows more."
 )
-_NOT_ESTIMABLE = "In {}, no number of reports distinguishes: {}. What can be estimated: {}."
+_NOT_ESTIMABLE = "In {}, no number of reports can distinguish {}. Only these can be estimated: {}."
 _UNCHANGED = "Answers are sent unchanged in: {}. They reveal no more about the secret than the promise allows."
 
 
@@ -53,7 +60,14 @@ def apply(
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
     definition = survey_counts.definition(file.read(MAX_FILE_BYTES), counts)
     with open_services() as services:
-        change = services.surveys.apply(definition, dry_run=dry_run, organisation=organisation)
+        change = services.surveys.apply(
+            definition,
+            dry_run=dry_run,
+            organisation=organisation,
+            recorder=lambda status, survey_id: command_record(
+                services, f"draft {status}", survey_id
+            ),
+        )
     if as_json:
         write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
                     "diff": list(change.diff), "report": report_json(change.level),
@@ -61,7 +75,7 @@ def apply(
         return
     for line in change.diff:
         click.echo(line)
-    # The level of the whole report, which respondents are promised, comes before the warnings.
+    # The level of the complete report, which respondents are promised, precedes the warnings.
     strata = bool(definition.strata)
     _print_report_level(
         remarks(),
@@ -85,15 +99,23 @@ def apply(
 @json_option
 def publish(name: str, as_json: bool) -> None:
     """Design, certify and sign the survey called NAME, unless its definition is unchanged."""
-    # `_progress` removes its bar before anything is written to standard output.
+    # `_progress` removes its bar before the command writes to standard output.
     with open_services() as services, _progress() as report:
-        published = services.surveys.publish(name, report)
+        published = services.surveys.publish(
+            name,
+            report,
+            recorder=lambda version, status: command_record(
+                services, f"version {version} {status}", name
+            ),
+        )
         draft = services.surveys.draft(name)
     if as_json:
         write_json(_published(published))
         return
     _show(published)
-    pending = expected_pending([len(question.choices) for question in draft.strata], draft.step)
+    pending = live.expected_pending(
+        [len(question.choices) for question in draft.strata], draft.step
+    )
     remarks().print(
         f"Reports are released every {draft.release_every} (UTC), in batches of at least "
         f"{draft.step} with the same public answers; about {pending} are expected to be waiting.",
@@ -111,19 +133,17 @@ def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
         change = services.surveys.apply(
             survey_counts.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True
         )
-    if as_json:
-        write_json(
-            {
-                "status": change.status,
-                "survey": change.survey_id,
-                "name": change.name,
-                "diff": list(change.diff),
-            }
-        )
-        return
-    for line in change.diff:
-        click.echo(line)
-    remarks().print(f"Survey {change.name}: {change.status}.", markup=False)
+    respond(
+        as_json,
+        {
+            "status": change.status,
+            "survey": change.survey_id,
+            "name": change.name,
+            "diff": list(change.diff),
+        },
+        f"Survey {change.name}: {change.status}.",
+        output=change.diff,
+    )
 
 
 @survey.command()
@@ -133,10 +153,11 @@ def export(name: str, as_json: bool) -> None:
     """Write the draft of the survey called NAME as YAML, which `apply` reads."""
     with open_services() as services:
         definition = services.surveys.draft(name)
-    if as_json:
-        write_json(json.loads(definition.to_json()))
-    else:
-        click.echo(definition.to_yaml(), nl=False)
+    respond(
+        as_json,
+        json.loads(definition.to_json()),
+        output=[definition.to_yaml().decode().removesuffix("\n")],
+    )
 
 
 @survey.command()
@@ -146,25 +167,19 @@ def template(name: str | None, as_json: bool) -> None:
     """List the templates that come with the server, or write the one called NAME."""
     if name is not None:
         click.echo(survey_templates.template(name), nl=False)
-    elif as_json:
-        write_json(
-            {
-                "templates": [
-                    {"name": key, "about": about}
-                    for key, about in survey_templates.templates().items()
-                ]
-            }
-        )
-    else:
-        results().print(
-            table("Templates", ("name", "about"), list(survey_templates.templates().items()))
-        )
+        return
+    templates = survey_templates.templates()
+    respond(
+        as_json,
+        {"templates": [{"name": key, "about": about} for key, about in templates.items()]},
+        rows=table("Templates", ("name", "about"), list(templates.items())),
+    )
 
 
 @survey.command()
 def schema() -> None:
     """Write the JSON Schema of survey files, for editors that check as you type."""
-    click.echo(json.dumps(file_schema(), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(definition.file_schema(), indent=2, ensure_ascii=False))
 
 
 @survey.command("list")
@@ -175,28 +190,26 @@ def list_surveys(as_json: bool) -> None:
         surveys = services.surveys.list()
         states = services.lifecycle.states(surveys)
     # The lifecycle calls an open survey "live"; the commands say "open", as `resume` does.
-    # One list for both outputs, so that JSON and table cannot differ.
+    # Both outputs use the same list, so that JSON and table cannot differ.
     states_of_surveys = [
         (s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys
     ]
-    if as_json:
-        lines = [
-            {
-                "survey": s.survey_id,
-                "name": s.name,
-                "state": state,
-                "version": s.version,
-                "link": s.link,
-            }
-            for s, state in states_of_surveys
-        ]
-        write_json({"surveys": lines})
-        return
+    listed = [
+        {
+            "survey": s.survey_id,
+            "name": s.name,
+            "state": state,
+            "version": s.version,
+            "link": s.link,
+        }
+        for s, state in states_of_surveys
+    ]
     rows = [
         (s.name, state, str(s.version) if s.version else "none", s.survey_id, s.link or "")
         for s, state in states_of_surveys
     ]
-    results().print(table("Surveys", ("name", "state", "version", "id", "link"), rows))
+    names = ("name", "state", "version", "id", "link")
+    respond(as_json, {"surveys": listed}, rows=table("Surveys", names, rows))
 
 
 @survey.command()
@@ -210,24 +223,20 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     open survey accepts later reports. Earlier backups and exports still contain the reports.
     """
     if not yes:
-        # Asked on standard error, because a program may read standard output.
+        # The prompt goes to standard error, because a program may read standard output.
         click.confirm(f"Delete every report of {name}? This cannot be undone", abort=True, err=True)
     with open_services() as services:
-        erased = services.surveys.erase(name)
-    if as_json:
-        write_json(
-            {
-                "status": "erased",
-                "survey": erased.survey_id,
-                "name": erased.name,
-                "reports": erased.reports,
-            }
-        )
-    else:
-        remarks().print(
-            f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.",
-            markup=False,
-        )
+        erased = services.surveys.erase(name, command_record(services, "reports erased", name))
+    respond(
+        as_json,
+        {
+            "status": "erased",
+            "survey": erased.survey_id,
+            "name": erased.name,
+            "reports": erased.reports,
+        },
+        f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.",
+    )
 
 
 def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
@@ -243,7 +252,7 @@ def _warn(warnings: Sequence[str]) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
+def _progress() -> "Iterator[Report]":
     """Show a progress bar on stderr, if that is a terminal, while blocks are designed."""
     columns = (
         TextColumn("{task.description}"),
@@ -268,7 +277,7 @@ def _progress() -> Iterator[Report]:
         yield report
 
 
-def _published(survey_version: Published) -> dict[str, object]:
+def _published(survey_version: "Published") -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
          "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
@@ -290,7 +299,7 @@ def _published(survey_version: Published) -> dict[str, object]:
     }
 
 
-def _show(published: Published) -> None:
+def _show(published: "Published") -> None:
     out = results()
     title = f"{published.name}, version {published.version} ({published.status})"
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
@@ -305,7 +314,7 @@ def _show(published: Published) -> None:
         f"What is protected stays within the budget of {published.budget} nats of log-odds.",
         markup=False,
     )
-    # Once for all blocks: the sentence is the same for each.
+    # Printed once for all blocks, because the sentence is the same for each.
     if any(block.rules_out for block in published.blocks):
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in published.blocks if block.answers_unchanged]:
@@ -327,11 +336,11 @@ def _show(published: Published) -> None:
         "Give respondents this link in full; with it, a device accepts only this document:",
         markup=False,
     )
-    # Alone on standard output, so that a script can read it.
+    # Nothing else goes to standard output, so that a script can read the link.
     click.echo(published.link)
 
 
-def _row(block: PublishedBlock) -> tuple[str, ...]:
+def _row(block: "PublishedBlock") -> tuple[str, ...]:
     ceiling = "∞" if block.ceiling == "inf" else block.ceiling
     return (
         block.id,

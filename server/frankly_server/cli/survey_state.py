@@ -6,15 +6,15 @@ from typing import Final
 
 import click
 
-from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.services import open_services
+from frankly_server.cli.console import json_option, respond
+from frankly_server.cli.services import command_record, open_services
 from frankly_server.surveys.survey_state import MOVES
 
 _HELP: Final[Mapping[str, str]] = {
-    "pause": "Refuse reports of the survey called NAME for now: devices send theirs again later.",
+    "pause": "Refuse reports of the survey called NAME for now: devices send them again later.",
     "resume": "Accept reports of the paused survey called NAME again.",
-    "close": "Close the survey called NAME for good; to go on, publish a new survey.",
-    "archive": "Archive the closed survey called NAME, or an unpublished draft, for good.",
+    "close": "Close the survey called NAME permanently; to go on, publish a new survey.",
+    "archive": "Archive the closed survey called NAME, or an unpublished draft, permanently.",
 }
 _FINAL: Final = ("close",)
 
@@ -33,17 +33,15 @@ def _command(move: str) -> click.Command:
             click.confirm(f"Close {name}? It cannot be opened again", abort=True, err=True)
         with open_services() as services:
             survey = services.surveys.summary(name)
-            organisation = services.lifecycle.get(survey.survey_id).organisation
             state = services.lifecycle.move(
                 survey.survey_id,
                 move,
-                lambda state: services.accounts.command_recorder(
-                    organisation, f"survey {state}", survey.name
-                ),
+                lambda state: command_record(services, f"survey {state}", survey.survey_id),
             )
-        if as_json:
-            write_json({"status": state, "survey": survey.survey_id, "name": survey.name})
-        else:
-            remarks().print(f"Survey {survey.name} is {state}.", markup=False)
+        respond(
+            as_json,
+            {"status": state, "survey": survey.survey_id, "name": survey.name},
+            f"Survey {survey.name} is {state}.",
+        )
 
     return click.option("--yes", is_flag=True, help="Do not ask.")(run) if move in _FINAL else run

@@ -3,8 +3,8 @@
 
 import click
 
-from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.services import open_services
+from frankly_server.cli.console import json_option, respond
+from frankly_server.cli.services import command_record, open_services
 
 
 @click.command()
@@ -12,8 +12,9 @@ from frankly_server.cli.services import open_services
 @click.option(
     "--count", type=click.IntRange(1, 100_000), required=True, help="How many tokens to make."
 )
+@click.option("--codes", is_flag=True, help="Write codes of 16 characters, which people can type.")
 @json_option
-def tokens(name: str, count: int, as_json: bool) -> None:
+def tokens(name: str, count: int, codes: bool, as_json: bool) -> None:
     """Create invite tokens for the survey called NAME, one per line; each is valid for one report.
 
     Only their hashes are stored. A list of who got which token, together with the arriving
@@ -21,11 +22,12 @@ def tokens(name: str, count: int, as_json: bool) -> None:
     sign them blindly (docs/protocol.md §10).
     """
     with open_services() as services:
-        new_tokens = services.invites.make(name, count)
-    if as_json:
-        write_json({"tokens": new_tokens})
-        return
+        record = command_record(services, f"invite tokens made: {count}", name)
+        new_tokens = services.invites.make(name, count, record, codes=codes)
     # Tokens alone on stdout, so that they can go to a file or a pipe.
-    for token in new_tokens:
-        click.echo(token)
-    remarks().print(f"{len(new_tokens)} token(s), shown once.", markup=False)
+    respond(
+        as_json,
+        {"tokens": new_tokens},
+        f"{len(new_tokens)} token(s), shown once.",
+        output=new_tokens,
+    )

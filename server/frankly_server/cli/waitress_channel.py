@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """waitress channel and tasks: a time limit for arriving requests, and errors as problem objects.
 
-waitress refuses some requests before the application sees them; its responses are problem objects
-too. A request that does not arrive in time gets 408 and may be sent again.
+waitress refuses some requests before the application sees them; these responses are problem
+objects too. A request that does not arrive in time gets 408; the client may send it again.
 """
 
 import time
@@ -31,7 +31,7 @@ class _Task(WSGITask):  # type: ignore[misc]
 
 
 class _ErrorTask(ErrorTask):  # type: ignore[misc]
-    """Error response by waitress itself, written as a problem object."""
+    """Error response of waitress itself, as a problem object."""
 
     def execute(self) -> None:
         problem, headers, body = raw_problem(self.request.error.code)
@@ -43,7 +43,7 @@ class _ErrorTask(ErrorTask):  # type: ignore[misc]
 
 
 class TimelyChannel(HTTPChannel):  # type: ignore[misc]
-    """Connection that records when its newest request began to arrive."""
+    """Connection that records when its latest request began to arrive."""
 
     task_class = _Task
     error_task_class = _ErrorTask
@@ -51,7 +51,7 @@ class TimelyChannel(HTTPChannel):  # type: ignore[misc]
     _begun = 0.0
 
     def received(self, data: bytes) -> bool:
-        """Parse received bytes, and note the time at which a new request begins."""
+        """Parse received bytes, and record the time at which a new request begins."""
         before = self.request
         consumed: bool = super().received(data)
         if self.request is not before:
@@ -59,8 +59,8 @@ class TimelyChannel(HTTPChannel):  # type: ignore[misc]
         return consumed
 
     def refuse_if_late(self, seconds: float) -> None:
-        """Send 408 if the request that is arriving has taken longer than `seconds`."""
-        # A worker thread may start or finish a request of this connection at the same time.
+        """Respond with 408 if the current request has been arriving for longer than `seconds`."""
+        # A worker thread may start or finish a request on this connection at the same time.
         with self.requests_lock:
             request = self.request
             if request is None or self.requests or time.monotonic() - self._begun <= seconds:

@@ -22,8 +22,8 @@ DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
 _QUIET_TICKS = 4  # consecutive idle polls, of _TICK_S / 10 each, before connections are closed
-# Added to the application's limit: a body that exceeds it by less is refused by the application,
-# with its own message.
+# Added to the application's limit: the application itself refuses a body that exceeds its limit by
+# less than this, with its own message.
 _SLACK_BYTES = 16 * 2**20
 
 
@@ -31,7 +31,7 @@ class Server:
     """A WSGI server on loopback or behind a proxy that ends TLS.
 
     It sends no Server header, drops forwarding headers, and writes no access log.
-    port : the port that it listens on; if 0 was requested, the one that the system chose.
+    port : the port it listens on; for a requested port 0, the one that the system chose.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Server:
         self._server.add_task = self._dispatch
 
     def _dispatch(self, channel: TimelyChannel) -> None:
-        """Hand a request to a thread; `/health/live` has one that no other request can occupy."""
+        """Pass a request to a thread; `/health/live` has one that no other request can occupy."""
         # A request that the parser refused may have no path.
         is_probe = channel.requests and getattr(channel.requests[0], "path", "") == LIVE
         (self._probes if is_probe else self._requests).add_task(channel)
 
     def stop(self) -> None:
-        """Ask `run` to answer the requests in flight and return."""
+        """Make `run` finish the requests in flight and return."""
         self._stopping = True
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class Server:
         self._drain()
 
     def _refuse_late(self) -> None:
-        """Check the time limit of every connection, at most once per _TICK_S."""
+        """Enforce the time limit of every connection, at most once per _TICK_S."""
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _TICK_S
@@ -134,7 +134,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _take_in(listening: Any) -> None:
     """Accept pending connections, because closing the socket would drop their unread requests."""
-    # Bounded, because clients may connect as fast as this loop accepts.
+    # Bounded, because clients may connect as fast as this loop accepts connections.
     channel_count = -1
     while (
         channel_count != (channel_count := len(listening.active_channels))
@@ -145,7 +145,7 @@ def _take_in(listening: Any) -> None:
 
 def _busy(item: Any) -> bool:
     """Return True if a request of the connection is being received, processed or answered."""
-    # Order matters: a response is put into the buffer before its request leaves the list.
+    # Order matters: a response enters the buffer before its request leaves the list.
     return isinstance(item, HTTPChannel) and bool(
         item.request or item.requests or item.total_outbufs_len
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly witness`: check that the logs of other servers only grow, and co-sign their heads."""
+"""`frankly witness`: check that logs of other servers are append-only, and co-sign their heads."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.trust.notes import is_name
 
 from frankly_server.cli import exits
-from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.console import json_option, respond
 from frankly_server.durable import written_whole
 from frankly_server.keys.files import read_key, to_pem
 from frankly_server.log.site import HttpSite
@@ -63,9 +63,8 @@ def witness(
         raise InvalidInput(Problem.USAGE, "a name has no spaces and no plus signs", "--name")
     key = _key(folder)
     if show:
-        write_json({"name": name, "public": key.public.raw.hex()}) if as_json else click.echo(
-            f"{name}={key.public.raw.hex()}"
-        )
+        public = key.public.raw.hex()
+        respond(as_json, {"name": name, "public": public}, output=[f"{name}={public}"])
         return
     if not urls:
         raise InvalidInput(Problem.USAGE, "name at least one server to visit", "URL")
@@ -91,12 +90,13 @@ def _visit(watcher: Witness, url: str, shipped: bytes | None, as_json: bool) -> 
         visit = watcher.visit(HttpSite(url), shipped)
     except FranklyError as error:
         return error
-    if as_json:
-        write_json({"url": url, "origin": visit.origin, "size": visit.size, "before": visit.size_before,
-                    "cosigned": visit.named})  # fmt: skip
-    else:
-        outcome = "co-signed" if visit.named else "seen, but its keys do not name this witness"
-        remarks().print(f"{visit.origin}: {visit.size} entries, {outcome}.", markup=False)
+    outcome = "co-signed" if visit.named else "seen, but its keys do not name this witness"
+    respond(
+        as_json,
+        {"url": url, "origin": visit.origin, "size": visit.size, "before": visit.size_before,
+         "cosigned": visit.named},
+        f"{visit.origin}: {visit.size} entries, {outcome}.",
+    )  # fmt: skip
     return None
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of shares from noisy counts: unbiased, with variance and margins (spec 8.1).
 
-This package is mathematics only: no web, no database, no clock. The decoder (`decoder`) is a fixed
-matrix, computed exactly from the published integer weights, so estimates are unbiased for any
-number of reports. The work grows at most with the number of distinct reports.
+This package contains only mathematics: no web, no database, no clock. The decoder (`decoder`) is a
+fixed matrix, computed exactly from the published integer weights, so estimates are unbiased for any
+number of reports. The computing time grows at most with the number of distinct reports.
 """
 
 from frankly_server.estimate.decoder import Decoder

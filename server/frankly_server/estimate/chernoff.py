@@ -17,27 +17,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.scores import Score, ScoreLaw
 
-FloatArray = NDArray[np.float64]
 Ends = tuple[float, float]
 
-_CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
-_HALVINGS = 80  # bisection steps: more than a float's 53 bits, because q may lie close to the mean
+_CACHED = 4096  # size of the interval cache: answers of one question often share the same counts
+_HALVINGS = 80  # bisection steps: more than a float's 53 bits, because q may be close to the mean
 _COARSE, _FINE, _TILTS_OF_SUM = 49, 17, 97
-"""Numbers of λ tried; the ends differ from the best ones by less than a thousandth of the width."""
+"""Numbers of λ values; the ends differ from the best ones by less than 1/1000 of the width."""
 _STEEPEST = 50.0
-"""Largest λ times the range around which λ is searched: exp(−50) is negligible."""
+"""Largest value of λ times the range in the search for λ; exp(−50) is negligible."""
 _ROUNDING = 1e-12
-"""Bound on the relative error of a moment in floats; moments are raised by it, never lowered."""
+"""Bound on the relative error of a moment in floats; moments are raised by this amount."""
 # The mixture of a sequence must be fixed before the first report, or Ville's inequality does not
 # apply.
 _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
-"""λ times the range in the mixture of a sequence: the best values for 5 to 10^9 reports."""
+"""Values of λ times the range in the mixture of a sequence: the best for 5 to 10^9 reports."""
 _HEAVIEST = 0.5
-"""λ times the range with the largest weight in the mixture: near the best for 1,000 reports."""
+"""Value of λ times the range with the largest weight: near the best for 1,000 reports."""
 _WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _HEAVIEST) / 3) ** 2), 2)
 _SIGNED = np.concatenate([-_TILTS, _TILTS])
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
@@ -46,15 +45,15 @@ _SECTIONS, _ROUNDS = 33, 6
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return the ends of an interval that is valid for every n and every truth.
+    """Return the ends of an interval that is valid for every n and all true shares.
 
     w : the target's weights over the answers.
 
-    For scores of two values this is the Chernoff bound of a binomial share. For other scores it is
-    Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores. If
-    the law of the scores is listed, that interval is intersected with the mechanism-aware one from
-    G(λ, θ); if the intersection is empty, Hoeffding's interval is returned. The interval is cut to
-    the target's range.
+    For scores with two values this is the Chernoff bound of a binomial share. For other scores it
+    is Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores. If
+    the law of the scores is listed, the result is the intersection of Hoeffding's interval with the
+    mechanism-aware one from G(λ, θ), or Hoeffding's interval if the intersection is empty. The
+    interval is cut to the target's range.
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
@@ -82,10 +81,9 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     parts : (score, weights over the answers, number of reports) of each part.
 
     The bound of a sum is the product of the parts' bounds at λ·(all reports)/(the part's reports).
-    The true values of the parts may differ: those that make the bound largest are used. By the
-    inequality of the arithmetic and geometric means the bound is at most the n-th power of a mean,
-    whose maximum is again a concave polyline. If no possible value is left, Hoeffding's interval is
-    returned.
+    The true values of the parts may differ; the bound is maximised over them. By the inequality of
+    arithmetic and geometric means, the bound is at most the n-th power of a mean, whose maximum is
+    again a concave polyline. If no possible value is left, returns Hoeffding's interval.
     """
     total = sum(n for *_, n in parts)
     limit = math.log(2 / (1 - level)) / total
@@ -99,7 +97,7 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
-        # Hoeffding's interval is attained at λ = 4·half/squares/total; the best λ may be larger.
+        # Hoeffding's interval corresponds to λ = 4·half/squares/total; the best λ may be larger.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [
             (law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)
@@ -117,8 +115,8 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
     """Return the law of a score or, if it is not listed, a two-point law with the same means.
 
-    Of all laws on a range with given means, the one on the two ends of the range has the largest
-    moments, so the bound stays valid.
+    Of all laws on a range with fixed means, the law on the two ends of the range has the largest
+    moments, so the bound remains valid.
     """
     if score.law is not None:
         return score.law
@@ -146,7 +144,7 @@ def _upper_of_sum(
 ) -> float:
     """Return the smallest upper end of a sum over a grid of λ < 0.
 
-    parts : (law, weights, mean, n) of each.
+    parts : (law, weights, mean, n) of each part.
     tilts : the |λ| of the grid.
     """
     total = sum(n for *_, n in parts)
@@ -154,7 +152,7 @@ def _upper_of_sum(
         (MixedMoments.of(law, w, mean, -tilts * (total / n)), n / total)
         for law, w, mean, n in parts
     ]
-    # A common shift of the exponents allows the parts to be added, and avoids overflow.
+    # A common shift of the exponents makes it possible to add the parts, and avoids overflow.
     shift = np.max([moments.shift for moments, _ in bounds], axis=0)
     start, floor, steps, rises = 0.0, np.zeros(len(tilts)), [], []
     for moments, share in bounds:
@@ -174,14 +172,14 @@ def _upper_of_sum(
 
 
 def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return ends of a confidence sequence, which hold at all n at once.
+    """Return the ends of a confidence sequence, which are valid at all n simultaneously.
 
     Use this for scores of more than two values, `intervals.sequence_of_two` for two.
 
     Let α = 1 − level. If θ is the true value, each exp(λ Σd)/G(λ, θ)^n is a non-negative
     supermartingale in n that starts at 1, and so is a mixture over λ with fixed weights. The
-    probability that it ever reaches 1/α is at most α [Ville 1939], and the result contains the θ
-    for which it is below 1/α now. log G is concave in θ, so these θ form an interval, which
+    probability that the mixture ever reaches 1/α is at most α [Ville 1939]. The result contains all
+    θ for which it is currently below 1/α. log G is concave in θ, so these θ form an interval, which
     contains the mean if the mean is a possible value.
     """
     low, high = score.reach
@@ -197,8 +195,7 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     # Without a listed law, or if no possible value explains the mean, only the range of the scores
     # is used.
     moments = MixedMoments.of(two_ends, np.array([low, high]), score.mean, tilts)
-    wide = _mixed_ends(moments, score.mean, n, excess)
-    return within(wide or score.reach, w)
+    return within(_mixed_ends(moments, score.mean, n, excess) or score.reach, w)
 
 
 def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> Ends | None:
@@ -230,7 +227,8 @@ def _last_below(
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
     # Section search with many points per round, because a vectorised call takes about as long for
-    # many points as for one. The bracket's outer end is returned: the interval is not too narrow.
+    # many points as for one. The outer end of the bracket is returned, so that the interval is not
+    # too narrow.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)
         first = int(np.argmax(moments.mixture(points, n) > excess))
@@ -249,9 +247,9 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
     parts : (score, weights) of each target.
 
-    It is not cut if no value in it is possible. An interval from single bits of unary reports
-    (`Score.of_bit`) was computed for an estimate other than the displayed one, so it is widened to
-    contain the displayed one. A wider interval covers the truth at least as often.
+    The interval is not cut if it contains no possible value. An interval from single bits of unary
+    reports (`Score.of_bit`) belongs to another estimate than the displayed one, so it is widened to
+    contain the displayed estimate. A wider interval covers the truth at least as often.
     """
     hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
     low, high = within(ends, hull)
@@ -263,7 +261,7 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
 
 def widened(ends: Ends, value: float) -> Ends:
-    """Return the smallest interval that contains another one and a value."""
+    """Return the smallest interval that contains the interval `ends` and a value."""
     return min(ends[0], value), max(ends[1], value)
 
 
@@ -291,7 +289,7 @@ def _upper_chance(mean: float, limit: float) -> float:
 
 
 def _divergence(p: float, step: float) -> float:
-    """Return KL(p, p + step), without cancellation where the step is small."""
+    """Return KL(p, p + step), without cancellation for small steps."""
     if step >= 1 - p:
         return math.inf if p < 1 else 0.0
     return -(1 - p) * math.log1p(-step / (1 - p)) - (p * math.log1p(step / p) if p > 0 else 0.0)
@@ -306,19 +304,19 @@ def _tilt(mean: float, end: float) -> float:
 
 
 def _aware_ends(score: Score, law: ScoreLaw, w: FloatArray, limit: float, tilts: Ends) -> Ends:
-    """Return the mechanism-aware ends; low > high if no possible value fits."""
+    """Return the mechanism-aware ends, with low > high if no possible value fits."""
     # The lower end is the negative of an upper end of the negative score.
     high = _upper(law, w, score.mean, limit, tilts[1])
     return -_upper(law.mirrored(), -w, -score.mean, limit, tilts[0]), high
 
 
 def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float) -> float:
-    """Return the smallest upper end over a grid of λ < 0 around −tilt/range, and a finer one."""
+    """Return the smallest upper end over a grid of λ < 0 around −tilt/range and a finer grid."""
     reach = float(law.high[-1] - law.low[0])
     coarse = tilt * np.geomspace(1 / 4, 256, _COARSE)
     ends = _upper_ends(law, w, mean, limit, -coarse / reach)
     best, step = float(coarse[int(np.argmin(ends))]), float(coarse[1] / coarse[0])
-    # `tilt` itself is tried too, so that the result is at most the end of Hoeffding's interval.
+    # The grid includes `tilt`, so that the result is at most the end of Hoeffding's interval.
     fine = np.append(best * np.geomspace(1 / step, step, _FINE), tilt)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 
@@ -369,7 +367,7 @@ class MixedMoments:
     @classmethod
     def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "MixedMoments":
         """Return the worst mixed moments of a law at the λs given by `tilts`."""
-        # Values of a group differ by rounding only; the end with the larger exp(λd) gives the wider
+        # Values of a group differ only by rounding; the end with the larger exp(λd) gives the wider
         # interval.
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)

@@ -26,7 +26,7 @@ Row = tuple[Fraction, ...]
 Table = DenseMechanism | ProductMechanism
 
 MAX_CELLS = 1 << 20
-"""Limit of joint answers × joint reports of a product: 3 questions of 10 choices are within it."""
+"""Largest number of joint answers × joint reports of a product; 3 questions of 10 choices fit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Decoder:
     rank : rank of Q.
     design_prior : p₀ as published.
     fallback : True if some possible report has probability 0 under the design prior. D₀ is then
-        computed from the uniform prior. V stays unbiased, because D₀ only weights the reports.
+    computed from the uniform prior. V is still unbiased, because D₀ only weights the reports.
     """
 
     mechanism: Table
@@ -78,7 +78,7 @@ class Decoder:
 @lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
     """Return the identity matrix as targets: the share of every answer."""
-    # Python compares shared objects by identity first, so comparing two such tables is fast.
+    # Python first compares objects by identity, so comparing two such tables is fast.
     zero, one = Fraction(0), Fraction(1)
     return tuple(tuple(one if i == x else zero for i in range(answers)) for x in range(answers))
 
@@ -91,13 +91,13 @@ def weights_of(mechanism: Table) -> Rows:
 
 
 def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder:
-    """Return the decoder for `targets`, with D₀ = diag(Q p₀) from the design prior (None: uniform).
+    """Return the decoder for `targets`, with D₀ = diag(Q p₀) for the design prior (None: uniform).
 
-    A target is identifiable iff it lies in the row space of Q, which is decided by exact ranks. If
-    Q has full column rank, V is the formula of this module. Otherwise the formula is applied to a
-    maximal set of independent answers; for identifiable targets the result equals the rows of the
-    pseudo-inverse (docs/maths/estimator.md). A product of full rank is decoded factor by factor:
-    V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
+    A target is identifiable iff it is in the row space of Q, which is decided by exact ranks. If Q
+    has full column rank, V is computed by the formula of this module. Otherwise the formula is
+    applied to a maximal set of independent answers; for identifiable targets the result equals the
+    rows of the pseudo-inverse (docs/maths/estimator.md). A product of full rank is decoded factor
+    by factor: V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -105,7 +105,7 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
         parts = factor_decoders(mechanism, design_prior)
         if parts is not None:
             return _of_factors(mechanism, parts, targets, design_prior)
-    # None stands for the shares, so that the cache does not have to hash the identity matrix.
+    # None stands for the shares, so that the cache need not hash the identity matrix.
     return _solved(
         mechanism,
         None if targets is shares(mechanism.answers) else targets,
@@ -119,15 +119,16 @@ def factor_decoders(
 ) -> tuple[Decoder, ...] | None:
     """Return the decoder of each factor's shares, with that factor's marginal of the prior.
 
-    Returns None if the rank of some factor is deficient.
+    Returns None if some factor is rank-deficient.
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        message = (
-            "there are too many joint answers to estimate at once: request fewer questions together"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "there are too many joint answers to estimate at once: request fewer questions together",
+            "targets",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
     parts = tuple(
         _solved(factor, None, margin)
@@ -142,7 +143,7 @@ def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
     for part in parts:
         rows = [row for row in part.whole if row is not None]
         scale = lcm(*(row_denominator for _, row_denominator in rows))
-        # dtype=object keeps Python's integers, because the numerators exceed 64 bits.
+        # dtype=object stores Python integers, because the numerators exceed 64 bits.
         integers = [[v * (scale // row_denominator) for v in row] for row, row_denominator in rows]
         matrices.append(np.array(integers, dtype=object))
         denominator *= scale
@@ -176,8 +177,8 @@ def _solved(
     identifiable = _identifiable(weights, rows, size)
     chosen = _independent_answers(weights, size)
     gram, weighted, _ = rational.normal_equations(weights, prior)
-    # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers is a left inverse of Q there. The weights are Q times
-    # `mechanism.denominator`, hence that factor below.
+    # (QᵀΓQ)⁻¹QᵀΓ on the selected answers is a left inverse of Q there. The weights are Q times
+    # `mechanism.denominator`, which explains that factor below.
     inverse = rational.solve(
         [[gram[i][j] for j in chosen] for i in chosen],
         [weighted[i] for i in chosen],
@@ -206,7 +207,7 @@ def _of_factors(
     targets: Targets,
     design_prior: tuple[int, ...] | None,
 ) -> Decoder:
-    # Targets are decoded one by one through the factors, so the dense inverse is never built.
+    # Targets are decoded one by one through the factors, so there is no dense inverse.
     inverse, denominator = inverse_of(parts)
     rows = []
     for target in targets:

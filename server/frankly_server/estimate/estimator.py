@@ -28,45 +28,45 @@ from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimates of every target with their uncertainty; None wherever a figure does not exist.
+    """Estimates of every target with their uncertainty; None where a figure is not defined.
 
     n : number of reports.
-    unbiased : estimates that may leave [0, 1]; they are never clipped.
+    unbiased : estimates that may be outside [0, 1]; they are never clipped.
     covariance : unbiased estimate of the covariance of the unbiased estimates; needs two reports.
     se : standard errors, the square roots of the covariance's diagonal.
     se_privacy, se_sampling : the two parts of se; se² is the sum of their squares, unless a part
-        was raised. For a census or a finite population, se and se_privacy use at least the privacy
-        variance at the projected shares: the unbiased value can be 0 or negative by chance, and a
-        margin of zero would present noise as certainty.
+    was raised. For a census or a finite population, se and se_privacy use at least the privacy
+    variance at the projected shares: the unbiased value can be 0 or negative by chance, and a
+    margin of zero would suggest certainty.
     worst_case_se : the largest standard error over all possible true shares.
     margins : margins of error at `level`.
     poisoning : the largest effect that fake reports can have had on the estimates.
 
     projected : targets at the projection of the unbiased shares onto the simplex.
     mle : targets at the maximum-likelihood shares on the simplex, whose log-likelihood over all
-        reports is at most `mle_gap` nats below the maximum. Like `projected` it is biased; `se` is
-        the standard error of neither.
+    reports is at most `mle_gap` nats below the maximum. `mle` and `projected` are biased; `se` is
+    not their standard error.
     projected_interval, mle_interval : [low, high] at `level`: the score interval, shifted so that
-        the unbiased estimate becomes possible, cut to the possible values and widened to contain
-        the biased estimate if necessary. They contain the true value whenever `margins.score` does.
+    the unbiased estimate becomes a possible value, cut to the possible values and, if necessary,
+    widened to contain the biased estimate. They contain the true value if `margins.score` does.
 
-    design_effect : variance divided by that of the same number of answers without noise, at the
-        projected shares; inf if the divisor is 0.
-    privacy_cost : share of the respondents who could be left out of a survey without noise at the
-        same precision, 1 − 1/design_effect.
+    design_effect : variance divided by the variance of the same number of answers without noise, at
+    the projected shares; inf if the divisor is 0.
+    privacy_cost : share of the respondents that a survey of the same precision without noise would
+    not need, 1 − 1/design_effect.
     efficiency : the Cramér-Rao bound divided by the variance of the fixed decoder, at the projected
         shares.
-    fit_p : p-value of the test that such reports can come from the mechanism; None if nothing can
-        be tested.
+    fit_p : p-value of the test that the reports can come from the mechanism; None if no test is
+    possible.
 
     informative : number of reports whose score for a target is not the most common one; None if the
         scores of single reports are not known.
     rank : rank of the mechanism.
-    identifiable : True if every target is.
+    identifiable : True if every target is identifiable.
     row_flags : for each target: not_identifiable; outside_unit_interval (shares only); imprecise
         (the score margin exceeds two thirds of the estimate); margin_too_wide (it exceeds the
         target's range, 100 points of a share); few_informative (fewer than 5 informative reports);
-        reports_do_not_fit (the estimate is more than 5 worst-case standard errors outside the
+        reports_do_not_fit (the estimate is more than 5 worst-case standard errors from the
         possible values).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative,
         sampling_part_negative (a part estimated below 0 is reported as 0, or as the privacy
@@ -101,7 +101,7 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as a JSON object; an infinite design effect is the text "inf"."""
-        # JSON has no infinity, and the format has neither `level` nor `uncut`.
+        # JSON has no infinity, and the JSON format has neither `level` nor `uncut`.
         body = asdict(self)
         del body["level"], body["margins"]["uncut"]
         body["design_effect"] = ["inf" if v == float("inf") else v for v in self.design_effect]
@@ -120,7 +120,7 @@ def estimate(
     beta: Fraction = Fraction(1, 100),
     methods: Collection[str] = METHODS,
 ) -> Estimate:
-    """Estimate W·p from noisy counts; the work grows at most with the number of distinct reports.
+    """Estimate W·p from noisy counts, in time at most linear in the number of distinct reports.
 
     mechanism : the published mechanism of the reports.
     counts : reports per symbol, in order; for a product in row-major order, or by symbol; for sets
@@ -133,9 +133,9 @@ def estimate(
     census : True if the respondents are the population, so that only privacy adds noise
         [Thesis 6.5].
     level : confidence level of the margins, in (0, 1).
-    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
-    methods : names of the slow margins (kl, exact, sequence) to compute; a slow margin that is not
-        named is None. All other margins are always computed.
+    beta : assumed share of fakes among all received reports, in [0, 1), for the poisoning bound.
+    methods : names of the slow margins (kl, exact, sequence) to compute; other slow margins are
+    None. All other margins are always computed.
 
     Raises InvalidInput: field_type (beta), counts_invalid, targets_invalid, prior_shape,
     prior_value, confidence_range, and unsupported or not_identifiable for a product or `Joint` that
@@ -146,7 +146,7 @@ def estimate(
     evidence = checked_evidence(mechanism, counts, rows, design_prior)
     checked_population(evidence.n, population, census=census)
     fake_share = checked_beta(beta)
-    # Sums of shares, such as the margins of a table, also lie in [0, 1].
+    # Sums of shares, such as the margins of a table, are also in [0, 1].
     are_shares = rows is shares(mechanism.answers) or all(
         all(w in (0, 1) for w in row) for row in rows
     )
@@ -157,7 +157,7 @@ def estimate(
 def checked_evidence(
     mechanism: Source, counts: Tally, targets: Targets, design_prior: Sequence[int] | None
 ) -> Evidence:
-    """Return the evidence about the targets from counts. Raises InvalidInput as `estimate` does."""
+    """Return the evidence about the targets from counts. Raises the errors of `estimate`."""
     tally = checked_counts(mechanism, counts)
     prior = None if design_prior is None else checked_prior(mechanism, design_prior)
     return evidence_of(mechanism, tally, targets, prior)
@@ -170,7 +170,7 @@ def evidence_of(
     prior: tuple[int, ...] | None,
 ) -> Evidence:
     """Return the evidence about the targets from checked counts, for any kind of mechanism."""
-    # `checked_counts` has matched the counts to the mechanism; the assertions only inform mypy.
+    # `checked_counts` has matched the counts to the mechanism; the assertions are only for mypy.
     if isinstance(mechanism, Joint):
         assert isinstance(tally, dict)  # noqa: S101 - checked_counts
         return JointEvidence(mechanism, targets, tally, prior)
@@ -187,7 +187,7 @@ def evidence_of(
 
 
 def nothing_yet(mechanism: Source, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
-    """Return the evidence of zero reports, for figures of the mechanism alone (planning)."""
+    """Return the evidence of zero reports, for figures of the mechanism itself (planning)."""
     if isinstance(mechanism, Joint):
         return evidence_of(mechanism, {}, targets, prior)
     if isinstance(mechanism, DenseMechanism | ProductMechanism):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence about the targets from the counts of one mechanism: the interface of all figures.
 
-A report decodes to one value d per target, whose mean given answer x is the target's weight w_x.
-Estimates are means of d over the reports. For each kind of mechanism an evidence class computes
+A report decodes to one value d per target, whose mean for answer x is the target's weight w_x.
+Estimates are means of d over the reports. For each kind of mechanism, an evidence class computes
 this mean (exactly) and the second moments of d from the counts.
 """
 
@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.decoder import (
     Decoder,
     Table,
@@ -27,14 +27,13 @@ from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.likelihood import fit_p
 from frankly_server.estimate.scores import MOST_LAWS, Score, listed_score
 
-FloatArray = NDArray[np.float64]
 Exact = tuple[Fraction | None, ...]
 
 
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
     """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers.
 
-    Without shares every entry is None.
+    If `shares` is None, every entry is None.
     """
     if shares is None:
         return (None,) * len(targets)
@@ -71,7 +70,7 @@ class Evidence(Protocol):
 
     @property
     def condition(self) -> float:
-        """Return the condition number of Q, inf if its rank is deficient."""
+        """Return the condition number of Q, inf if Q is rank-deficient."""
 
     def moment(self) -> FloatArray:
         """Return the mean of d dᵀ."""
@@ -101,14 +100,14 @@ class Evidence(Protocol):
         """Return (columns of Q, each up to a factor, shape (answers, symbols); counts).
 
         Returns None if symbols were not stored or there are too many. Symbols without reports may
-        be left out, because the maximum of the likelihood does not depend on them.
+        be left out, because the likelihood does not depend on them.
         """
 
     def law(self) -> FloatArray | None:
         """Return Q as a matrix, shape (answers, reports), or None if it is too large to list."""
 
     def fit(self, best: FloatArray | None) -> float | None:
-        """Return the p-value of the test of fit to the mechanism, None if nothing can be tested.
+        """Return the p-value of the test of fit to the mechanism, None if no test is possible.
 
         best : the maximum-likelihood shares, None if they are not known.
         """
@@ -130,7 +129,7 @@ def condition_of(mechanism: Table) -> float:
     )
 
 
-class Likely:
+class ListedEvidence:
     """Base of evidence with listed symbols: likelihood, law, scores and fit from counts and Q."""
 
     answers: int
@@ -140,7 +139,7 @@ class Likely:
 
     def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
         """Return the scores decoded by V, from one row and one observed mean per known target."""
-        # Without a law the intervals use only the range of the scores: wider, but fast to compute.
+        # Without a law the intervals use only the range of the scores: wider, but fast.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
         return [
             listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)
@@ -163,7 +162,7 @@ class Likely:
         )
 
 
-class TableEvidence(Likely):
+class TableEvidence(ListedEvidence):
     """Counts per report symbol of a table, or of a product of tables (row-major)."""
 
     def __init__(self, solved: Decoder, counts: Sequence[int]) -> None:
@@ -176,7 +175,7 @@ class TableEvidence(Likely):
         self.W = _floats([solved.targets[t] for t in self.known], mechanism.answers)
         self._V = solved.floats()
         self._law = law_of(mechanism)
-        # Without reports the rates are 0: figures that need reports check n themselves.
+        # Without reports the rates are 0; figures that need reports check n themselves.
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
         self.exact: Exact = solved.apply(self._counts)
 
@@ -187,7 +186,7 @@ class TableEvidence(Likely):
             return None
         if self._decoder.targets is shares(self.answers):
             return self.exact
-        # The decoder is for other targets, but projection and fit need the shares.
+        # The decoder has other targets, but projection and fit need the shares.
         mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
         factors = (
             factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
@@ -207,7 +206,7 @@ class TableEvidence(Likely):
 
     def spread(self) -> FloatArray:
         """See Evidence."""
-        # Centred before squaring: moment − mean·meanᵀ would lose all digits when n is large.
+        # Centred before squaring, because moment − mean·meanᵀ would lose all digits for large n.
         centred = self._V - (self._V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of a joint table: decoders of the symbols of a single block, see `joint`."""
+"""Factors of a joint table: decoders for the symbols of a single block, see `joint`."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray, IntArray
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.set_law import (
     SetMechanism,
@@ -19,8 +19,6 @@ from frankly_server.estimate.set_law import (
     set_law,
 )
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Ends = tuple[Fraction, Fraction]
 
 
@@ -107,7 +105,7 @@ class TableFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        # E[d_c d_d | x]: pairs of decoded values, weighted by the chance of the report.
+        # E[d_c d_d | x]: pairs of decoded values, weighted by the probability of the report.
         return np.asarray(
             np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True),
             dtype=np.float64,
@@ -121,9 +119,8 @@ class TableFactor:
 class SetFactor:
     """Factor of a mechanism that reports sets of answers.
 
-    The statistic is the constant 1 and the indicators of the answers in the set. The decoder is the
-    same as for the block alone (`sets`), so the margins of the joint table are the block's
-    estimates.
+    The statistic is the constant 1 and the indicators of the answers in the set. The decoder is
+    that of the single block (`sets`), so the margins of the joint table are the block's estimates.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:
@@ -143,7 +140,7 @@ class SetFactor:
         """See Factor."""
         k = self._q1 - self._q0
         size = self.mechanism.answers
-        # The extreme sets of a unary mechanism: this answer alone, or all others without it.
+        # The extreme sets of a unary mechanism: only this answer, or all answers except this one.
         reach = [Fraction(1, size) + s * (1 - Fraction(1, size)) / k for s in (1, -1)]
         low, high = sorted(reach if self._unary else (-self._q0 / k, (1 - self._q0) / k))
         return [(low, high)] * size
@@ -151,7 +148,7 @@ class SetFactor:
     @property
     def condition(self) -> float:
         """See Factor."""
-        # Q scales every contrast by q1 − q0, and the total of the shares is known to be 1.
+        # Q scales every contrast by q1 − q0, and the shares are known to sum to 1.
         return max(1.0, 1 / abs(float(self._q1 - self._q0)))
 
     def knows(self, symbol: int) -> bool:

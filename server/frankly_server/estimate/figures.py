@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of an estimate: variances, margins, fit and flags from the moments of its evidence.
+"""Figures of an estimate: variances, margins, fit and flags, from the moments of the evidence.
 
-Evidence computes the unbiased estimates exactly; all figures derived from them here are floats.
+The evidence classes compute unbiased estimates exactly; all figures derived here are floats.
 """
 
 import math
@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate import intervals
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
+from frankly_server.estimate.flags import evidence_flags, row_flags
 from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
 from frankly_server.estimate.margins import (
     METHODS,
@@ -28,17 +29,14 @@ from frankly_server.estimate.margins import (
 )
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
-from frankly_server.estimate.target_ends import TargetEnds, around_possible, cut, row_flags
+from frankly_server.estimate.target_ends import TargetEnds, around_possible, cut
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
-FloatArray = NDArray[np.float64]
-
-ILL_CONDITIONED = 1e6  # condition number of Q from which an estimate is flagged
 DOES_NOT_FIT = 1e-3  # p-value of the test of fit below which an estimate is flagged
 
 
 class Figures:
-    """Figures of one estimate, one entry per target; None where there is no figure."""
+    """Figures of one estimate, one entry per target; None where a figure is not defined."""
 
     def __init__(
         self,
@@ -51,19 +49,18 @@ class Figures:
     ) -> None:
         self.evidence, self.targets, self.are_shares = evidence, targets, are_shares
         self.independent, self.like_draws = population is None, population is None and not census
-        # The share of the sampling variance that remains in a finite population is 1 − n/N for its
-        # estimate and (N−n)/(N−1) for its true value.
+        # In a finite population the sampling variance is reduced by the factor 1 − n/N (for its
+        # estimate) or (N−n)/(N−1) (for its true value).
         self.estimated_sampling, self.true_sampling = sampling_factors(
             evidence.n,
             population,
             census=census,
         )
-        self.flags: list[str] = []
+        self.flags = evidence_flags(evidence, targets)
 
     def all(self, level: float, beta: Fraction, methods: Collection[str]) -> dict[str, Any]:
         """Return the fields of an `Estimate` except n and level."""
         evidence = self.evidence
-        self._flag_inputs()
         exact = evidence.exact
         if self.are_shares and any(v is not None and not 0 <= v <= 1 for v in exact):
             self.flags.append("outside_simplex")
@@ -116,18 +113,6 @@ class Figures:
             "margins": self._margins(se, worst, level, total, methods),
         }
 
-    def _flag_inputs(self) -> None:
-        evidence = self.evidence
-        conditions = {
-            "no_reports": evidence.n == 0,
-            "one_report": evidence.n == 1,
-            "not_identifiable": len(evidence.known) < self.targets,
-            "ill_conditioned": evidence.rank == evidence.answers
-            and evidence.condition > ILL_CONDITIONED,
-            "design_prior_replaced": evidence.fallback,
-        }
-        self.flags.extend(name for name, holds in conditions.items() if holds)
-
     @cached_property
     def _shares(self) -> FloatArray | None:
         exact = self.evidence.shares
@@ -150,7 +135,7 @@ class Figures:
 
     @cached_property
     def _target_ends(self) -> TargetEnds | None:
-        """Return the object that computes intervals with two ends; None if there are no reports."""
+        """Return the object that computes two-ended intervals; None if there are no reports."""
         if not self.evidence.n:
             return None
         kind = {"independent": self.independent, "like_draws": self.like_draws}
@@ -170,22 +155,22 @@ class Figures:
 
         With the observed frequencies λ̂ of the reports, T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates
         the covariance of independent draws. Its privacy part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n,
-        which is computed only if all shares are identifiable. The remainder is the sampling part,
-        multiplied by 1 − n/N for a finite population and by 0 for a census. The total is the sum of
-        both parts.
+        which is computed only if all shares are identifiable. The rest is the sampling part, which
+        is multiplied by 1 − n/N for a finite population and by 0 for a census. The total is the sum
+        of both parts.
         """
         evidence = self.evidence
         if evidence.n < 2 or not evidence.known:
             return None, None, None
         independent = evidence.spread() * (evidence.n / (evidence.n - 1)) / evidence.n
         if self._shares is None:
-            # Without shares the two parts cannot be separated, and only the total of independent
+            # Without shares the two parts cannot be separated, and only the total for independent
             # draws is known.
             return (independent if self.estimated_sampling == 1 else None), None, None
         privacy = (evidence.moment() - (evidence.W * self._shares) @ evidence.W.T) / evidence.n
         sampling = (independent - privacy) * self.estimated_sampling
         total = privacy + sampling
-        # rounding: the products above are symmetric in exact arithmetic only.
+        # rounding: the products above are symmetric only in exact arithmetic.
         return (total + total.T) / 2, privacy, sampling
 
     @cached_property
@@ -202,8 +187,8 @@ class Figures:
     def _floors(self) -> FloatArray:
         """Return the privacy variance of each known target at the projected shares, as a floor.
 
-        It is a mean of variances over respondents, so it is positive if the mechanism adds noise to
-        their answers. Independent draws need no floor; theirs is 0.
+        This variance is a mean over respondents, so it is positive if the mechanism adds noise to
+        their answers. Independent draws need no floor, so it is 0 for them.
         """
         if self._nearest is None or self.estimated_sampling == 1:
             return np.zeros(len(self.evidence.known))
@@ -244,7 +229,7 @@ class Figures:
         ends = self._target_ends
 
         # kl, exact and sequence are slow, because they need the law of the scores or a search for
-        # each target, so they are computed only if `methods` names them.
+        # each target, so they are computed only if `methods` contains them.
         def pairs(method: str, compute: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
             if ends is None or method not in methods:
                 return (None,) * self.targets
@@ -272,7 +257,7 @@ class Figures:
         if total is None or self.targets == 1:
             return bonferroni
         scale = np.sqrt(np.maximum(np.diagonal(total), 0.0))
-        # Correlations with a variance of 0 are undefined; Bonferroni's factor needs none.
+        # Correlations are undefined for a variance of 0; Bonferroni's factor does not need them.
         if not np.all(scale > 0):
             return bonferroni
         return intervals.widest(total / np.outer(scale, scale), level)
@@ -285,7 +270,7 @@ class Figures:
         means = W @ p
         total = self._truth_moments @ p - means**2
         of_open_answers = W**2 @ p - means**2
-        # rounding: for shares of exactly 0 or 1 the variance may be a few last-place units, not 0
+        # rounding: for shares of exactly 0 or 1 the variance may be a few ulps instead of 0
         rounding = 1e-12 * np.max(W**2, axis=1)
         variances = zip(total, of_open_answers, rounding, strict=True)
         return self._spread([t / o if o > r else math.inf for t, o, r in variances])
@@ -298,7 +283,7 @@ class Figures:
         total = self._truth_moments @ self._nearest - (self.evidence.W @ self._nearest) ** 2
         if bound is None or np.any(total <= 0):
             return (None,) * self.targets
-        # rounding: the efficiency of an optimal decoder may be slightly above 1 in floats
+        # rounding: in floats the efficiency of an optimal decoder may be slightly above 1
         return self._spread(list(np.minimum(1.0, bound / total)))
 
     def _fit(self) -> float | None:
@@ -350,7 +335,7 @@ class Figures:
         return tuple(displayed)
 
     def _spread(self, values: Sequence[float] | None) -> Values:
-        """Return one entry per target from the values of the identifiable ones; None for others."""
+        """Expand values of the identifiable targets to all targets, with None for the others."""
         entries: list[float | None] = [None] * self.targets
         for t, value in zip(self.evidence.known, values or (), strict=False):
             entries[t] = float(value)
@@ -375,9 +360,9 @@ class Figures:
 
 
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
-    """Return the factors on the sampling variance: (on its unbiased estimate, on its true value).
+    """Return the factors of the sampling variance: (for its unbiased estimate, for its true value).
 
-    They are 1 for independent draws and 0 for a census.
+    The factors are 1 for independent draws and 0 for a census.
     """
     if census:
         return 0.0, 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations of shares that a mechanism can and cannot identify, in words for an admin."""
+"""Description, for admins, of the combinations of shares that a mechanism can identify."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from frankly_server.estimate.set_law import chances
 
 @dataclass(frozen=True, slots=True)
 class Identifiable:
-    """Combinations of shares, in words.
+    """Identifiable and unidentifiable combinations of shares, as text.
 
     rank : rank of Q.
     can : the combinations that can be estimated.
@@ -36,10 +36,10 @@ def answers_of(block: Block) -> tuple[str, ...]:
 
 
 def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
-    """Return a basis of the estimable combinations and one of the unidentifiable changes.
+    """Return a basis of the estimable combinations and a basis of the unidentifiable changes.
 
-    `can` is the reduced echelon basis of the row space of Q, where Q has one row per report; it is
-    exact. `cannot` is a basis of the kernel of Q: shares may move along it without changing the
+    `can` is the exact reduced echelon basis of the row space of Q, where Q has one row per report.
+    `cannot` is a basis of the kernel of Q: changes of the shares that do not change the
     distribution of the reports. It is empty iff every share is identifiable.
 
     labels : names of the answers.
@@ -54,8 +54,8 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
             ([list(row) for row in estimable(factor)] for factor in mechanism.factors),
         )
     else:
-        # With q1 = q0 a set reveals nothing about the truth: only the total of the shares, which is
-        # 1, can be estimated.
+        # With q1 = q0 a set reveals nothing about the truth, so only the total of the shares (1)
+        # can be estimated.
         q1, q0 = chances(mechanism)
         size = mechanism.answers
         basis = (
@@ -88,7 +88,7 @@ def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:
 
 
 def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return the combination Σ row_x · (share of x) in words."""
+    """Return the combination Σ row_x · (share of x) as text."""
     terms = [
         f"{'' if abs(v) == 1 else f'{_decimal(abs(v))} × '}{label}"
         for v, label in zip(row, labels, strict=True)
@@ -100,7 +100,7 @@ def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
 
 
 def _exchange(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return in words a change of the shares that has no effect on the reports."""
+    """Describe a change of the shares that has no effect on the reports."""
     up = [label for v, label in zip(row, labels, strict=True) if v > 0]
     down = [label for v, label in zip(row, labels, strict=True) if v < 0]
     return f"{' and '.join(up)} against {' and '.join(down)}"

@@ -14,7 +14,7 @@ from frankly_server.estimate.sets import SetCounts
 
 Checked = list[int] | SetCounts | dict[tuple[int, ...], int]
 Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
-"""Counts in the forms that `estimate` accepts, which depend on the kind of mechanism."""
+"""Counts in the form that `estimate` accepts for the kind of mechanism."""
 
 
 def checked_counts(mechanism: Source, counts: Tally) -> Checked:
@@ -26,15 +26,19 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
         if not isinstance(counts, Mapping) or any(
             type(n) is not int or n < 0 for n in counts.values()
         ):
-            message = "give a number of reports for each tuple of the blocks' symbols"
-            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                "give a number of reports for each tuple of the blocks' symbols",
+                "counts",
+            )
         return dict(counts)
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
         if not isinstance(counts, SetCounts):
-            message = (
-                "reports of this mechanism are sets: give the number of sets with each answer pair"
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                "reports of this mechanism are sets: give the number of sets with each answer pair",
+                "counts",
             )
-            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return counts
     if isinstance(counts, SetCounts):
         raise InvalidInput(
@@ -45,8 +49,11 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     if isinstance(mechanism, ProductMechanism) and isinstance(counts, Mapping):
         counts = _in_order(mechanism, counts)
     if not isinstance(counts, list | tuple) or len(counts) != mechanism.reports:
-        message = f"give one count for each of the {mechanism.reports} report symbols"
-        raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID,
+            f"give one count for each of the {mechanism.reports} report symbols",
+            "counts",
+        )
     for y, count in enumerate(counts):
         if type(count) is not int or count < 0:
             raise InvalidInput(
@@ -62,11 +69,17 @@ def checked_population(n: int, population: int | None, *, census: bool) -> None:
     if population is None:
         return
     if type(population) is not int or population < max(1, n):
-        message = f"the population is a whole number, at least the {n} reports received"
-        raise InvalidInput(Problem.COUNTS_INVALID, message, "population")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID,
+            f"the population is a whole number, at least the {n} reports received",
+            "population",
+        )
     if census:
-        message = "in a census the respondents are the population: leave this out"
-        raise InvalidInput(Problem.COUNTS_INVALID, message, "population")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID,
+            "in a census the respondents are the population: leave this out",
+            "population",
+        )
 
 
 def checked_targets(
@@ -86,8 +99,8 @@ def checked_targets(
     for t, row in enumerate(targets):
         if not isinstance(row, list | tuple) or len(row) != mechanism.answers:
             raise InvalidInput(Problem.TARGETS_INVALID, message, f"targets[{t}]")
-        # Floats are refused: decoders are exact, and whether a float target is identifiable would
-        # depend on its rounding.
+        # Floats are refused: decoders are exact, and rounding would decide whether a float target
+        # is identifiable.
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
             raise InvalidInput(
                 Problem.TARGETS_INVALID,
@@ -97,7 +110,7 @@ def checked_targets(
     rows = tuple(
         tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets
     )
-    # The cached object is returned, because other code recognises the shares by identity (`is`).
+    # The cached object is returned, because other code tests for the shares by identity (`is`).
     all_shares = shares(mechanism.answers)
     return all_shares if rows == all_shares else rows
 
@@ -105,20 +118,27 @@ def checked_targets(
 def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
     """Return the design prior. Raises InvalidInput: prior_shape or prior_value."""
     if not isinstance(prior, list | tuple) or len(prior) != mechanism.answers:
-        message = f"the design prior has one entry for each of the {mechanism.answers} answers"
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, "design_prior")
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f"the design prior has one entry for each of the {mechanism.answers} answers",
+            "design_prior",
+        )
     if any(type(n) is not int or n < 0 for n in prior) or not any(prior):
-        message = "the design prior consists of whole numbers, zero or more, not all zero"
-        raise InvalidInput(Problem.PRIOR_VALUE, message, "design_prior")
+        raise InvalidInput(
+            Problem.PRIOR_VALUE,
+            "the design prior consists of whole numbers, zero or more, not all zero",
+            "design_prior",
+        )
     return tuple(prior)
 
 
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
-        message = (
-            "there are too many joint reports to estimate at once: request fewer questions together"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "there are too many joint reports to estimate at once: request fewer questions together",
+            "counts",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():
         index = 0  # row-major, the last factor fastest

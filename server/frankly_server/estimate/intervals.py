@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clopper-Pearson, sequence and score intervals, and the normal factor of several targets.
 
-`exact` and `sequence_of_two` hold at every n and every truth for independent draws. `exact` also
-holds for a census, where reports are independent but not identically distributed: beyond the mean,
-binomial tails bound those of trials with different probabilities [Hoeffding 1956, Thm 5], which
-suffices at levels of ½ and above. Neither is proved for draws without replacement, so callers omit
-them there.
+`exact` and `sequence_of_two` are valid at every n and all true shares for independent draws.
+`exact` is also valid for a census, where reports are independent but not identically distributed:
+beyond the mean, binomial tails bound those of trials with different probabilities [Hoeffding 1956,
+Thm 5], which suffices at levels of ½ and above. Neither is proved for draws without replacement, so
+callers omit both there.
 """
 
 import math
@@ -21,26 +21,26 @@ from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.scores import TwoValues
 from frankly_server.lazy import optimize, special, stats
 
-_CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
+_CACHED = 4096  # size of the interval cache: answers of one question often share the same counts
 
 
 def exact(two: TwoValues, n: int, level: float) -> Ends:
     """Return the Clopper-Pearson interval of a score of two groups, in the target's units.
 
     The mean score is low + (high − low)·q, where q is the probability of the upper group and low
-    and high are values of the two groups. This mean grows with q, so the ends for q, with the outer
-    values of the groups, give the ends for the target.
+    and high are values of the two groups. This mean increases with q, so the ends for q and the
+    outer values of the groups give the ends for the target.
     """
     return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
 
 def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
-    """Return the ends of a confidence sequence, which hold at all n at once, for two values.
+    """Return the ends of a confidence sequence, valid at all n simultaneously, for two values.
 
     If q is the true probability of the upper value, the likelihood averaged over a uniform prior,
-    divided by the likelihood of q, is a martingale of mean one. By Ville's inequality it stays
-    below 1/α at all n with a probability of at least 1 − α = level [Robbins 1970]. The interval
-    contains the q for which it is below 1/α now.
+    divided by the likelihood of q, is a martingale of mean 1. By Ville's inequality it stays below
+    1/α at all n with probability at least 1 − α = level [Robbins 1970]. The interval contains all q
+    for which it is currently below 1/α.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
@@ -58,7 +58,7 @@ def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
     `variance.constant` is estimated, so the variance at `estimate` can be negative. It is then
-    replaced by 0, so that the set contains `estimate` and is not empty.
+    replaced by 0, so that the set is not empty and contains `estimate`.
     """
     k, curve = z * z / n, variance.curve
     at_estimate = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
@@ -74,8 +74,7 @@ def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
 def _clopper_pearson(k: int, n: int, level: float) -> Ends:
     tail = (1 - level) / 2
     low = 0.0 if k == 0 else float(special.betaincinv(k, n - k + 1, tail))
-    high = 1.0 if k == n else float(special.betainccinv(k + 1, n - k, tail))
-    return low, high
+    return low, 1.0 if k == n else float(special.betainccinv(k + 1, n - k, tail))
 
 
 @lru_cache(maxsize=_CACHED)
@@ -88,14 +87,13 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
     middle = k / n
     low = 0.0 if k == 0 else _crossing(excess, 0.0, middle)
-    high = 1.0 if k == n else _crossing(excess, 1.0, middle)
-    return low, high
+    return low, 1.0 if k == n else _crossing(excess, 1.0, middle)
 
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
     """Return the zero of `excess` between `outside`, where it is +inf, and `inside` (negative)."""
-    # brentq needs finite values, so the search starts at a float next to the end. If `excess` is
-    # not positive even there, the end itself is returned.
+    # brentq needs finite values, so the search starts at the float next to the end. If `excess` is
+    # not positive there, the end itself is returned.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -105,17 +103,17 @@ def _crossing(excess: Callable[[float], float], outside: float, inside: float) -
 def widest(correlation: NDArray[np.float64], level: float) -> float:
     """Return z such that P(max_t |Z_t| ≤ z) is about `level` or more, for jointly normal Z.
 
-    It is computed by quasi-Monte Carlo with 2^12 points and raised by two standard errors of the
-    quantile. It is at least the factor of a single target and at most Bonferroni's, which is used
-    for more than 24 targets.
+    z is computed by quasi-Monte Carlo with 2^12 points and raised by two standard errors of the
+    quantile. It is at least the factor of a single target and at most Bonferroni's factor, which is
+    used for more than 24 targets.
     """
     targets = len(correlation)
     bonferroni = normal_quantile(level, targets)
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
-    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to rounding,
-    # which is dropped.
+    # rounding: shares sum to 1, so their covariance has an eigenvalue of 0 up to rounding, which is
+    # dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni
@@ -127,12 +125,20 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
 
 
 _POINTS = 2**12
-_MOST_JOINT = 24  # targets; beyond that Bonferroni's factor is used
+_MOST_JOINT = 24  # targets; for more, Bonferroni's factor is used
 
 
 @lru_cache(maxsize=_MOST_JOINT)
 def _normals(dimensions: int) -> NDArray[np.float64]:
-    """Return quasi-random standard normal vectors, always the same for reproducible margins."""
+    """Return fixed quasi-random standard normal vectors, so that margins are reproducible."""
     # The first Halton point is the origin, whose normal quantile is infinite.
-    points = stats.qmc.Halton(dimensions, scramble=False).random(_POINTS + 1)[1:]
-    return np.asarray(stats.norm.ppf(np.clip(points, 1e-12, 1 - 1e-12)), dtype=np.float64)
+    return np.asarray(
+        stats.norm.ppf(
+            np.clip(
+                stats.qmc.Halton(dimensions, scramble=False).random(_POINTS + 1)[1:],
+                1e-12,
+                1 - 1e-12,
+            )
+        ),
+        dtype=np.float64,
+    )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint tables of independently randomised blocks, some of which report sets of answers.
 
-For each cell, the decoded value of a report is the product of its blocks' decoded values. Its mean
-is 1 if the cell is the truth and 0 otherwise, because the blocks' symbols are independent given the
-answers. Reports with equal symbols are one entry of the tally, so the work grows only with the
-number of distinct reports.
+For each cell, the decoded value of a report is the product of its blocks' decoded values. The mean
+of this product is 1 if the cell is the truth and 0 otherwise, because the blocks' symbols are
+independent given the answers. Reports with equal symbols are one entry of the tally, so computing
+time grows only with the number of distinct reports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray, IntArray
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.factors import Factor, SetFactor, TableFactor
@@ -29,10 +30,7 @@ from frankly_server.estimate.scores import MOST_LAWS, Score, groups_of, informat
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-# Second moments need arrays of cells² entries for the table and of answers³ for a block.
+# Second moments need arrays with cells² entries for the table and answers³ entries for a block.
 MOST_CELLS, MOST_ANSWERS = 1024, 160
 _CHUNK = 4096  # distinct reports decoded at a time, which bounds the memory
 
@@ -50,11 +48,12 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.answers > MOST_CELLS or max(block.answers for block in self.blocks) > MOST_ANSWERS:
-            message = (
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
                 f"a joint table with sets has at most {MOST_CELLS} answers, and {MOST_ANSWERS} per "
-                "block: name fewer questions"
+                "block: name fewer questions",
+                "targets",
             )
-            raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
     @property
     def answers(self) -> int:
@@ -83,16 +82,19 @@ class JointEvidence:
         self._targets, self._sizes = targets, tuple(block.answers for block in joint.blocks)
         self._factors = [
             _factor(block, margin)
-            for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
+            for block, margin in zip(joint.blocks, block_priors(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
-            message = "one block cannot distinguish all its answers: leave it out of the table"
-            raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
+            raise InvalidInput(
+                Problem.NOT_IDENTIFIABLE,
+                "one block cannot distinguish all its answers: leave it out of the table",
+                "targets",
+            )
         self._symbols = sorted(symbol for symbol, n in tally.items() if n)
         _check(self._factors, self._symbols)
         self._counts = np.array([tally[symbol] for symbol in self._symbols], dtype=np.int64)
         self.n, self.fallback = int(self._counts.sum()), False
-        self.answers, self.rank = joint.answers, joint.answers  # full rank, as was checked above
+        self.answers, self.rank = joint.answers, joint.answers  # full rank, as checked above
         self.known = list(range(len(targets)))
         self.W = np.array([[float(w) for w in row] for row in targets]).reshape(
             len(targets),
@@ -104,7 +106,7 @@ class JointEvidence:
         """See Evidence."""
         if not self.n:
             return None
-        # dtype=object keeps exact fractions. The decoders are applied to the sufficient statistic,
+        # dtype=object stores exact fractions. The decoders are applied to the sufficient statistic,
         # because applying them to every report would be slow.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
@@ -136,7 +138,7 @@ class JointEvidence:
         cells, other_cells, truths, moment_axes = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
         second_moments = np.empty((len(self._targets), self.answers))
-        # One target at a time, which bounds the memory.
+        # One target at a time, to limit the memory.
         for t, row in enumerate(self.W.reshape(-1, *self._sizes)):
             terms = f"{cells},{other_cells},{moment_axes}->{truths}"
             second_moments[t] = np.einsum(terms, row, row, *moments, optimize=True).reshape(-1)
@@ -173,19 +175,19 @@ class JointEvidence:
             ]
             low = sum((low for low, _ in reach), Fraction(0))
             high = sum((high for _, high in reach), Fraction(0))
+            # Exact fractions, because guaranteed intervals are computed from these bounds.
             bounds.append((low, high))
         return bounds
 
     def scores(self) -> list[Score]:
         """See Evidence.
 
-        If the possible reports are too many to list, only the received ones are decoded.
+        If there are too many possible reports to list, only the received ones are decoded.
         """
         law, means = self.law(), [float(v or 0) for v in self.exact]
         if law is None:
             ends = [(float(low), float(high)) for low, high in self.ends()]
-            informative_counts = self._informative_counts()
-            rows = zip(means, ends, informative_counts, strict=True)
+            rows = zip(means, ends, self._informative_counts(), strict=True)
             return [Score(mean, reach, informative=number) for mean, reach, number in rows]
         values = reduce(_kronecker, (f.values(list(f.mechanism.symbols())) for f in self._factors))
         listed = law if len(self.W) * law.size <= MOST_LAWS else None
@@ -220,6 +222,7 @@ class JointEvidence:
 
     def _listed_counts(self) -> IntArray:
         """Return the counts of all possible tuples of symbols, row-major, including zeros."""
+        # Symbols without reports count as 0, because the test of fit compares all symbols.
         index_of = [
             {y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors
         ]
@@ -256,6 +259,7 @@ class JointEvidence:
                 factor.features(self._block_symbols(j, chunk))
                 for j, factor in enumerate(self._factors)
             ]
+            # The counts enter only once, with the features of the last block.
             features[-1] = features[-1] * self._counts[chunk]
             products = (
                 reduce(_rowwise_integers, features[:-1])
@@ -273,6 +277,8 @@ class JointEvidence:
                 factor.values(self._block_symbols(j, chunk))
                 for j, factor in enumerate(self._factors)
             ]
+            # Centred before squaring: subtracting a large square from large moments would lose
+            # digits.
             d = self.W @ reduce(_rowwise, values) - centre[:, None]
             total += (d * self._counts[chunk]) @ d.T
         return total / max(self.n, 1)
@@ -282,7 +288,8 @@ def _factor(block: DenseMechanism | SetMechanism, prior: tuple[int, ...] | None)
     return TableFactor(block, prior) if isinstance(block, DenseMechanism) else SetFactor(block)
 
 
-def _margins(joint: Joint, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+def block_priors(joint: Joint, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+    """Return the marginal prior of each block; None stands for the uniform prior."""
     if prior is None:
         return [None] * len(joint.blocks)
     table = np.array(prior, dtype=object).reshape([block.answers for block in joint.blocks])
@@ -298,8 +305,11 @@ def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> Non
         if len(symbol) != len(factors) or not all(
             f.knows(y) for f, y in zip(factors, symbol, strict=True)
         ):
-            message = "each tuple contains one symbol per block, which that block can send"
-            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                "each tuple contains one symbol per block, which that block can send",
+                "counts",
+            )
 
 
 def _letters(blocks: int) -> tuple[str, str, str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kronecker products Q₁ ⊗ Q₂ ⊗ … stored as their factors, which makes products with vectors fast.
+"""Kronecker products Q₁ ⊗ Q₂ ⊗ …, stored as factors for fast products with vectors.
 
 For two tables of 16×16, p @ Q takes two products of 16×16 matrices instead of a product of a vector
 with a 256×256 matrix.
@@ -19,9 +19,10 @@ Array = NDArray[Any]
 class Kronecker:
     """Matrix that supports products with vectors, ``p @ Q`` and ``Q @ r``.
 
-    factors : matrices of floats, or of Python ints (dtype object), with which every product is
-        exact. Rows and columns are in row-major order over those of the factors: the last factor
-        varies fastest.
+    factors : matrices of floats, or of Python ints (dtype object), for which every product is
+    exact.
+        Rows and columns are in row-major order over those of the factors: the last factor varies
+        fastest.
     """
 
     __array_ufunc__: Final = None  # numpy leaves `p @ Q` to __rmatmul__

@@ -2,41 +2,40 @@
 """Maximum likelihood on the simplex with a certified gap, and the test of fit (spec 8.2).
 
 The mean log-likelihood L(p) = Σ_y λ̂_y ln (Qp)_y is concave. Its gradient g_x = Σ_y λ̂_y
-Q(y|x)/(Qp)_y has the mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
-nats per report, is the stopping rule and the certificate. Accelerated expectation-maximisation (EM)
-steps (SQUAREM) come first, then Newton steps, which converge fast where the likelihood is flat.
+Q(y|x)/(Qp)_y has mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
+nats per report, is the stopping rule and the certificate. The method begins with accelerated
+expectation-maximisation (EM) steps (SQUAREM), followed by Newton steps, which converge fast where
+the likelihood is flat.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.lazy import optimize, stats
 
-FloatArray = NDArray[np.float64]
-
 GAP = 1e-3
-"""Accepted gap in nats over all reports: a likelihood-ratio statistic is off by at most 2e-3."""
+"""Largest gap in nats over all reports: a likelihood-ratio statistic is off by at most 2e-3."""
 _TARGET_GAP = 1e-9
-"""Target gap in nats per report for small n, where reaching it takes hardly longer."""
+"""Target gap in nats per report for small n, where it takes hardly longer to reach."""
 _ROUNDING = 1e-13
 """Gap in nats per report that floats cannot distinguish from 0."""
 # EM needs thousands of steps where the likelihood is flat, so Newton steps take over early.
 _EM_STEPS, _NEWTON_STEPS = 20, 100
 _MAX_STEPS = 5_000
 _MAX_HESSIAN_OPERATIONS = 1 << 27
-"""Limit of operations to build the matrix of second derivatives; beyond it, EM alone is faster."""
+"""Largest number of operations for the matrix of second derivatives; beyond it, EM is faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeliest:
     """Maximum-likelihood shares on the simplex, with their certificate.
 
-    gap : upper bound on the increase of the log-likelihood that other shares can reach, in nats
-        over all reports.
+    gap : upper bound, in nats over all reports, on how much other shares can raise the
+        log-likelihood.
     closed_form : True if no iteration was needed.
     converged : True if the gap is within 1e-3 or within rounding.
     """
@@ -53,17 +52,17 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
     Q : row = truth.
     unbiased : the unbiased shares, None if they are not known.
 
-    Closed forms are tried first and accepted if their gap certifies them. For square mechanisms
+    Closed forms are tried first and returned if their gap certifies them. For square mechanisms
     they are the unbiased shares, if these lie on the simplex [Thesis (6.5), (6.34) with its
     condition N₁ ≤ N_j]; for two answers the unbiased shares clamped to [0, 1]; for randomised
     response with equal probabilities off the diagonal, shares of zero for the answers reported
     least often. Otherwise the method is SQUAREM from the projected shares [Varadhan and Roland
-    2008], and then Newton steps [Kim et al. 2020].
+    2008], followed by Newton steps [Kim et al. 2020].
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
-    # Columns without reports only cost time, so they are dropped, except from a product, because
-    # the remaining columns are no Kronecker product.
+    # Columns without reports only cost time, so they are dropped. Products keep them, because the
+    # remaining columns would not be a Kronecker product.
     sent = rates > 0
     columns, column_rates = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, sent], rates[sent])
     for p in _closed_forms(Q, rates, unbiased):
@@ -81,16 +80,15 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
 def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
     """Return the p-value of Pearson's test of the counts at the likeliest shares.
 
-    With b symbols and a mechanism of rank r, b − r dimensions of the frequencies cannot be fitted
-    by any shares. Every share of zero adds a dimension, along which only a negative share would fit
-    better. Given the set of zero shares, the statistic is about χ² with that many degrees of
-    freedom (the χ̄² distribution of order-restricted inference, on one face). Symbols with an
-    expected count below 1 are pooled, so that a single rare report does not decide the test.
+    With b symbols and a mechanism of rank r, no shares can fit b − r dimensions of the frequencies.
+    Every share of zero adds a dimension, along which only a negative share would fit better. Given
+    the set of zero shares, the statistic is approximately χ² with that many degrees of freedom (the
+    χ̄² distribution of order-restricted inference, on one face). Symbols with an expected count
+    below 1 are pooled, so that a single rare report does not decide the test.
 
     Returns None if there are no degrees of freedom.
     """
-    n = counts.sum()
-    expected = n * (best @ Q)
+    expected = counts.sum() * (best @ Q)
     freedom = len(counts) - rank + min(int(np.sum(best < 1e-9)), rank - 1)
     rare = expected < 1
     observed = np.append(counts[~rare], counts[rare].sum())
@@ -98,7 +96,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     freedom = min(freedom, int(np.sum(mean > 0)) - 1)
     if freedom < 1:
         return None
-    # The mechanism cannot send some of the observed reports at these shares.
+    # Some of the observed reports have probability 0 at these shares.
     if np.any((mean <= 0) & (observed > 0)):
         return 0.0
     used = mean > 0
@@ -113,9 +111,9 @@ def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | No
 
     Returns None if some report has probability 0, or if the information matrix is singular.
 
-    The Fisher information about shares whose sum is free is QD⁻¹Qᵀ, where D is the diagonal of the
-    reports' probabilities. Its inverse less p pᵀ is the bound for shares that sum to one (spec 1.8,
-    `variance`).
+    The Fisher information about shares with an arbitrary sum is QD⁻¹Qᵀ, where D is the diagonal of
+    the reports' probabilities. Its inverse minus p pᵀ is the bound for shares that sum to 1 (spec
+    1.8, `variance`).
     """
     frequencies = p @ Q
     if np.any(frequencies <= 0):
@@ -150,11 +148,11 @@ def _even_response(Q: FloatArray, rates: FloatArray) -> list[FloatArray]:
 def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray:
     """Return the shares whose report frequencies are max(off, rates/ν), with ν such that Σ = 1.
 
-    Answers with the frequency `off` have the share zero.
+    Answers with the frequency `off` have share zero.
     """
     descending = np.sort(rates)[::-1]
     j, total = np.arange(1, len(rates) + 1), np.cumsum(descending)
-    # ν if the j most frequent answers are above `off`: Σ rates/ν + (a − j) off = 1.
+    # This is ν if the j most frequent answers are above `off`: Σ rates/ν + (a − j) off = 1.
     level = total / np.maximum(1 - (len(rates) - j) * off, 1e-300)
     positive = (
         int(np.flatnonzero(descending / level > off)[-1]) if np.any(descending / level > off) else 0
@@ -197,7 +195,7 @@ def _iterated(
 def _expectation_maximisation(
     Q: Law, rates: FloatArray, p: FloatArray, tolerance: float, steps: int
 ) -> tuple[FloatArray, float]:
-    """Return (shares, gap) after EM steps p ← p·g, extrapolated unless that lowers L."""
+    """Return (shares, gap) after EM steps p ← p·g, with extrapolation unless it lowers L."""
     for _ in range(steps):
         g = _gradient(Q, rates, p)
         gap = max(0.0, float(g.max()) - 1)
@@ -212,8 +210,8 @@ def _expectation_maximisation(
             if length > 0
             else twice
         )
-        # Keeps the shares positive, but a share that tends to zero may still shrink 1,000-fold per
-        # step.
+        # This keeps the shares positive, but a share that tends to zero can still shrink 1,000-fold
+        # per step.
         far = np.maximum(far, 1e-3 * twice)
         far /= far.sum()
         far = far * _gradient(Q, rates, far)
@@ -233,7 +231,7 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
     slope = _gradient(Q, rates, p) - 1
     scaled = Q * (np.sqrt(rates) / np.maximum(p @ Q, 1e-300))
     curved = scaled @ scaled.T
-    # Unidentifiable shares make the matrix singular; the ridge is too small to move other shares.
+    # Unidentifiable shares make the matrix singular; the ridge is too small to affect other shares.
     curved[np.diag_indices_from(curved)] += 1e-11 * np.trace(curved) / len(curved)
     root = np.linalg.cholesky(curved)
     model = np.linalg.solve(root, curved @ p + slope)

@@ -23,25 +23,26 @@ OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 class Margins:
     """Margins per target: ends [low, high] for `OF_TWO_ENDS`, half-widths for the others.
 
-    A margin that is not known is None.
+    Unknown margins are None.
 
-    score : at each end the wider one of the score interval (Wilson's, for scores of two values) and
-        the normal interval; cut to the possible values or to the estimate, whichever is further
-        out. Its width is 0 only if the variance is 0 under every truth.
-    uncut : the same before it is cut, for combinations of several estimates.
-    kl : Chernoff bound, which holds at every n and every truth.
+    score : at each end, the wider of the score interval (Wilson's, for scores of two values) and
+    the
+        normal interval; cut to the possible values or to the estimate, whichever is further out.
+        The width is 0 only if the variance is 0 under every truth.
+    uncut : `score` before it is cut, for combinations of several estimates.
+    kl : Chernoff bound, valid at every n and all true shares.
     exact : Clopper-Pearson, for scores of two values and independent reports; None if there is no
         such target.
     clt : normal approximation.
-    chebyshev : Chebyshev's factor times the worst-case standard error; holds at every n and every
+    chebyshev : Chebyshev's factor times the worst-case standard error; valid at every n and every
         truth.
     chebyshev_plugin : Chebyshev's factor times the estimated standard error, which is *not*
         guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%).
-    simultaneous : for all targets at once, the normal factor of their largest deviation times the
-        worst-case standard error.
-    simultaneous_plugin : the same with the estimated standard error; narrower, and not guaranteed
+    simultaneous : the normal factor of the largest deviation of all targets, times the worst-case
+        standard error.
+    simultaneous_plugin : the same with the estimated standard error; narrower, but not guaranteed
         at small n.
-    sequence : holds at all n at once, for pages that are watched while reports arrive.
+    sequence : valid at all n simultaneously, for pages that are watched while reports arrive.
     """
 
     score: Pairs
@@ -87,7 +88,24 @@ def normal_quantile(level: float, targets: int = 1) -> float:
 
     The factor for several targets is Bonferroni's.
     """
+    # The lower tail is used, because 1 − tail would lose digits at high levels.
     return -NormalDist().inv_cdf((1 - level) / (2 * targets))
+
+
+def widened(
+    value: float, ends: tuple[float, float], se: float, z: float, wider: float
+) -> tuple[float, float]:
+    """Return a score interval at the quantile `wider`, or an outer bound of it, from the one at z.
+
+    A distance of a score interval is that of the normal interval, which is linear in the quantile,
+    plus an excess. The excess grows at most like the cube of the quantile, the sum like its square.
+    """
+    normal, times = z * se, wider / max(z, 1e-9)
+    below, above = (
+        min(wider * se + times**3 * max(0.0, distance - normal), times**2 * max(distance, normal))
+        for distance in (value - ends[0], ends[1] - value)
+    )
+    return value - below, value + above
 
 
 def chebyshev_factor(level: float) -> float:
@@ -96,7 +114,7 @@ def chebyshev_factor(level: float) -> float:
 
 
 def times(factor: float, values: Sequence[float | None]) -> Values:
-    """Return the values times a factor, None where there is no value."""
+    """Return the values times a factor; None stays None."""
     return tuple(None if value is None else factor * value for value in values)
 
 

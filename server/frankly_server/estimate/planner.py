@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning of sample sizes: reports for a margin, and the margin at n reports (spec 8.8).
 
-A planned margin holds for all true shares: it is the factor of the level times the worst-case
-standard error (docs/maths/worst_case.md), for the worst of the targets.
+A planned margin is valid for all true shares: it is the factor of the level times the worst-case
+standard error (docs/maths/worst_case.md), for the worst target. With a power, the margin is the
+difference that a test detects (docs/maths/comparisons.md, claim 10). For guessed shares it is
+computed from the variance at these shares.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
-import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.margins import chebyshev_factor, normal_quantile
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
-FloatArray = NDArray[np.float64]
-Method = Literal["clt", "chebyshev"]
+Method = Literal["clt", "chebyshev", "simultaneous"]
+Against = Literal["groups", "value"]
 
 MOST = 10**12
-"""Largest number of reports considered, more than the population of the Earth."""
+"""Largest number of reports in a plan, more than the population of the Earth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,17 @@ class Setting:
     """Assumptions of a plan.
 
     level : confidence level, in (0, 1).
-    method : "clt" (normal factor) or "chebyshev" (holds at every n).
-    population : N, if respondents are drawn without replacement from N people, of whom the subgroup
-        is a part; n = N is a census.
+    method : "clt" (normal factor), "chebyshev" (valid at every n), or "simultaneous" (Bonferroni's
+        normal factor for all targets).
+    population : N, if respondents are drawn without replacement from N people, including the
+        subgroup; n = N is a census.
     subgroup : share of the respondents that the estimate is about, in (0, 1].
     response_rate : share of the invited people who respond, in (0, 1].
+    power : None, or the probability with which a two-sided test at 1 − level detects the margin.
+    The
+        margin is then a difference: between two groups or waves of n reports each ("groups"), or
+        between the share and a fixed "value". At least ½, so that rejections on the wrong side are
+        rare.
     """
 
     level: float = 0.95
@@ -45,11 +53,19 @@ class Setting:
     population: int | None = None
     subgroup: float = 1.0
     response_rate: float = 1.0
+    power: float | None = None
+    against: Against = "groups"
 
-    @property
-    def factor(self) -> float:
-        """Return the factor from standard error to margin."""
-        return normal_quantile(self.level) if self.method == "clt" else chebyshev_factor(self.level)
+    def factor(self, targets: int) -> float:
+        """Return the factor from standard error to margin. targets : number of targets."""
+        if self.method == "chebyshev":
+            return chebyshev_factor(self.level)
+        z = normal_quantile(self.level, targets if self.method == "simultaneous" else 1)
+        if self.power is None:
+            return z
+        # The difference is detected if its estimate exceeds z standard errors.
+        detected = z + NormalDist().inv_cdf(self.power)
+        return detected * math.sqrt(2) if self.against == "groups" else detected
 
     def invited(self, n: int) -> int:
         """Return the number of people to invite for n reports."""
@@ -73,24 +89,39 @@ class Plan:
         """
         evidence = nothing_yet(mechanism, targets, prior)
         if len(evidence.known) < len(targets):
-            message = "some targets cannot be estimated from this mechanism's reports, however many there are"
-            raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
+            raise InvalidInput(
+                Problem.NOT_IDENTIFIABLE,
+                "some targets cannot be estimated from this mechanism's reports, however many there are",
+                "targets",
+            )
         self.setting = setting
         self._moments, self._W = evidence.truth_moments(), evidence.W
 
     def margins(self, n: float) -> list[float]:
-        """Return every target's half-width at n reports, of which the subgroup's are used.
+        """Return every target's half-width at n reports, using only those of the subgroup.
 
-        n may be an expected number.
+        n : may be an expected (non-integer) number.
         """
-        # Only reports of the subgroup carry information about it.
-        inside = n * self.setting.subgroup
         sampling = self._sampling(n)
         worst = [
             worst_case_variance(linear_part(moments, w, sampling), w, sampling)
             for moments, w in zip(self._moments, self._W, strict=True)
         ]
-        return [self.setting.factor * math.sqrt(max(0.0, v) / inside) for v in worst]
+        return self._half_widths(worst, n)
+
+    def margins_at(self, shares: FloatArray, n: float) -> list[float]:
+        """Return every target's half-width at n reports if the true shares are these."""
+        sampling = self._sampling(n)
+        variances = [
+            float(linear_part(moments, w, sampling) @ shares) - sampling * float(w @ shares) ** 2
+            for moments, w in zip(self._moments, self._W, strict=True)
+        ]
+        return self._half_widths(variances, n)
+
+    def _half_widths(self, variances: list[float], n: float) -> list[float]:
+        # Only reports of the subgroup carry information about it.
+        inside, factor = n * self.setting.subgroup, self.setting.factor(len(variances))
+        return [factor * math.sqrt(max(0.0, v) / inside) for v in variances]
 
     def margin(self, n: float) -> float:
         """Return the widest half-width of all targets at n reports."""
@@ -102,32 +133,32 @@ class Plan:
         Raises InvalidInput(unsupported) if the margin is wider even with a report from everyone in
         the population, or with `MOST` reports if no population is set.
         """
-        largest = self.setting.population or MOST
-        if self.margin(largest) > margin:
-            message = (
-                f"even {largest} reports give a margin of {self.margin(largest):.2g}: "
-                "use a larger epsilon or a wider margin"
-            )
-            raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
-        # Bisection works because the worst-case margin falls with n, as 1/n and `_sampling` do.
-        return _least(lambda n: self.margin(n) <= margin, 1, largest)
+        return self._reports(self.margin, margin)
 
-    def with_setting(self, **changes: object) -> "Plan":
-        """Return the same plan under another setting, without solving the decoder again."""
-        # The evidence does not depend on the setting, and __init__ would compute it again.
-        plan = object.__new__(Plan)
-        plan.__dict__.update(self.__dict__)
-        plan.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
-        return plan
+    def reports_at(self, shares: FloatArray, margin: float) -> int:
+        """Return the least n with this margin at these true shares. Raises as `reports` does."""
+        return self._reports(lambda n: max(self.margins_at(shares, n)), margin)
+
+    def _reports(self, margin_of: Callable[[int], float], margin: float) -> int:
+        largest = self.setting.population or MOST
+        if margin_of(largest) > margin:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"even {largest} reports give a margin of {margin_of(largest):.2g}: "
+                "use a larger epsilon or a wider margin",
+                "margin",
+            )
+        # Bisection works because a margin decreases in n, as 1/n and `_sampling` do.
+        return _least(lambda n: margin_of(n) <= margin, 1, largest)
 
     def _sampling(self, n: float) -> float:
         """Return the share of the sampling variance that remains (finite population correction).
 
-        A subgroup's respondents are drawn from the subgroup's part of the population.
+        The respondents of a subgroup are drawn from the people of the subgroup.
         """
         if self.setting.population is None:
             return 1.0
-        # max(1, people − 1): a population of one person must not divide by zero.
+        # max(1, people − 1) avoids a division by zero for a population of one person.
         people, drawn = self.setting.population * self.setting.subgroup, n * self.setting.subgroup
         return max(0.0, (people - drawn) / max(1.0, people - 1))
 
@@ -144,7 +175,7 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def least_level(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the least level in low … high, in thousandths of a nat, at which a property holds.
+    """Return the least level in [low, high], in thousandths of a nat, at which a property holds.
 
     The property must be monotone. Returns None if it does not hold at `high`.
     """

@@ -14,13 +14,13 @@ Ends = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Poisoning:
-    """Largest possible shifts of each estimate by fake reports.
+    """Largest possible shifts of each estimate due to fake reports.
 
     An entry is None if its target is not identifiable or there are no reports.
 
-    up : the fakes may have raised the estimate by this much, so the honest estimate may be that
-        much lower.
-    down : they may have lowered it by this much.
+    up : the largest amount by which fakes may have raised the estimate; the estimate without fakes
+        may be that much lower.
+    down : the largest amount by which fakes may have lowered the estimate.
     """
 
     up: Values
@@ -36,10 +36,10 @@ def poisoning(
 
     ends : the least and the largest decoded value of a report, per target.
 
-    With the honest estimate h, the observed one is (1−β)h + β·v, where v is the mean decoded value
-    of the fakes, which lies between the ends. So observed − h = β/(1−β)·(v − observed), which is at
-    most β/(1−β)·(max − observed) and at least β/(1−β)·(min − observed). Fakes that all send an
-    extreme report reach these bounds.
+    If h is the estimate without fakes, the observed estimate is (1−β)h + β·v, where v is the mean
+    decoded value of the fakes, which is between the ends. So observed − h = β/(1−β)·(v − observed),
+    which is at most β/(1−β)·(max − observed) and at least β/(1−β)·(min − observed). Fakes that all
+    send an extreme report attain these bounds.
     """
     odds = beta / (1 - beta)
     up: list[float | None] = []
@@ -56,7 +56,7 @@ def poisoning(
 
 def checked_beta(value: object, field: str = "beta") -> Fraction:
     """Return the share of fakes, in [0, 1), as a Fraction. Raises InvalidInput(field_type)."""
-    # At β = 1 no honest report is left and the odds β/(1−β) are infinite.
+    # At β = 1 no genuine report is left, and the odds β/(1−β) are infinite.
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value < 1:
         raise InvalidInput(
             Problem.FIELD_TYPE,

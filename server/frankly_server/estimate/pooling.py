@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling of independent estimates: weighted sums, their intervals and a test of equal truths."""
+"""Pooling of independent estimates: weighted sums, intervals and a test of equal true values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate import chernoff
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
 from frankly_server.lazy import stats
 
-FloatArray = NDArray[np.float64]
+_RANK_TOLERANCE = 1e-11
+"""Eigenvalues below this fraction of the largest are treated as 0.
 
-_RANK = 1e-11
-"""Eigenvalues below this fraction of the largest one are treated as 0.
-
-Shares sum to 1, so their covariance has an eigenvalue that is 0 in exact arithmetic and about 1e-16
-of the largest in floats.
+Shares sum to 1, so their covariance has an eigenvalue that is exactly 0, or in floats about 1e-16
+of the largest.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Homogeneity:
-    """Result of the test that several estimates have equal truths.
+    """Result of the test that several estimates have equal true values.
 
     statistic : T, see `homogeneity`.
     freedom : degrees of freedom.
@@ -45,22 +43,22 @@ def homogeneity(
 
     x_v is the estimate of version v, and C_v its covariance. The mean x̄ = (Σ_v C_v⁺)⁺ Σ_v C_v⁺x_v
     is weighted by inverse covariances. The degrees of freedom are the sum of the ranks of the C_v
-    less the rank of Σ_v C_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least squares,
-    Aitken 1935; Cochran 1954].
+    minus the rank of Σ_v C_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least
+    squares, Aitken 1935; Cochran 1954].
 
     values : one vector per version.
-    covariances : one matrix per version, computed under equal truths.
+    covariances : one matrix per version, computed under equal true values.
     """
-    # Values are divided by their standard errors, because otherwise the rank threshold would drop
-    # targets with small weights.
+    # Values are divided by their standard errors; otherwise the rank threshold would drop targets
+    # with small weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
     values = [x / scale for x in values]
     covariances = [C / np.outer(scale, scale) for C in covariances]
-    precisions, ranks = zip(*map(_inverse, covariances), strict=True)
-    pooled, rank = _inverse(np.sum(precisions, axis=0))
+    precisions, ranks = zip(*map(pseudo_inverse, covariances), strict=True)
+    pooled, rank = pseudo_inverse(np.sum(precisions, axis=0))
     freedom = sum(ranks) - rank
-    # One version, or versions that share no estimable combination: there is nothing to compare.
+    # No comparison is possible for one version, or without a common estimable combination.
     if freedom < 1:
         return None
     mean = pooled @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
@@ -71,7 +69,7 @@ def homogeneity(
 
 
 def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
-    """Return Σ_v w_v x_v per target, None where a term is not known."""
+    """Return Σ_v w_v x_v per target, None where a term is unknown."""
     sums: list[float | None] = []
     for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
         terms = [
@@ -83,7 +81,7 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
 
 
 def weighted_root(weights: Sequence[Values], errors: Sequence[Values]) -> Values:
-    """Return √Σ_v w_v²s_v² per target, None where a term is not known."""
+    """Return √Σ_v w_v²s_v² per target, None where a term is unknown."""
     squares = weighted_sum([_squares(w) for w in weights], [_squares(s) for s in errors])
     return tuple(None if v is None else sqrt(v) for v in squares)
 
@@ -95,12 +93,18 @@ def combined_ends(
 ) -> Pairs:
     """Return the ends of a weighted sum from those of its terms (MOVER) [Zou and Donner 2008].
 
-    On either side the squares of the weighted distances from the estimate add up, as those of
-    standard errors do; the ends may be asymmetric. They must not be cut to the possible values,
-    because the distance to a cut end says nothing about the error of the estimate.
+    On each side, the squares of the weighted distances from the estimate are added, as for standard
+    errors; the ends may be asymmetric. A negative weight swaps the sides of its term. The ends must
+    not be cut to the possible values, because the distance to a cut end does not measure the error
+    of the estimate.
     """
-    below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
-    above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
+    below, above = (
+        weighted_root(
+            weights,
+            [_distances(w, v, e, side) for w, v, e in zip(weights, values, ends, strict=True)],
+        )
+        for side in (0, 1)
+    )
     total = weighted_sum(weights, values)
     return tuple(
         None if v is None or down is None or up is None else (v - down, v + up)
@@ -109,9 +113,9 @@ def combined_ends(
 
 
 def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
-    """Return Chernoff bounds of the sums of the parts' targets, valid for any truth of each part.
+    """Return Chernoff bounds of the sums of the parts' targets, valid for any true shares.
 
-    None for a target that is not identifiable in some part.
+    An entry is None if its target is not identifiable in some part.
     """
     scores = [
         dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True))
@@ -128,11 +132,11 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
     )
 
 
-def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
+def pseudo_inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
     """Return the pseudo-inverse of a covariance or precision matrix, and its rank."""
     values, vectors = np.linalg.eigh(symmetric)
-    # With 1e-300 a matrix of zeros has rank 0, instead of a division by zero.
-    positive = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
+    # 1e-300 gives a matrix of zeros rank 0 instead of a division by zero.
+    positive = values > _RANK_TOLERANCE * max(float(values.max(initial=0.0)), 1e-300)
     inverse = (vectors[:, positive] / values[positive]) @ vectors[:, positive].T
     return np.asarray(inverse, dtype=np.float64), int(positive.sum())
 
@@ -141,9 +145,12 @@ def _squares(values: Values) -> Values:
     return tuple(None if v is None else v * v for v in values)
 
 
-def _distances(values: Values, ends: Pairs, side: int) -> Values:
-    """Return the signed distance from each value to its lower (side 0) or upper (side 1) end."""
+def _distances(weights: Values, values: Values, ends: Pairs, side: int) -> Values:
+    """Return the distance from each value to the end that lowers or raises its weighted term.
+
+    side : 0 for down, 1 for up.
+    """
     return tuple(
-        None if v is None or pair is None else pair[side] - v
-        for v, pair in zip(values, ends, strict=True)
+        None if v is None or pair is None else pair[side if (w or 0) >= 0 else 1 - side] - v
+        for w, v, pair in zip(weights, values, ends, strict=True)
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence about the shares of a product of tables, computed factor by factor wherever possible.
+"""Evidence about the shares of a product of tables, computed factor by factor where possible.
 
-The symbols of the factors are independent given the answer, so the means and second moments of the
-decoded values given an answer are products of the factors' moments, and extremes follow from the
-factors' extremes. The observed covariance about the mean mixes all cells and is not a product.
+The symbols of the factors are independent given the answer. So the means and second moments of the
+decoded values for an answer are products of the factors' moments, and extremes follow from the
+factors' extremes. The observed covariance mixes all cells and is not a product.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,15 @@ from itertools import product
 
 import numpy as np
 from frankly_protocol.mechanisms import ProductMechanism
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.decoder import Decoder, product_shares
-from frankly_server.estimate.evidence import Exact, Likely, condition_of, law_of
+from frankly_server.estimate.evidence import Exact, ListedEvidence, condition_of, law_of
 from frankly_server.estimate.kronecker import Kronecker
 from frankly_server.estimate.scores import Score
 
-FloatArray = NDArray[np.float64]
 
-
-class ProductEvidence(Likely):
+class ProductEvidence(ListedEvidence):
     """Evidence about every share of a product of full rank; see `evidence.Evidence`.
 
     parts : the decoders of the factors' shares (`decoder.factor_decoders`).
@@ -105,7 +103,7 @@ class ProductEvidence(Likely):
         by_factor = (pairs @ rates).reshape(
             [size for answers in self._sizes for size in (answers, answers)],
         )
-        # The axes are (cell, other cell) of each factor in turn; all cell axes have to come first.
+        # The axes are (cell, other cell) of each factor in turn; the cell axes must all come first.
         axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
         return np.asarray(
             by_factor.transpose(axes).reshape(self.answers, self.answers),

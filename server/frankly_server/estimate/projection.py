@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 def onto_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return argmin Σ (s_x − values_x)² over s ≥ 0, Σ s = 1; shape (a,).
 
-    The optimum is max(values − t, 0) with the t for which it sums to 1.
+    The optimum is max(values − t, 0), where t makes the sum 1.
     """
     # In descending order the values that stay positive come first, up to the last j with
     # values_j > t_j, where t_j is the threshold if j values stay positive.

@@ -4,21 +4,52 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import atan, cos, hypot, pi, sin, sqrt, tan
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.margins import chebyshev_factor, normal_quantile
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.target_ends import VANISHED, Local, reaches
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
-FloatArray = NDArray[np.float64]
-
-_ANGLES, _HALVINGS = 32, 52  # grid of the search, then bisection to the last bit of a float
+_ANGLES, _HALVINGS = 32, 52  # grid of the search; bisection steps to the last bit of a float
 _NEXT_TO = (-1e-9, 1e-9)  # radians on either side of an angle at which the score interval may begin
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """Rule for the distance of an interval's ends: `factor` times a standard error.
+
+    kind : "normal" for the estimated standard error; "worst" for the worst-case one; "score" for
+        the normal interval or, at each end, the score interval if its end is farther out.
+    """
+
+    kind: Literal["score", "normal", "worst"]
+    factor: float
+
+    @classmethod
+    def of(cls, method: str, level: float, targets: int) -> Self | None:
+        """Return the margin of a ratio by a method; None for kl, exact and sequence.
+
+        targets : number of ratios that `simultaneous` covers jointly (Bonferroni).
+        """
+        z, all_z, k = (
+            normal_quantile(level),
+            normal_quantile(level, targets),
+            chebyshev_factor(level),
+        )
+        return {
+            "score": cls("score", z),
+            "clt": cls("normal", z),
+            "chebyshev": cls("worst", k),
+            "chebyshev_plugin": cls("normal", k),
+            "simultaneous": cls("worst", all_z),
+            "simultaneous_plugin": cls("normal", all_z),
+        }.get(method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +66,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two targets a and b as estimated from one mechanism's reports; θ are their true values.
+    """Two targets a and b, estimated from one mechanism's reports; θ are their true values.
 
     n : number of reports.
     values : unbiased estimates, shape (2,).
@@ -56,15 +87,14 @@ class Pair:
     sampling: float
     local: Local | None
 
-    def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
-        """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
-
-        These are the distances of the normal interval or, if `is_score`, at each end the larger of
-        the distances of the normal and the score interval.
-        """
+    def reach(self, v: FloatArray, margin: Margin) -> Ends:
+        """Return how far an interval of v·(a, b) extends below and above the estimate."""
+        z = margin.factor
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
-        if not is_score:
+        if margin.kind == "normal":
             return normal, normal
+        if margin.kind == "worst":
+            return (self._worst(v, z),) * 2
         value = float(v @ self.values)
         w = v @ self.weights
         c = np.einsum("i,j,ijx->x", v, v, self.linear)
@@ -72,11 +102,16 @@ class Pair:
         below, above = reaches(value, self.n, total, w, c, self.local, self.sampling, z)
         below, above = max(below, normal), max(above, normal)
         if below + above <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
-            # As in `TargetEnds.score`, the worst-case variance replaces estimated variances that
-            # all vanish. It is at most the largest c.
-            worst = z * sqrt(max(0.0, worst_case_variance(c, w, self.sampling)) / self.n)
-            return worst, worst
+            # As in `TargetEnds.score`, the worst-case variance, which is at most the largest c,
+            # replaces estimated variances that are all 0.
+            return (self._worst(v, z),) * 2
         return below, above
+
+    def _worst(self, v: FloatArray, factor: float) -> float:
+        """Return `factor` times the worst-case standard error of v·(a, b)."""
+        c = np.einsum("i,j,ijx->x", v, v, self.linear)
+        variance = worst_case_variance(c, v @ self.weights, self.sampling)
+        return factor * sqrt(max(0.0, variance) / self.n)
 
 
 def pairs_of(
@@ -86,13 +121,13 @@ def pairs_of(
     sampling: float,
     level: float,
 ) -> list[Pair | None]:
-    """Return pairs from evidence whose targets are a, b and a + b of each pair in turn.
+    """Return pairs from evidence with the targets a, b and a + b of each pair in turn.
 
     A pair is None if one of its targets is not identifiable, or if `sampling` is below 1 and not
     all shares are identifiable.
 
     covariances : covariance of a and b, per pair.
-    scales : factors on a and b, shape (2,) per pair.
+    scales : factors of a and b, shape (2,) per pair.
     sampling : the share of the sampling variance that remains.
     level : confidence level of the interval.
     """
@@ -122,23 +157,25 @@ def pairs_of(
     return pairs
 
 
-def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
+def ratio(parts: Sequence[Pair], margin: Margin) -> Ratio:
     """Return a/b with the interval of all ρ for which the interval of a − ρb contains 0.
 
     a and b are sums over the parts, whose reports come from different people, so the squares of the
-    distances of the ends from the estimates add up [Zou and Donner 2008]. With normal intervals the
-    result is Fieller's. With score intervals no end is closer to the estimate than Fieller's; a ρ
-    that no shares can give is included only if Fieller's interval contains it. The result is
-    unbounded if and only if the interval of b contains 0.
+    distances between ends and estimates are added [Zou and Donner 2008]. With normal intervals the
+    result is Fieller's interval. With worst-case errors and Chebyshev's factor it is valid at every
+    n and for all true shares, because the interval of a − ρb is valid at the true ρ. With score
+    intervals no end is closer to the estimate than Fieller's; an impossible ρ is included only if
+    Fieller's interval contains it. The result is unbounded if and only if the interval of b
+    contains 0.
 
     Raises ZeroDivisionError if the estimate of b is 0.
     """
     a, b = (float(v) for v in sum((part.values for part in parts), np.zeros(2)))
     covariance = sum((part.covariance for part in parts), np.zeros((2, 2)))
-    value, z = a / b, normal_quantile(level)
+    value = a / b
     difference = np.array([1.0, -value])
     se = sqrt(max(0.0, float(difference @ covariance @ difference))) / abs(b)
-    # The search is over angles, because ρ may be arbitrarily large. With ρ = value + unit·tan φ,
+    # The search uses angles, because ρ may be arbitrarily large. With ρ = value + unit·tan φ,
     # a − ρb is zero iff cos φ·(a − value·b) − unit·sin φ·b is zero. `unit` makes the angles
     # independent of the scales of the targets.
     largest = [max(float(np.abs(part.weights[side]).max()) for part in parts) for side in (0, 1)]
@@ -146,9 +183,9 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     weights = np.concatenate([part.weights for part in parts], axis=1)
     counted = weights[:, (weights != 0).any(axis=0)]
 
-    def holds(v: FloatArray, *, is_score: bool) -> bool:
+    def holds(v: FloatArray, margin: Margin) -> bool:
         estimate = float(v @ (a, b))
-        reaches = [part.reach(v, z, is_score=is_score) for part in parts]
+        reaches = [part.reach(v, margin) for part in parts]
         return (
             estimate - hypot(*(below for below, _ in reaches))
             <= 0
@@ -158,12 +195,14 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     def holds_at(angle: float) -> bool:
         v = np.array([cos(angle), -value * cos(angle) - unit * sin(angle)])
         of_answers = v @ counted
-        return holds(v, is_score=is_score and bool(of_answers.min() <= 0 <= of_answers.max()))
+        is_possible = bool(of_answers.min() <= 0 <= of_answers.max())
+        is_normal = margin.kind == "score" and not is_possible
+        return holds(v, Margin("normal", margin.factor) if is_normal else margin)
 
-    if holds(np.array([0.0, 1.0]), is_score=is_score):
+    if holds(np.array([0.0, 1.0]), margin):
         return Ratio(value, se, None)
-    # No shares give ratios beyond those of single answers. Near the ratio of a single answer the
-    # set of ρ may be too narrow for the grid, so the angles of these ratios are tried too.
+    # All possible ratios are between the ratios of single answers. Near these the set of ρ may be
+    # too narrow for the grid, so their angles are tried too.
     corners = [
         atan((float(top / over) - value) / unit) + turn
         for top, over in counted.T
@@ -177,9 +216,9 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> float:
     """Return the angle farthest from 0 on one side at which the interval contains 0.
 
-    more : angles that are tried in addition to the grid.
+    more : angles to try in addition to the grid.
     """
-    # The search begins outside, because the set may have gaps, which the interval must cover.
+    # The search starts from outside, because the set may have gaps, which the interval must cover.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
     angles = sorted(
         {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},

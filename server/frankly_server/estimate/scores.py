@@ -8,26 +8,28 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from frankly_server.arrays import FloatArray
+
 Ends = tuple[float, float]
 
 SAME = 1e-9
 """Neighbouring values within this fraction of a row's range form one group.
 
 Weights are multiples of 2^-48, so a design that is symmetric in theory decodes to values that
-differ in the last bits. 1e-9 is far above such differences and far below relevant ones.
+differ in the last bits. 1e-9 is far larger than such differences and far smaller than relevant
+ones.
 """
 MOST_LAWS = 1 << 22
-"""Limit of targets × answers × reports for listing the laws of scores; more would take seconds."""
+"""Largest targets × answers × reports for listing laws of scores; more would take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoValues:
-    """Score whose values form two groups, each given by its least and largest value.
+    """Score whose values form two groups, each represented by its least and largest value.
 
     count : number of reports in the group `high`.
 
-    The two ends of a group differ by rounding only (`SAME`); intervals use the outer ones.
+    The two ends of a group differ only by rounding (`SAME`); intervals use the outer ends.
     """
 
     low: Ends
@@ -37,7 +39,7 @@ class TwoValues:
 
 @dataclass(frozen=True, slots=True)
 class ScoreLaw:
-    """Law of a score.
+    """Law (probability distribution) of a score.
 
     low, high : ends of the groups of values, increasing, shape (groups,).
     chances : probability of each group given the answer, shape (answers, groups).
@@ -61,9 +63,9 @@ class Score:
     two : the two groups of values, if there are two.
     law : None if it is not listed.
     informative : number of reports whose score is not the most common one; None if the scores of
-        single reports are not known.
-    of_bit : True if `two` and `informative` describe another unbiased score, which uses only the
-        answer's own bit of a unary report; mean and reach describe the score that uses all bits.
+        single reports are unknown.
+    of_bit : True if `two` and `informative` refer to another unbiased score, which uses only the
+        answer's own bit of a unary report; mean and reach refer to the score that uses all bits.
     """
 
     mean: float
@@ -80,8 +82,8 @@ def groups_of(values: FloatArray) -> NDArray[np.intp]:
     A gap above `SAME` starts a new group.
     """
     order = np.argsort(values)
-    # The gap is relative to the range, because under strong privacy scores are large, and so are
-    # their rounding errors.
+    # The gap is relative to the range: under strong privacy, scores and their rounding errors are
+    # large.
     gaps = np.diff(values[order]) > SAME * np.ptp(values)
     groups = np.empty(len(values), dtype=np.intp)
     groups[order] = np.concatenate([[0], np.cumsum(gaps)])
@@ -96,8 +98,8 @@ def listed_score(
 ) -> Score:
     """Return the score that decodes report y to `values[y]`.
 
-    counts : number of each report, None if they are not stored.
-    law : Q, shape (answers, reports), None if it is too large.
+    counts : number of each report, None if not stored.
+    law : Q, shape (answers, reports), None if too large.
     """
     groups = groups_of(values)
     number = int(groups.max()) + 1
@@ -108,7 +110,7 @@ def listed_score(
     if number == 2 and counts is not None:
         in_high = sum(int(c) for c, group in zip(counts, groups, strict=True) if group)
         two = TwoValues((float(low[0]), float(high[0])), (float(low[1]), float(high[1])), in_high)
-    # For two groups there are exact intervals, which need no law.
+    # Two groups have exact intervals, which need no law.
     listed = None if law is None or two is not None else ScoreLaw(low, high, _summed(law, groups))
     differing = None if counts is None else informative(groups, counts)
     return Score(float(mean or 0), (float(low[0]), float(high[-1])), two, listed, differing)

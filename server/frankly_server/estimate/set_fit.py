@@ -3,36 +3,35 @@
 
 The probability that a set contains the answers x and z is P(x, z) = A + (B − A)(p_x + p_z), where A
 is this probability if neither answer is the truth, and B if one of them is. With the unbiased
-shares in place of p, the residual of a pair is a mean over reports of a function whose expectation
+shares instead of p, the residual of a pair is a mean over reports of a function whose expectation
 is 0 under every truth. So the quadratic form of all residuals in the inverse of their covariance is
-about χ². The covariance is computed at shares on the simplex and needs the probability that a set
-contains four given answers, which has a closed form. The degrees of freedom are its rank:
-a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets have a fixed size. A second test uses the
-number of answers in a unary set, whose distribution does not depend on the truth.
+approximately χ². The covariance is computed at shares on the simplex and needs the probability that
+a set contains four specific answers, which has a closed form. The degrees of freedom are the rank
+of the covariance: a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets have a fixed size. A
+second test uses the number of answers in a unary set, whose distribution does not depend on the
+truth.
 """
 
 from math import erfc, sqrt
 
 import numpy as np
 from frankly_protocol.mechanisms import SubsetMechanism
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.set_law import SetMechanism, chances, held_together
 from frankly_server.lazy import stats
 
-FloatArray = NDArray[np.float64]
-
 MOST_ANSWERS = 24
-"""Only pairs of the most frequent answers are tested, at most this many: 276 pairs."""
+"""Only pairs of at most this many of the most frequent answers are tested: 276 pairs."""
 _LEAST_EXPECTED = 5.0
-"""Smallest expected number of sets with, and without, a pair; below it residuals are not normal."""
+"""Smallest expected number of sets with, and without, a pair for approximately normal residuals."""
 
 
 def set_fit(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray) -> float | None:
-    """Return the p-value of the test of fit, None if nothing can be tested.
+    """Return the p-value of the test of fit, None if no test is possible.
 
     pairs : counts of pairs in sets, shape (answers, answers); the diagonal counts single answers.
-    p : shares on the simplex near the truth, at which covariances are computed.
+    p : shares on the simplex near the truth, used for the covariances.
 
     If both tests apply, the smaller p-value is doubled (Bonferroni).
     """
@@ -67,11 +66,11 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     left, right = np.triu_indices(len(chosen), 1)
     members = np.zeros((len(left), len(chosen)))
     members[np.arange(len(left)), left] = members[np.arange(len(left)), right] = 1
-    # Residuals are `mixing` times the vector of single rates and pair rates, less a constant.
+    # Residuals are `mixing` times the vector of single rates and pair rates, minus a constant.
     mixing = np.hstack([-slope * members, np.eye(len(left))])
     residual = rates[left, right] - without - slope * (members @ (np.diagonal(rates) - q0))
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
-    # rounding: a variance within the rounding error of the rates is 0 in exact arithmetic.
+    # rounding: a variance within the rounding error of the rates is treated as 0.
     return _quadratic(
         residual,
         mixing @ spread @ mixing.T / n,
@@ -85,8 +84,8 @@ def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> F
     groups : 0 or 1, shape (groups, answers).
     p : shares of the answers, shape (answers,).
 
-    Two groups are in the set iff their union is. The probability that the truth is in a union is
-    the sum of the shares of its answers.
+    Two groups are in the set iff their union is in the set. The probability that the truth is in a
+    union is the sum of the shares of its answers.
     """
     without, with_truth = np.array(
         [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],

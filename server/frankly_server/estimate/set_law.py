@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Law of reports that are sets (unary, subset): probabilities that a set contains given answers."""
+"""Law of reports that are sets (unary, subset): probabilities that a set contains some answers."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -8,27 +8,27 @@ from math import perm
 
 import numpy as np
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from frankly_server.arrays import FloatArray
+
 SetMechanism = UnaryMechanism | SubsetMechanism
 
 
 def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
-    """Return (q1, q0): the probabilities that the true answer, and another one, is in the set."""
+    """Return (q1, q0): the probabilities that the set contains the true, and another, answer."""
     if isinstance(mechanism, UnaryMechanism):
         return Fraction(mechanism.keep, mechanism.denominator), Fraction(
             mechanism.flip,
             mechanism.denominator,
         )
     inside = Fraction(mechanism.inside, mechanism.denominator)
-    # The other answers have all `size` places if the truth is left out, and one fewer if not: on
+    # The other answers have all `size` places if the set lacks the truth, otherwise one fewer: on
     # average size − inside.
     return inside, (mechanism.size - inside) / (mechanism.answers - 1)
 
 
 def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
-    """Return P(m given answers are in the set): (if the truth is not among them, if it is)."""
+    """Return P(m specific answers are in the set): (without the truth, with the truth)."""
     if isinstance(mechanism, UnaryMechanism):
         q1, q0 = map(float, chances(mechanism))
         return q0**m, q1 * q0 ** (m - 1)
@@ -36,7 +36,7 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
     false_answers = mechanism.answers - 1
 
     def placed(places: int, m: int) -> float:
-        """Return P(m given false answers are in a uniform set of `places` false answers)."""
+        """Return P(m specific false answers are in a uniform set of `places` false answers)."""
         return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
     return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(
@@ -49,9 +49,9 @@ def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
     """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x.
 
     D_u = Σ_z u_z 1[z in set]/(q1 − q0) is the decoded value for weights u; u and v sum to 0. Let A
-    be the probability that two given false answers are in the set, and B that of a given false
-    answer and the truth. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A)
-    remain.
+    be the probability that two specific false answers are in the set, and B the probability for a
+    false answer and the truth. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and
+    q1 − q0 − 2(B − A) remain.
     """
     q1, q0 = map(float, chances(mechanism))
     without, with_truth = held_together(mechanism, 2)
@@ -80,7 +80,7 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
     largest = max(within, without)
     columns = np.where(held, within / largest, without / largest)
     # With probabilities of 0 or 1 the column of the empty or the full set may be all zeros. Such a
-    # set says nothing about the truth, so its column is constant.
+    # set carries no information about the truth, so its column is constant.
     columns[:, ~columns.any(axis=0)] = 1.0
     return np.asarray(columns, dtype=np.float64)
 

@@ -23,6 +23,7 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server import rational
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.projection import onto_simplex
@@ -36,24 +37,24 @@ from frankly_server.estimate.set_law import (
     set_law,
 )
 
-FloatArray = NDArray[np.float64]
 MOST_SEEN = 1 << 18
-"""Limit of distinct sets × answers for maximum likelihood; more would take seconds."""
+"""Largest distinct sets × answers for maximum likelihood; more would take seconds."""
 MOST_LISTED = 1 << 10
-"""Largest number of symbols of a mechanism whose law is listed."""
+"""Largest number of symbols for which the law of a mechanism is listed."""
 _ROWS = 1 << 18  # rows per block; counts up to 2^24 are exact in float32
 
 
 @dataclass(frozen=True, slots=True)
 class SetCounts:
-    """Counts of n reports that are sets; the counts of several batches can be added.
+    """Counts of n reports that are sets; counts of several batches can be added with +.
 
-    pairs : pairs[x][z] sets contain both x and z, and pairs[x][x] contain x.
-    symbols : (mask, number of reports) of the sets, None if they are not stored. Only the
+    pairs : pairs[x][z] is the number of sets that contain x and z, and pairs[x][x] the number that
+        contain x.
+    symbols : (mask, number of reports) of the sets, None if not stored. Only the
         maximum-likelihood shares and the scores of targets of several answers need them.
 
     Raises InvalidInput(counts_invalid) unless the table is square and symmetric, its entries are
-    whole numbers from 0 to n, and no pair occurs more often than either answer.
+    integers from 0 to n, and no pair occurs more often than either answer.
     """
 
     n: int
@@ -70,11 +71,17 @@ class SetCounts:
         size = len(self.pairs)
         for x, row in enumerate(self.pairs):
             if len(row) != size or any(type(c) is not int or not 0 <= c <= self.n for c in row):
-                message = f"each of the {size} rows has {size} whole numbers from 0 to n"
-                raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
+                raise InvalidInput(
+                    Problem.COUNTS_INVALID,
+                    f"each of the {size} rows has {size} whole numbers from 0 to n",
+                    f"counts.pairs[{x}]",
+                )
             if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
-                message = "the table of pairs is symmetric, and no pair occurs more often than either answer"
-                raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
+                raise InvalidInput(
+                    Problem.COUNTS_INVALID,
+                    "the table of pairs is symmetric, and no pair occurs more often than either answer",
+                    f"counts.pairs[{x}]",
+                )
 
     @classmethod
     def of_symbols(cls, answers: int, symbols: Mapping[int, int]) -> "SetCounts":
@@ -95,7 +102,7 @@ class SetCounts:
         """
         pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(vectors), _ROWS):
-            # Matrix products are fastest in float32, which is exact for this many ones.
+            # Matrix products are fastest in float32, which is exact for sums of this size.
             held = vectors[start : start + _ROWS].astype(np.float32)
             pairs += (held.T @ held).astype(np.int64)
         return cls(len(vectors), tuple(tuple(int(c) for c in row) for row in pairs))
@@ -114,13 +121,16 @@ class SetEvidence:
 
     def __init__(self, mechanism: SetMechanism, targets: Targets, counts: SetCounts) -> None:
         if len(counts.pairs) != mechanism.answers:
-            message = f"the table of pairs has one row for each of the {mechanism.answers} answers"
-            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts.pairs")
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                f"the table of pairs has one row for each of the {mechanism.answers} answers",
+                "counts.pairs",
+            )
         self._mechanism, self._targets, self._counts = mechanism, targets, counts
         self.n, self.answers, self.fallback = counts.n, mechanism.answers, False
         self._q1, self._q0 = chances(mechanism)
-        # Q restricted to contrasts is (q1 − q0) times the identity, so either every target is
-        # identifiable or only the total of the shares, which is 1 and is not estimated.
+        # Q restricted to contrasts is (q1 − q0) times the identity. So either every target is
+        # identifiable, or only the total of the shares, which is 1 and need not be estimated.
         self.rank = mechanism.answers if self._q1 != self._q0 else 1
         estimable = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
         self.known = estimable if self._q1 != self._q0 else []
@@ -152,7 +162,7 @@ class SetEvidence:
     @property
     def condition(self) -> float:
         """See Evidence."""
-        # Contrasts have the singular value |q1 − q0|; the total of the shares is known to be 1.
+        # Contrasts have singular value |q1 − q0|; the shares are known to sum to 1.
         return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
 
     def moment(self) -> FloatArray:
@@ -164,7 +174,7 @@ class SetEvidence:
 
     def spread(self) -> FloatArray:
         """See Evidence."""
-        # Computed in integers, because in floats pairs·n − ones·ones would cancel at large n.
+        # Computed in integers, because in floats pairs·n − ones·ones would cancel for large n.
         n, pairs = self.n, self._counts.pairs
         ones = [pairs[x][x] for x in range(self.answers)]
         exact = [
@@ -205,7 +215,7 @@ class SetEvidence:
             level = sum((v * counts[id(v)] for v in rational.distinct(weights)), Fraction(0))
             level /= self.answers
             rising = sorted(((v - level) / k, counts[id(v)]) for v in rational.distinct(weights))
-            # A subset has exactly `size` answers, so the extreme sets contain the largest or the
+            # A subset has exactly `size` answers, so the extreme sets have the largest or the
             # smallest weights. A unary set may contain any answers.
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
@@ -248,7 +258,7 @@ class SetEvidence:
         )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
-        """Return the score of a target: two values if it uses one answer, else from listed sets."""
+        """Return a target's score: of two values for a single answer, else from listed sets."""
         mean, low, high = float(self.exact[t] or 0), *map(float, reach)
         used = [x for x, w in enumerate(self._targets[t]) if w]
         if len(used) == 1:

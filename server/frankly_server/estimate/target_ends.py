@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals [low, high] of identifiable targets by each method, and the flags of their rows."""
+"""Intervals [low, high] of identifiable targets by each method."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.estimate import chernoff, intervals
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
@@ -16,24 +16,13 @@ from frankly_server.estimate.margins import Values, normal_quantile
 from frankly_server.estimate.scores import SAME, Score
 from frankly_server.estimate.worst_case import linear_part
 
-FloatArray = NDArray[np.float64]
 EndsList = list[Ends | None]
 
-IMPRECISE = 2 / 3
-"""Fraction of the estimate above which its margin is flagged as imprecise."""
-FEW = 5
-"""Number of informative reports below which a row is flagged."""
-FAR = 5
-"""Number of worst-case standard errors outside the possible values above which a row is flagged.
-
-It is the same at every level and for every method. For a normal estimate, fewer than one in a
-million honest surveys is that far off.
-"""
-_EXACT_FROM = 0.5  # least level of `exact`, whose proof for a census needs it (see `intervals`)
+_EXACT_FROM = 0.5  # least level of `exact`; the proof for a census needs it (see `intervals`)
 VANISHED = 1e-9
-"""Fraction of the worst-case margin up to which a margin is treated as 0."""
+"""A margin up to this fraction of the worst-case margin is treated as 0."""
 _ROUNDED = 1e-12
-"""Fraction of the squared weights up to which a variance may be rounding error."""
+"""A variance up to this fraction of the squared weights may be a rounding error."""
 
 
 class TargetEnds:
@@ -54,7 +43,7 @@ class TargetEnds:
         sampling : the share of the sampling variance that remains, 1 for independent draws and 0
             for a census.
         like_draws : True if respondents are independent draws from one population.
-        independent : True if their reports are independent, as for such draws and in a census.
+        independent : True if the reports are independent, as for such draws and for a census.
         """
         self._evidence, self._moments, self._sampling = evidence, moments, sampling
         self._independent, self._like_draws = independent, like_draws
@@ -78,7 +67,7 @@ class TargetEnds:
         ]
 
     def sequence(self, level: float) -> EndsList:
-        """Return confidence sequences, which hold at all n at once."""
+        """Return confidence sequences, which are valid at all n simultaneously."""
         if not self._like_draws:
             return [None] * len(self.scores)
         n = self._evidence.n
@@ -97,10 +86,10 @@ class TargetEnds:
         errors: Values,
         worst: Values,
     ) -> EndsList:
-        """Return the score intervals, at either end no narrower than the normal ones.
+        """Return the score intervals, at each end at least as wide as the normal intervals.
 
-        They are not cut to the possible values, so that their distances from the estimates can be
-        combined with those of other parts.
+        The intervals are not cut to the possible values, so that their distances from the estimates
+        can be combined with those of other parts.
 
         shares : unbiased shares of all answers, None if not all are identifiable.
         nearest : their projection onto the simplex.
@@ -119,7 +108,7 @@ class TargetEnds:
             below, above = reaches(value, evidence.n, float(total), w, c, local, sampling, z)
             low, high = value - max(below, z * error), value + max(above, z * error)
             if high - low <= VANISHED * z * largest:
-                # The estimated variance is 0, but that at another possible truth may not be.
+                # The estimated variance is 0, but it may be positive at another possible truth.
                 low, high = value - z * largest, value + z * largest
             uncut.append((low, high))
         return uncut
@@ -130,16 +119,16 @@ class TargetEnds:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Shares p near the estimated ones, and `Evidence.share_moments` at p."""
+    """Shares p near the estimated shares, and `Evidence.share_moments` at p."""
 
     p: FloatArray
     moments: FloatArray
 
     @classmethod
     def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
-        """Return the local shares and moments: `nearest` with z² people of equal shares added."""
-        # The added people (Agresti and Coull's number) give weight to answers whose estimated share
-        # is 0, because their true share may be positive.
+        """Return the local shares and moments: `nearest` plus z² people with equal shares."""
+        # The added people (Agresti and Coull's number) give weight to answers with an estimated
+        # share of 0, whose true share may be positive.
         p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
         return cls(p, evidence.share_moments(p))
 
@@ -154,18 +143,18 @@ def reaches(
     sampling: float,
     z: float,
 ) -> Ends:
-    """Return the distances of a score interval's ends below and above its estimate.
+    """Return the distances of a score interval's ends below and above the estimate.
 
     total : an unbiased estimate of Σ_x p_x c_x, which is n times the variance plus sampling·θ².
 
-    Σ_x p_x c_x changes with the true value θ at the rate `slope`. Unless c is a straight line in w,
-    the distances are at least those with the variance at the local shares, because answers whose
-    estimated share is 0 may vary more than others.
+    Σ_x p_x c_x changes with the true value θ at the rate `slope`. Unless c is linear in w, the
+    distances are at least those with the variance at the local shares, because answers whose
+    estimated share is 0 may have a larger variance than others.
     """
     growth = slope(w, c, local)
     low, high = intervals.score(value, n, Variance(total - growth * value, growth, sampling), z)
     below, above = value - low, high - value
-    # If c is a line in w, the variance is a known function of θ, and the score interval needs no
+    # If c is linear in w, the variance is a known function of θ, and the score interval needs no
     # lower limit.
     if local is None or _is_line(w, c):
         return below, above
@@ -178,10 +167,10 @@ def reaches(
 def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
     """Return the slope of Σ_x p_x c_x in the true value of a target of weights w (control variate).
 
-    This is the regression slope between the estimates of the two, for one report: their covariance
-    divided by the variance of the target's estimate. If c is a straight line in w, this is the
-    slope of that line. Without local shares the slope of the least squares line over the answers is
-    returned, or 0 if all weights are equal.
+    This is the regression slope between the two estimates for one report: their covariance divided
+    by the variance of the target's estimate. If c is linear in w, it is the slope of that line.
+    Without local shares, returns the slope of the least-squares line over the answers, or 0 if all
+    weights are equal.
     """
     if local is not None:
         along = local.moments @ (w - w @ local.p)
@@ -210,37 +199,12 @@ def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
 def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
     """Return an interval for the biased estimate `value` from that of the unbiased estimate.
 
-    The interval is shifted so that the unbiased estimate becomes possible, cut to the possible
-    values and widened to contain `value`. It still contains every possible value that it contained
-    before, and it is never empty.
+    The interval is shifted so that the unbiased estimate becomes a possible value, cut to the
+    possible values and widened to contain `value`. The result contains all possible values of the
+    original interval and is never empty.
     """
     moved = min(max(estimate, possible[0]), possible[1]) - estimate
     return chernoff.widened(
         (max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])),
         value,
     )
-
-
-def row_flags(
-    value: float | None,
-    ends: Ends | None,
-    possible: Ends,
-    informative: int | None,
-    worst: float | None,
-) -> list[str]:
-    """Return the flags of one row; `Estimate` describes them.
-
-    possible : least and largest possible value of the target.
-    worst : its worst-case standard error, None if there is none.
-    """
-    low, high = possible
-    beyond = 0.0 if value is None else max(low - value, value - high)
-    margin = 0.0 if value is None or ends is None else max(value - ends[0], ends[1] - value)
-    conditions = {
-        "imprecise": value is not None and margin > IMPRECISE * abs(value),
-        "margin_too_wide": margin > high - low > 0,
-        "few_informative": informative is not None and informative < FEW and high > low,
-        "reports_do_not_fit": worst is not None
-        and beyond > max(FAR * worst, VANISHED * (high - low)),
-    }
-    return [name for name, holds in conditions.items() if holds]

@@ -2,16 +2,15 @@
 """Worst-case variance of an unbiased estimate over all shares (Thesis 6.8; spec 8.9, erratum 9.1)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from frankly_server.arrays import FloatArray
 
 
 def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 1.0) -> float:
     """Return max over p in the simplex of linear·p − factor·(target·p)².
 
-    Among the p with a given target·p, linear·p is largest at one with at most two nonzero shares.
-    So it suffices to search the edges between pairs of answers (i, j), on which the function is a
+    Among all p with the same target·p, linear·p is largest at a p with at most two nonzero shares.
+    So it is enough to search the edges between pairs of answers (i, j), on which the function is a
     concave parabola in one variable (docs/maths/worst_case.md).
 
     Parameters
@@ -19,8 +18,8 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
     linear, target : shape (a,).
     factor : 0 or more; at 0 the maximum is the largest entry of `linear`.
     """
-    # Among answers with equal weights only the one with the largest entry matters, so for a share
-    # two answers remain.
+    # Among answers with equal weights only the one with the largest entry matters, so two answers
+    # remain if the target is a share.
     target, group = np.unique(target, return_inverse=True)
     largest = np.full(len(target), -np.inf)
     np.maximum.at(largest, group, linear)
@@ -45,7 +44,7 @@ def linear_part(second_moment: FloatArray, target: FloatArray, sampling: float) 
     target : the weights w.
     sampling : 1 for independent draws, (N−n)/(N−1) without replacement from N, 0 for a census.
 
-    For a respondent with answer x, privacy adds E[d²|x] − w_x². Drawing the respondents adds
-    `sampling` times the variance of w over the people, Σ_x p_x w_x² − (w·p)².
+    For a respondent with answer x, privacy adds the variance E[d²|x] − w_x². Sampling the
+    respondents adds `sampling` times the variance of w over the people, Σ_x p_x w_x² − (w·p)².
     """
     return np.asarray(second_moment - (1 - sampling) * target**2, dtype=np.float64)

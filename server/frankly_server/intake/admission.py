@@ -16,10 +16,10 @@ from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
-from frankly_server.intake.tokens import Spend, TokenDoor
+from frankly_server.intake.tokens import Spend, TokenCheck
 from frankly_server.store import Database, ReportRow, Transaction
 
-PAUSE_S: Final = 3600  # Retry-After of a paused survey; the end of a pause is not known
+PAUSE_S: Final = 3600  # Retry-After of a paused survey; the end of a pause is unknown
 
 
 class Paused(InvalidInput):
@@ -43,10 +43,10 @@ class TooEarly(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The rules of one document for its reports; computed once, because documents never change.
+    """Admission rules of one document, computed once, because documents never change.
 
-    mechanisms : one per block, each of which checks its symbol. door : the token rule. strata : the
-    JSON text that is stored for an answer, by public question (sorted by id) and choice.
+    mechanisms : one per block; each checks its symbol. token_check : the token rule.
+    strata : the JSON text to store for an answer, by public question (sorted by id) and choice.
     """
 
     survey: str
@@ -54,7 +54,7 @@ class Admission:
     opens: datetime
     closes: datetime
     mechanisms: tuple[AnyMechanism, ...]
-    door: TokenDoor
+    token_check: TokenCheck
     strata: Mapping[str, Mapping[str, str]]
 
     @classmethod
@@ -64,11 +64,10 @@ class Admission:
             survey=document.survey,
             document=digest,
             opens=document.opens,
-            # Devices refuse an expired document, so its reports are refused after that time as
-            # well.
+            # Devices refuse an expired document, so reports on it are refused too.
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
-            door=TokenDoor.of(document.token),
+            token_check=TokenCheck.of(document.token),
             # Encoded once, so that a report's stratum is a join of these texts. Canonical JSON
             # sorts its keys, so the questions are sorted by id.
             strata={
@@ -88,8 +87,11 @@ class Admission:
         """
         self.require_open(now)
         if len(report.symbols) != len(self.mechanisms):
-            message = f"a report of this survey has {len(self.mechanisms)} symbols, one per block"
-            raise InvalidInput(Problem.SYMBOL_UNKNOWN, message, "y")
+            raise InvalidInput(
+                Problem.SYMBOL_UNKNOWN,
+                f"a report of this survey has {len(self.mechanisms)} symbols, one per block",
+                "y",
+            )
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
         return ReportRow(
@@ -122,11 +124,10 @@ class Admission:
         stored = []
         for question, choices in self.strata.items():
             if answers[question] not in choices:
-                field = f"strata.{question}"
                 raise InvalidInput(
                     Problem.STRATA_INVALID,
                     "not one of the question's choices",
-                    field,
+                    f"strata.{question}",
                 )
             stored.append(choices[answers[question]])
         return f"{{{','.join(stored)}}}" if stored else ""
@@ -134,14 +135,14 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document admits, and the token that it spends, stored without a link."""
+    """An admitted report and the token that it spends; they are stored without a link."""
 
     row: ReportRow
     spend: Spend | None = None
 
 
 class Admissions:
-    """The rules of documents, loaded when a report first names them.
+    """Admission rules of all documents, each loaded when a report first refers to its document.
 
     Reports of superseded versions are accepted until these close, because a device that was offline
     may not have a newer one.
@@ -149,23 +150,26 @@ class Admissions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._by_digest: dict[str, Admission] = {}  # kept for ever, because documents never change
+        self._by_digest: dict[str, Admission] = {}  # never removed, because documents never change
 
     def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
-        """Return the admitted report, or the reason for its refusal; report : bytes or JSON."""
+        """Return the admitted report, or the reason for its refusal. report : bytes or JSON."""
         try:
             parsed = (
                 Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
             )
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
-                # An unknown survey is reported as such.
+                # An unknown survey gets its own error.
                 self.require_survey(survey_id)
-                message = "the report names no document of this survey; fetch the survey again"
-                raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
+                raise InvalidInput(
+                    Problem.DOC_MISMATCH,
+                    "the report names no document of this survey; fetch the survey again",
+                    "doc",
+                )
             return Admitted(
                 admission.admit(parsed, now),
-                admission.door.spend(survey_id, parsed.token),
+                admission.token_check.spend(survey_id, parsed.token),
             )
         except InvalidInput as refusal:
             return refusal
@@ -196,10 +200,10 @@ class Admissions:
 
 
 def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
-    """Return the reason why a report was not inserted although its id is free.
+    """Return the reason why a report with an unused id was not inserted.
 
-    Reports of a survey that is not open are not inserted. If the survey is open by now, it was
-    paused a moment ago, or a stored copy has been erased; in either case the report can be sent
+    Reports of a survey that is not open are not inserted. If the survey is open now, it was paused
+    a moment ago, or a stored copy has been erased; in both cases the device can send the report
     again.
     """
     if tx.survey_states.get(survey).state in ("closed", "archived"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intake of reports: each is stored once, as pending, and acknowledged after the commit.
+"""Intake of reports: each report is stored once, as pending, and acknowledged after the commit.
 
-A release counts it later (`releasing`).
+A later release counts it (`releasing`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ class Intake:
         Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, y_type,
         symbol_unknown, strata_invalid, token_invalid, token_foreign, token_spent, id_conflict
         (another report with this id is stored), or an error of `Report.from_bytes`. Raises
-        StoreUnavailable if it is not known whether the report is stored: send the same bytes again.
+        StoreUnavailable if the report may or may not be stored; send the same bytes again.
         """
         (result,) = self._results(survey_id, [body])
         if isinstance(result, InvalidInput):
@@ -55,9 +55,9 @@ class Intake:
     def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Result]:
         """Store many reports together; return one result per report, in their order.
 
-        `reports` are values from strict JSON parsing. A refused report is returned as its error and
-        does not affect the others. Raises InvalidInput(survey_unknown) for all of them, or
-        StoreUnavailable.
+        reports : values from strict JSON parsing. The result of a refused report is its error;
+        other reports are not affected. Raises InvalidInput(survey_unknown), or StoreUnavailable,
+        for all reports together.
         """
         self._admissions.require_survey(survey_id)
         return self._results(survey_id, reports)
@@ -74,7 +74,7 @@ class Intake:
             return tx.reports.accepted(survey_id)
 
     def close(self) -> None:
-        """Write the counts of refusals that are only in memory."""
+        """Write the counts of refusals that are still only in memory."""
         self._refusals.flush()
 
     def _results(self, survey_id: str, reports: Iterable[Any]) -> list[Result]:
@@ -92,7 +92,7 @@ class Intake:
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
         """Count refusals of a published survey."""
-        # If the database is down, the sender must still get the reason for the refusal. The store
+        # Even if the database is down, the sender must get the reason for the refusal. The store
         # logs the failure.
         with suppress(StoreUnavailable):
             if self._admissions.is_published(survey_id):
@@ -111,8 +111,9 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     rows, refused = [report.row for report in first.values()], dict[str, InvalidInput]()
     if spends:
         with database.transaction("accept reports") as tx:
-            # The report is inserted before its token is spent: a copy that arrives at the same time
-            # waits at the insert for this transaction, finds its id taken, and touches no token.
+            # The report is inserted before its token is spent: a concurrent copy blocks at its
+            # insert until this transaction ends, then fails because its id exists, and touches no
+            # token.
             new = tx.reports.add(rows)
             refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
             tx.reports.take_back(survey, list(refused))
@@ -125,14 +126,14 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     if not_inserted:
         with database.reading("stored before") as tx:
             stored = tx.reports.get_many(survey, list(not_inserted))
-            # A report that is neither new nor stored before was refused by the insert.
+            # The insert refused reports that are neither new nor already stored.
             if len(stored) < len(not_inserted):
                 closed = refusal_of(tx, survey)
                 refused |= {i: closed for i in not_inserted if i not in stored}
     results: list[Result] = []
     for row in (report.row for report in admitted):
         if row.id in new and row.id not in refused:
-            # Later reports of this batch with the same id are compared with this one.
+            # Later reports of this batch with the same id are compared with this report.
             new.remove(row.id)
             results.append(Outcome("accepted", row.id))
         else:
@@ -143,7 +144,7 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:
     # The last release removes the stratum of reports in small cells, so a copy may have a stratum
-    # that the stored report lacks.
+    # that the stored report no longer has.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
         return InvalidInput(
             Problem.ID_CONFLICT,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of refused reports, written at a limited rate to spare the database in a flood."""
+"""Counts of refused reports, written at a limited rate to protect the database in a flood."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
-# Mean rate of write transactions per second and their burst, because reports need the database too.
+# Mean rate of write transactions per second, and burst; reports need the database too.
 PER_S, BURST = 5.0, 100.0
 _EVERYONE = ""  # one bucket for all surveys
 
@@ -19,9 +19,9 @@ _EVERYONE = ""  # one bucket for all surveys
 class Refusals:
     """Daily counters of refusals by survey and problem code.
 
-    Refusals are written at once while they are few. In a flood they are added up in memory, and
-    written by the next refusal for which the rate allows a transaction (PER_S a second on average),
-    or by `flush`. A crash may lose counts of refusals; reports do not depend on them.
+    A few refusals are written immediately. In a flood they are summed in memory, and written with
+    the next refusal for which the rate allows a transaction (PER_S per second on average), or by
+    `flush`. A crash may lose counts of refusals; reports do not depend on them.
     """
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
@@ -39,9 +39,9 @@ class Refusals:
             self.flush()
 
     def flush(self) -> None:
-        """Write the sums; if the database fails, they stay in memory for the next time."""
-        # The counts are swapped under the lock and written outside of it, so that other requests do
-        # not wait for the database here.
+        """Write the sums; if the database fails, they stay in memory for the next attempt."""
+        # The counts are swapped under the lock and written after releasing it, so that other
+        # requests do not wait for the database here.
         with self._guard:
             pending, self._unwritten = self._unwritten, Counter()
         if not pending:

@@ -5,7 +5,7 @@ import os
 import threading
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from frankly_protocol.clock import Clock, format_time
@@ -15,10 +15,14 @@ from frankly_protocol.errors import FranklyError
 from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
-_LOOK_S: Final = 10.0
-"""Seconds between two readings of the clock.
+if TYPE_CHECKING:
+    # Lazy, because most commands import this module, and estimates import numpy.
+    from frankly_server.analysis import Publishing
 
-A single wait until the next release would miss it if the machine sleeps or its clock is set.
+_LOOK_S: Final = 10.0
+"""Seconds between two checks of the clock.
+
+A single long wait would miss the next release if the machine sleeps or its clock is set.
 """
 _log: Final = structlog.get_logger("frankly.releases")
 
@@ -27,8 +31,8 @@ _log: Final = structlog.get_logger("frankly.releases")
 class _Rule:
     """Release rule of a document.
 
-    every : its period. step : the least number of reports in a batch. over : one day after the
-    time of the last possible report; a release at or after `over` is the last one.
+    every : release period. step : smallest number of reports in a batch. over : one day after the
+    last possible report; a release at or after `over` is the last one.
     """
 
     every: str
@@ -37,20 +41,24 @@ class _Rule:
 
 
 class Releasing:
-    """Service that releases pending reports: in a thread at the release times, or by `release`."""
+    """Service that releases pending reports: in a thread at the release times, or by `release`.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    publishing : writer of the estimates in `v_estimates` after each release, or None.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, publishing: "Publishing | None" = None
+    ) -> None:
+        self._database, self._clock, self._publishing = database, clock, publishing
         self._rules: dict[str, _Rule] = {}  # by digest; documents never change
         self._pid, self._stopped = 0, threading.Event()
 
     def release(self, every: str | None = None, survey: str | None = None) -> int:
-        """Release the pending reports of all documents; return how many were released.
+        """Release the pending reports of all documents; return the number of released reports.
 
-        every : only documents with this period that have not been released since their latest
-        release time. survey : only documents of this survey. Raises StoreUnavailable or
-        DocumentRejected for a document that cannot be released, after all others have been
-        released.
+        every : restrict to documents with this period that have not been released since their
+        latest release time. survey : restrict to documents of this survey. If a document cannot be
+        released, raises StoreUnavailable or DocumentRejected after releasing all others.
         """
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all() if survey is None else tx.documents.versions(survey)
@@ -58,9 +66,10 @@ class Releasing:
         for row in rows:
             try:
                 n += self._release(row, every) if every in (None, self._rule(row).every) else 0
-            except FranklyError as error:  # one broken document must not hold up the others
+            except FranklyError as error:  # one broken document must not block the others
                 failed = error
         self._database.forget_deleted()
+        self._publish(survey)
         if failed is not None:
             raise failed
         return n
@@ -69,7 +78,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon, so that the process can end without waiting for the next reading of the clock.
+            # daemon, so that the process can end without waiting for the next check of the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
@@ -88,15 +97,25 @@ class Releasing:
                 self.release(every)
             except FranklyError as error:
                 _log.warning("release failed", error=error.code)
-            # An exception would end the thread and with it all later releases.
+            # An exception would end the thread, and so all later releases.
             except Exception as error:  # noqa: BLE001
                 _log.error("release failed unexpectedly", error=type(error).__name__)
+
+    def _publish(self, survey: str | None) -> None:
+        """Write estimates after a release. Log a failure; the next release tries again."""
+        if self._publishing is None:
+            return
+        try:
+            self._publishing.refresh(survey)
+        # The reports have been released; an error in the estimates must not undo that.
+        except Exception as error:  # noqa: BLE001
+            _log.warning("estimates were not published", error=type(error).__name__)
 
     def _release(self, row: DocumentRow, every: str | None) -> int:
         rule, now = self._rule(row), self._clock.now()
         # All servers release at the published times. A second release some seconds after the first
-        # would show which reports came in between, so none happens if there has been one in this
-        # interval. The interval ends after `now`, because the clocks of servers differ.
+        # would reveal which reports arrived in between, so there is at most one per interval. The
+        # interval ends after `now`, because the clocks of servers differ.
         unless_in = (
             (
                 format_time(next_release(every, now) - PERIOD[every]),
@@ -125,8 +144,8 @@ class Releasing:
         if row.digest not in self._rules:
             document = SurveyDocument.from_envelope(row.envelope)
             ends, every = min(document.closes, document.expires), document.release_every
-            # A day even for hourly releases: the last release deletes reports that are too few to
-            # be released, so it must not happen while the survey is open, even if a clock is ahead.
+            # A day, even for hourly releases: the last release deletes reports that are too few to
+            # release, so it must not run while the survey is open, even if a clock is ahead.
             self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD["day"])
         return self._rules[row.digest]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spending of tokens, in the transaction that stores the report.
 
-An operator could link a person to a randomised report: the operator makes the invites, could list
-who received which invite, and could watch the requests. The stored data do not link them once a
-release has rewritten the rows of report and token; until then the order of the rows may link them
+An operator could link a person to a randomised report: the operator creates the invites, could list
+who received which invite, and could watch the requests. After a release has rewritten the rows of
+report and token, the stored data do not link them; before that, the order of the rows may
 (docs/privacy.md).
 Tokens of an external issuer are blind signatures, which do not link a report to a person, even if
 issuer and operator cooperate (docs/protocol.md, section 10).
@@ -29,15 +29,15 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenDoor:
+class TokenCheck:
     """The token rule of one document. verifier : None if reports carry no token."""
 
     verifier: TokenVerifier | None
     invited: bool
 
     @classmethod
-    def of(cls, rule: TokenRule | None) -> "TokenDoor":
-        """Return the TokenDoor of a token rule; rule : None if reports carry no token.
+    def of(cls, rule: TokenRule | None) -> "TokenCheck":
+        """Return the check of a token rule; rule : None if reports carry no token.
 
         Raises InvalidInput(token_invalid) if the issuer's key cannot be used.
         """
@@ -82,7 +82,7 @@ def spend_all(
     owners: dict[str, str] = {}
     for report_id, spend in spends:
         owners.setdefault(spend.hash, report_id)
-    # An invite must be in the table already. A token of an external issuer is verified by its
+    # An invite must already be in the table. A token of an external issuer is verified by its
     # signature and gets its row now.
     fresh = tx.tokens.spend(survey, _hashes(spends, invited=True))
     fresh |= tx.tokens.spend_new(survey, _hashes(spends, invited=False))

@@ -31,10 +31,10 @@ _DECOY_HASH: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of an API key: its role, and its prefix, which lists and the audit trail show.
+    """The holder of an API key, with its role and its prefix (shown in lists and the audit trail).
 
-    organisation : owner of the surveys that the key can use. surveys : ids of the surveys that it
-    is limited to; empty if it can use all of them.
+    organisation : owner of the surveys that the key can use. surveys : ids of the surveys that the
+    key is limited to; empty for all surveys of the organisation.
     """
 
     role: str
@@ -62,7 +62,7 @@ class Access:
         surveys: Sequence[str] = (),
         record: Record = unrecorded,
     ) -> str:
-        """Return a new key for all or some surveys of an organisation; it cannot be shown again.
+        """Return a new key for all or some surveys of an organisation; it is not stored.
 
         Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to
         show.
@@ -71,7 +71,7 @@ class Access:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
-        # Lists and the audit trail show labels, where control characters could fake entries.
+        # Lists and the audit trail show labels, and control characters could fake entries there.
         if unsafe_character(label):
             raise InvalidInput(
                 Problem.TEXT_CHARACTERS,
@@ -80,7 +80,7 @@ class Access:
             )
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
         token = _START + secret
-        # The prefix finds the row and names the key; the other 35 characters stay secret.
+        # The prefix identifies the row and the key; the other 35 characters stay secret.
         row = ApiKeyRow(
             secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
             organisation=organisation, surveys=tuple(surveys),
@@ -93,7 +93,7 @@ class Access:
     def authenticate(self, token: str) -> Principal:
         """Return the holder of a key.
 
-        Raises InvalidInput(unauthenticated), with one message for every cause.
+        Raises InvalidInput(unauthenticated), with the same message for every cause.
         """
         row = None
         if _TOKEN.fullmatch(token):
@@ -113,14 +113,14 @@ class Access:
     ) -> None:
         """Revoke a key with immediate effect.
 
-        organisation : required owner of the key; None accepts any. Raises InvalidInput(not_found)
-        if there is no such key or it has been revoked already.
+        organisation : required owner of the key; None accepts any owner. Raises
+        InvalidInput(not_found) if there is no such key or it is already revoked.
         """
         with self._database.administering("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
-            # A key of another organisation gets the same error, so that its prefix stays unknown.
+            # A key of another organisation gets the same error, so that prefixes stay unknown.
             foreign = (
                 organisation is not None and row is not None and row.organisation != organisation
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures of backups: publisher keys sign the manifest; any version's keys may verify it."""
+"""Signatures of backups: publisher keys sign the manifest; the keys of any version verify it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from frankly_server.store import BackupBroken
 BACKUP_TYPE: Final = "application/vnd.frankly.backup+json"
 _FIELD: Final = "manifest.sig"
 _UNSIGNED: Final = (
-    "the backup is not signed: it was made by an earlier release or by somebody else. If you know "
+    "the backup is not signed: it was made by an earlier release or by another person. If you know "
     "its origin, add --unsigned"
 )
 _OTHERS: Final = (
@@ -28,8 +28,8 @@ _OTHERS: Final = (
 class Signers:
     """Signers of a backup, by publisher key ids.
 
-    version : version of the keys document that names them. newest : version of the newest keys
-    document. The two differ for a backup from before a rotation.
+    version : version of the keys document that contains these keys. newest : version of the newest
+    keys document, which differs for a backup from before a rotation.
     """
 
     key_ids: tuple[str, ...]
@@ -40,7 +40,7 @@ class Signers:
 def signer(keys: Keyring) -> Callable[[bytes], bytes]:
     """Return a function that signs a manifest with the publisher keys in the key folder.
 
-    Raises InvalidInput(key_file) if there are fewer keys than the threshold.
+    Raises InvalidInput(key_file) if there are fewer keys than the threshold requires.
     """
     publishers = keys.publishers()
     return lambda manifest: Envelope.seal(BACKUP_TYPE, manifest, publishers).to_bytes()
@@ -61,17 +61,12 @@ def signers_of(keys: Keyring, manifest: bytes, signature: bytes | None) -> Signe
         envelope = Envelope.from_bytes(signature, BACKUP_TYPE)
     except DocumentRejected as error:
         raise BackupBroken(error.detail, _FIELD) from None
-    # The envelope contains the manifest that was signed; it must equal the one in the backup.
+    # The envelope contains the signed manifest, which must equal the manifest in the backup.
     if envelope.payload != manifest:
-        raise BackupBroken("the signature is of another manifest", _FIELD)
+        raise BackupBroken("the signature belongs to a different manifest", _FIELD)
     # Newest version first: most backups are more recent than the last rotation.
     for document in reversed(versions):
-        role = document.publisher
-        try:
-            envelope.verify(role.keys, role.threshold)
-        except DocumentRejected:
-            continue
-        ids = {key.key_id for key in role.keys}
-        by = tuple(s.key_id for s in envelope.signatures if s.key_id in ids)
-        return Signers(by, document.version, versions[-1].version)
+        if document.publisher.has_signed(signature, BACKUP_TYPE):
+            by = tuple(sorted(envelope.signers(document.publisher.keys)))
+            return Signers(by, document.version, versions[-1].version)
     raise BackupBroken(_OTHERS, _FIELD)

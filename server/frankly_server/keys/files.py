@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files on disk: readable by their owner only, written atomically."""
+"""Key files on disk: readable only by their owner, written atomically."""
 
 import os
 import stat
@@ -43,8 +43,11 @@ def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
     if passphrase is None:
         return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     if not MIN_PASSPHRASE <= len(passphrase) <= _MAX_PASSPHRASE:
-        detail = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; use several words"
-        raise InvalidInput(Problem.KEY_FILE, detail, "passphrase")
+        raise InvalidInput(
+            Problem.KEY_FILE,
+            f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; use several words",
+            "passphrase",
+        )
     return private.private_bytes(
         Encoding.PEM,
         PrivateFormat.PKCS8,
@@ -62,21 +65,21 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     data = read_private(path)
     encrypted = b"ENCRYPTED PRIVATE KEY" in data
     if encrypted and passphrase is None:
-        detail = (
+        raise key_file_problem(
+            path,
             "the key is encrypted: give its passphrase; keys that a running server uses must not "
-            "be encrypted, because their file mode protects them"
+            "be encrypted, because their file mode protects them",
         )
-        raise key_file_problem(path, detail)
     try:
-        # The library refuses a passphrase for a key that is not encrypted.
+        # The library raises an error if a passphrase is passed for an unencrypted key.
         private = load_pem_private_key(data, password=passphrase if encrypted else None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        detail = (
+        raise key_file_problem(
+            path,
             "the passphrase is wrong or the file is damaged; if damaged, restore it from a backup"
             if encrypted
-            else "this is no PEM private key; restore the file from a backup"
-        )
-        raise key_file_problem(path, detail) from None
+            else "this is not a PEM private key; restore the file from a backup",
+        ) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise key_file_problem(
             path,
@@ -89,14 +92,15 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a file that only its owner may read; raises InvalidInput(key_file)."""
     try:
         with path.open("rb") as file:
-            # The mode is that of the open file, because the path could be replaced before reading.
+            # The mode of the open file is checked, because the path could be replaced before
+            # reading.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _GROUP_AND_OTHERS:
                 raise key_file_problem(
                     path,
                     f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
                 )
-            # The read is bounded, in case the path names a large file by mistake.
+            # The read is bounded, in case the path is a large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(
@@ -131,7 +135,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
 
 
 def _set_aside(folder: Path) -> Path:
-    # The first free number, so that keys that were set aside before are kept.
+    # The first free number, so that no earlier folder is overwritten.
     number = 1
     while (path := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing keys of a server (root, publishers, log) and the keys documents that name them."""
+"""Signing keys of a server (root, publishers, log) and the keys documents that list them."""
 
 import hmac
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _MAX_VERSION_BYTES: Final = 128 * 2**10
 class NewKeys:
     """The result of `init`: folder and ids of the new keys.
 
-    set_aside : the folder that older keys were moved to; None if there were none.
+    set_aside : the folder to which older keys were moved; None if there were no keys.
     """
 
     folder: Path
@@ -59,7 +59,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """Number of keys that `init` generates for each role, and number of these that must sign."""
+    """Number of keys that `init` generates per role, and number of signatures required."""
 
     roots: int = 1
     root_threshold: int = 1
@@ -76,14 +76,10 @@ class Keyring:
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
-        self._folder = folder
+        self.folder = folder
+        """The folder of the key files."""
         self._clock = clock
         self._chain: list[bytes] = []
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the key files."""
-        return self._folder
 
     def init(
         self,
@@ -100,11 +96,11 @@ class Keyring:
         plan or passphrase that cannot be used.
         """
         plan = plan or KeyPlan()
-        if self._folder.exists() and not force:
+        if self.folder.exists() and not force:
             raise InvalidInput(
                 Problem.FILE_EXISTS,
                 "there are keys here already; --force sets them aside",
-                str(self._folder),
+                str(self.folder),
             )
         roots = _generate(plan.roots, plan.root_threshold, "root")
         publishers = _generate(plan.publishers, plan.publisher_threshold, "publisher")
@@ -116,25 +112,25 @@ class Keyring:
             issued + VALIDITY,
             Role(tuple(key.public for key in roots), plan.root_threshold),
             Role(tuple(key.public for key in publishers), plan.publisher_threshold),
-            # No witnesses yet: a rotation adds them.
+            # No witnesses yet; a rotation adds them.
             LogRole(NamedKey(f"frankly/{log.public.key_id[:16]}", log.public, LOG), (), 0),
         )
         envelope = Envelope.seal(KEYS_TYPE, document.payload(), roots).to_bytes()
         files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
         files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
         files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
-        # The files are written together: a crash must not leave keys without their document.
-        set_aside = write_folder(self._folder, files)
-        return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
+        # The files are written together, so that a crash cannot leave keys without a document.
+        set_aside = write_folder(self.folder, files)
+        return NewKeys(self.folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
 
     def document(self, version: int | None = None) -> bytes:
-        """Return the signed keys document as served: the newest, or the one of `version`.
+        """Return the signed bytes of the newest keys document, or of `version`.
 
         Raises InvalidInput: key_file, or not_found for a version that does not exist.
         """
         if version is None:
-            return read_private(self._folder / DOCUMENT)
-        path = self._folder / version_name(version)
+            return read_private(self.folder / DOCUMENT)
+        path = self.folder / version_name(version)
         if path.is_file():
             return read_private(path)
         newest = self.document()
@@ -151,7 +147,8 @@ class Keyring:
 
         Cached until the newest version changes, because every device requests the chain.
         """
-        # The newest is read from disk each time: the command line may have rotated the keys.
+        # The newest version is read from disk each time, because a command may have rotated the
+        # keys.
         if self._chain[-1:] != [self.document()]:
             newest = self.trusted_or_expired().version  # devices check the dates
             self._chain = [self.document(version) for version in range(1, newest + 1)]
@@ -160,11 +157,11 @@ class Keyring:
     def chain_used(self) -> Fraction:
         """Return the length of the chain as a share of the longest that devices accept.
 
-        At 1 or more, no version can follow. Versions that are missing from this folder, as on an
-        offline machine, do not count towards the chain's bytes.
+        At 1 or more, no further version is possible. Versions that are missing from this folder, as
+        on an offline machine, do not count towards the chain's bytes.
         """
         version = self.trusted_or_expired().version
-        paths = [self._folder / version_name(number) for number in range(1, version + 1)]
+        paths = [self.folder / version_name(number) for number in range(1, version + 1)]
         size = len(write_chain([read_private(path) for path in paths if path.is_file()]))
         return max(
             Fraction(version, MAX_VERSIONS),
@@ -172,34 +169,34 @@ class Keyring:
         )
 
     def require_room(self) -> None:
-        """Raise InvalidInput(key_file) if no further version can follow."""
+        """Raise InvalidInput(key_file) if no further version is possible."""
         if self.chain_used() >= 1:
             version = self.trusted_or_expired().version
             limit = f"devices accept no chain of keys longer than these {version:,} versions"
             way_out = "begin a new one with `frankly keys init --force`, and ship it with the apps"
-            raise key_file_problem(self._folder / DOCUMENT, f"{limit}; {way_out}")
+            raise key_file_problem(self.folder / DOCUMENT, f"{limit}; {way_out}")
 
     def publishers(self) -> list[SigningKey]:
-        """Return the publisher keys in this folder that the keys document names.
+        """Return the publisher keys in this folder that the keys document lists.
 
-        Raises InvalidInput(key_file) if they are fewer than the threshold, or if a file cannot be
+        Raises InvalidInput(key_file) if there are fewer than the threshold, or if a file cannot be
         used.
         """
-        require_private_folder(self._folder)
+        require_private_folder(self.folder)
         role = self.trusted().publisher
         # Retired keys stay in the folder, but their signatures do not count.
         trusted_ids = {key.key_id for key in role.keys}
         signers = [key for key in self.private_keys(PUBLISHER) if key.public.key_id in trusted_ids]
         if len(signers) < role.threshold:
-            detail = (
+            raise key_file_problem(
+                self.folder / PUBLISHER,
                 "the keys document does not name enough of these keys "
-                f"({len(signers)} of the {role.threshold} needed); restore the missing ones"
+                f"({len(signers)} of the {role.threshold} needed); restore the missing ones",
             )
-            raise key_file_problem(self._folder / PUBLISHER, detail)
         return signers
 
     def log_key(self) -> SigningKey | None:
-        """Return the key that signs the log's checkpoints; None if the keys document names no log.
+        """Return the key that signs the log's checkpoints; None if the keys document has no log.
 
         Raises InvalidInput(key_file) if the log's key is not in this folder.
         """
@@ -210,25 +207,25 @@ class Keyring:
             if key.public == role.log.public:
                 return key
         raise key_file_problem(
-            self._folder / LOG_KEY,
+            self.folder / LOG_KEY,
             "this is not the log key that the keys document names; restore it",
         )
 
     def private_keys(self, name: str, passphrase: bytes | None = None) -> list[SigningKey]:
-        """Return every key of one role in the folder, retired ones too.
+        """Return every key of one role in the folder, including retired keys.
 
-        Raises InvalidInput(key_file) if there is none, or if one cannot be read.
+        Raises InvalidInput(key_file) if there is no key, or if a key cannot be read.
         """
-        paths = self.key_files(name) or [self._folder / name]
+        paths = self.key_files(name) or [self.folder / name]
         return [read_key(path, passphrase) for path in paths]
 
     def mac(self, purpose: str, message: bytes) -> str:
         """Return the HMAC-SHA-256 of a message, in hex, under a key derived from a publisher key.
 
-        purpose : each purpose has its own derived key. Servers that share a key folder compute the
-        same MAC; new publisher keys can change it. Raises InvalidInput(key_file).
+        purpose : selects the derived key. Servers that share a key folder compute the same MAC; new
+        publisher keys can change it. Raises InvalidInput(key_file).
         """
-        # Read from disk each time, so that all processes change to a new key at the same time.
+        # Read from disk each time, so that all processes switch to a new key at the same time.
         secret = self.private_keys(PUBLISHER)[0].raw
         key = HKDF(SHA256(), length=32, salt=None, info=f"frankly {purpose}".encode()).derive(
             secret
@@ -238,15 +235,13 @@ class Keyring:
     def key_files(self, name: str) -> list[Path]:
         """Return the paths of a role's key files: root.pem, root-2.pem, root-0123abcd.pem."""
         stem = Path(name).stem
-        # The glob alone also matches other names, such as rootless.pem.
+        # The glob also matches other names, such as rootless.pem.
         return sorted(
-            path
-            for path in self._folder.glob(f"{stem}*.pem")
-            if path.stem.partition("-")[0] == stem
+            path for path in self.folder.glob(f"{stem}*.pem") if path.stem.partition("-")[0] == stem
         )
 
     def trusted(self) -> KeysDocument:
-        """Return the keys document, verified.
+        """Return the verified keys document.
 
         Raises InvalidInput(key_file) if it is missing, damaged or expired.
         """
@@ -254,16 +249,16 @@ class Keyring:
         try:
             return accept_keys(data, self._clock.now())
         except ClockError as error:
-            way_out = "set the clock right; if it is, sign a new version with `frankly keys rotate`"
-            raise key_file_problem(self._folder / DOCUMENT, f"{error.detail}; {way_out}") from None
+            way_out = "set the clock; if it is right, sign a new version with `frankly keys rotate`"
+            raise key_file_problem(self.folder / DOCUMENT, f"{error.detail}; {way_out}") from None
         except DocumentRejected as error:
             raise key_file_problem(
-                self._folder / DOCUMENT,
+                self.folder / DOCUMENT,
                 f"the keys document cannot be used: {error}",
             ) from None
 
     def trusted_or_expired(self) -> KeysDocument:
-        """Return the keys document, verified except for its dates, so that it can be renewed.
+        """Return the keys document, verified except for its dates, for renewal.
 
         Raises InvalidInput(key_file) if it is missing or damaged.
         """
@@ -271,7 +266,7 @@ class Keyring:
             return SignedKeys.read(self.document()).keys
         except DocumentRejected as error:
             raise key_file_problem(
-                self._folder / DOCUMENT,
+                self.folder / DOCUMENT,
                 f"the keys document cannot be used: {error}",
             ) from None
 
@@ -285,7 +280,8 @@ def nearly_full(used: Fraction) -> str | None:
     """Return a warning if the chain is nearly as long as devices accept, else None."""
     if used < _NEARLY_FULL:
         return None
-    message = f"the chain of keys has used {100 * used.numerator // used.denominator} % of its room"
+    percent = 100 * used.numerator // used.denominator
+    message = f"the chain of keys has reached {percent} % of its maximum length"
     way_out = "plan a new one (`frankly keys init --force`) to ship with the apps"
     return f"{message}: rotate rarely, and {way_out}"
 
@@ -303,8 +299,11 @@ def version_name(version: int) -> str:
 
 def _generate(count: int, threshold: int, role: str) -> list[SigningKey]:
     if not 1 <= threshold <= count <= MAX_KEYS:
-        message = f"give 1 to {MAX_KEYS} {role} keys, and a threshold from 1 to their number"
-        raise InvalidInput(Problem.KEY_FILE, message, f"{role}_threshold")
+        raise InvalidInput(
+            Problem.KEY_FILE,
+            f"give 1 to {MAX_KEYS} {role} keys, and a threshold from 1 to their number",
+            f"{role}_threshold",
+        )
     return [SigningKey.generate() for _ in range(count)]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key rotation: propose the next version, sign it with old and new roots, put it in force.
+"""Key rotation: propose the next version, sign it with old and new roots, and put it in force.
 
 Root keys may be on different machines, so signing can take several steps. New private keys are on
-disk before a document names them, and the newest document is replaced by one rename. After an
+disk before a document lists them, and a single rename replaces the newest document. After an
 interruption at any point, either the old or the new version is in force.
 """
 
@@ -42,12 +42,12 @@ PENDING: Final = "keys.next.json"
 
 @dataclass(frozen=True, slots=True)
 class RotationChange:
-    """Changes that the next version makes.
+    """Changes in the next version.
 
     drop : ids of keys to remove, of any role. roots, publishers : numbers of new keys. log : True
-    for a new log key. Thresholds that are None stay as they are, unless witnesses are added or
-    removed. witnesses : (name, public key) to add; an existing name gets the new key. validity :
-    time until the next version expires.
+    for a new log key. Thresholds of None are unchanged, unless witnesses are added or removed.
+    witnesses : (name, public key) to add; an existing name gets the new key. validity : time until
+    the next version expires.
     """
 
     drop: frozenset[str] = frozenset()
@@ -63,9 +63,9 @@ class RotationChange:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The next version: in force, or waiting for signatures of root keys.
+    """The next version: in force, or pending until root keys have signed it.
 
-    old_missing, new_missing : number of signatures that the present and the new root role lack.
+    old_missing, new_missing : number of missing signatures of the current and the new root role.
     """
 
     document: KeysDocument
@@ -77,8 +77,8 @@ class Proposal:
 class Rotation:
     """The steps of a rotation in one key folder.
 
-    extra_files : root key files outside the folder, as on a USB stick. passphrase : decrypts root
-    keys and encrypts new ones; None if they are not encrypted.
+    extra_files : root key files outside the folder, for example on a USB stick. passphrase :
+    decrypts root keys and encrypts new ones; None if they are not encrypted.
     """
 
     def __init__(
@@ -95,17 +95,17 @@ class Rotation:
         self._passphrase = passphrase
 
     def propose(self, change: RotationChange) -> Proposal:
-        """Generate new keys and sign the next version; put it in force if enough root keys signed.
+        """Generate new keys and sign the next version; put it in force if it has enough signatures.
 
-        Every available root key signs. A proposal that still waits is replaced.
-        Raises InvalidInput: key_file without a root key, for keys that cannot be read or for a full
-        chain, field_type for a change that leaves a role without enough keys, not_found for a
-        change that names an unknown key.
+        Every available root key signs. An earlier pending proposal is replaced.
+        Raises InvalidInput: key_file without a root key, for unreadable keys or for a full chain;
+        field_type for a change that leaves a role without enough keys; not_found for a change with
+        an unknown key.
         """
         require_private_folder(self._folder)
         self._keyring.require_room()
         old = self._keyring.trusted_or_expired()
-        # `generate` is called while the document is built and collects the private keys here.
+        # `generate`, which is called while the document is built, collects the private keys here.
         generated: list[tuple[str, SigningKey]] = []
 
         def generate(name: str) -> PublicKey:
@@ -120,11 +120,11 @@ class Rotation:
                 "no root key is available; give one with --root-key FILE",
             )
         try:
-            # Parsed from its bytes, because the parser enforces the rules for roles and thresholds.
+            # Parsed again from the bytes: the parser enforces the rules for roles and thresholds.
             document = KeysDocument.parse(self._next(old, change, generate).payload())
         except DocumentRejected as error:
             raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
-        # Written before the proposal that names them: a crash must not lose a key that is in force.
+        # Written before the proposal that lists them: a crash must not lose a key in force.
         for name, key in generated:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))
@@ -132,10 +132,10 @@ class Rotation:
         return self._sign(Envelope(KEYS_TYPE, document.payload(), ()), roots)
 
     def sign(self) -> Proposal:
-        """Add the signatures of the available root keys to the waiting proposal.
+        """Add the signatures of the available root keys to the pending proposal.
 
-        Raises InvalidInput(key_file) if no proposal waits, or if it does not follow the version in
-        force.
+        Raises InvalidInput(key_file) if there is no pending proposal, or if it does not follow the
+        version in force.
         """
         require_private_folder(self._folder)
         path = self._folder / PENDING
@@ -171,7 +171,7 @@ class Rotation:
             # Sorted, so that the bytes do not depend on the order of signing.
             signatures=tuple(signatures[name] for name in sorted(signatures)),
         )
-        valid = {key.key_id for key in root_keys if _signed(envelope, key)}
+        valid = envelope.signers(root_keys)
         roles = (old.root, document.root)
         missing = [max(0, role.threshold - len(valid & _ids(role.keys))) for role in roles]
         data = envelope.to_bytes()
@@ -179,7 +179,7 @@ class Rotation:
             _write(self._folder / PENDING, data)
             return Proposal(document, False, *missing)
         SignedKeys.read(data).require_follows(old)  # as every device checks
-        # keys.json last: until then the folder still serves the old version.
+        # keys.json is written last: until then, the folder still serves the old version.
         _write(self._folder / version_name(old.version), self._keyring.document())
         _write(self._folder / version_name(document.version), data)
         _write(self._folder / DOCUMENT, data)
@@ -194,8 +194,11 @@ class Rotation:
     ) -> KeysDocument:
         known_ids = _ids((*old.root.keys, *old.publisher.keys)) | _named_ids(old.log)
         if change.drop - known_ids:
-            message = "no key of this id is in the keys document; `frankly keys status` lists them"
-            raise InvalidInput(Problem.NOT_FOUND, message, "key")
+            raise InvalidInput(
+                Problem.NOT_FOUND,
+                "no key of this id is in the keys document; `frankly keys status` lists them",
+                "key",
+            )
         issued = self._clock.now().replace(microsecond=0)
         return KeysDocument(
             version=old.version + 1,
@@ -237,7 +240,7 @@ def _role(
     """
     keys = [key for key in old.keys if key.key_id not in drop]
     required = old.threshold if threshold is None else threshold
-    # Only after a drop: otherwise a threshold above the number of keys is an error in the change.
+    # Only after a drop: otherwise a threshold above the number of keys is an error of the caller.
     missing = max(0, required - len(keys)) if len(keys) < len(old.keys) else 0
     keys += [generate() for _ in range(max(count, missing))]
     return Role(tuple(keys), required)
@@ -255,27 +258,19 @@ def _log(
         else:
             return None
     elif change.log or old.log.public.key_id in change.drop:
-        # The origin stays: it names the tree, which continues under the new key.
+        # The origin stays the same: it identifies the tree, which continues under the new key.
         old = replace(old, log=replace(old.log, public=generate()))
     added = dict(change.witnesses)
     remaining = [
         w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added
     ]
     witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
-    # If no threshold is given, it is at most the number of witnesses, so that it can be reached.
+    # Without an explicit threshold, it is at most the number of witnesses, so it can be reached.
     threshold = change.witness_threshold
     if threshold is None:
         threshold = min(old.threshold, len(witnesses))
-    # The first witness raises a threshold of 0 to 1, because 0 would require no signature.
+    # The first witness raises the threshold from 0 to 1, because 0 would require no signature.
     return LogRole(old.log, witnesses, threshold or (1 if witnesses else 0))
-
-
-def _signed(envelope: Envelope, key: PublicKey) -> bool:
-    try:
-        envelope.verify([key], 1)
-    except DocumentRejected:
-        return False
-    return True
 
 
 def _ids(keys: Sequence[PublicKey]) -> set[str]:

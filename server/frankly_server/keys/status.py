@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of a key folder: the version in force, every key, and remarks for the operator."""
+"""Status of a key folder: the version in force, every key, and remarks for the operator."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,10 +21,10 @@ SOON_DAYS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class KeyLine:
-    """One key: its role, id and name.
+    """Role, id, name and state of one key.
 
-    state : `in force`, `next` (in a waiting proposal) or `retired`. here : True if its private key
-    is in this folder and not encrypted; None for witnesses, because a server never has their keys.
+    state : `in force`, `next` (in a pending proposal) or `retired`. here : True if the private key
+    is in this folder and not encrypted; None for witnesses, whose private keys a server never has.
     """
 
     role: str
@@ -37,7 +38,7 @@ class KeyLine:
 class Status:
     """The newest version with its dates, thresholds and keys, and remarks for the operator.
 
-    pending : version of the proposal that waits for signatures, or None.
+    pending : version of the proposal that still needs signatures, or None.
     """
 
     version: int
@@ -50,7 +51,7 @@ class Status:
 
 
 def status(keyring: Keyring, clock: Clock) -> Status:
-    """Return the state of a key folder.
+    """Return the status of a key folder.
 
     Raises InvalidInput(key_file) if the keys document cannot be read.
     """
@@ -121,14 +122,12 @@ def _lines(document: KeysDocument, state: str, private_ids: set[str]) -> list[Ke
 
 
 def _private(keyring: Keyring, name: str) -> list[str]:
-    """Return the ids of a role's private keys, without those that cannot be read."""
+    """Return the ids of a role's private keys, except unreadable ones."""
     key_ids = []
     for path in keyring.key_files(name):
-        try:
+        # The id of an encrypted key is unknown without the passphrase, so the key counts as absent.
+        with suppress(InvalidInput):
             key_ids.append(read_key(path).public.key_id)
-        # An encrypted key's id is unknown without the passphrase: it counts as not in the folder.
-        except InvalidInput:
-            continue
     return key_ids
 
 
@@ -136,7 +135,7 @@ def _pending(path: Path, version: int) -> KeysDocument | None:
     if not path.is_file():
         return None
     try:
-        # A damaged or outdated proposal counts as none: `frankly keys rotate` replaces it.
+        # A damaged or outdated proposal is ignored: `frankly keys rotate` replaces it.
         proposal = KeysDocument.parse(Envelope.from_bytes(read_private(path), KEYS_TYPE).payload)
     except DocumentRejected:
         return None
@@ -152,7 +151,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     remarks = []
     days = (document.expires - now).days
-    # Days are rounded down: on its last day a document has 0 left, and is still valid.
+    # Days are rounded down: on its last day a document has 0 days left, but is still valid.
     if days < 0:
         remarks.append(
             "these keys have expired: devices refuse everything until a new version is in force",

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit of a server from outside: keys, log, documents, proofs, counts (protocol §9).
 
-Only the keys that the audit starts from are trusted. A check that fails becomes a finding, and the
-audit continues.
+Only the initial keys are trusted. A failed check becomes a finding, and the audit continues.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +38,7 @@ from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
 from frankly_server.log.site import TEXT, Site
 
-# Limits on the data that a hostile server can make the audit download and keep in memory.
+# Limits on the data that a hostile server can make the audit download and store in memory.
 _KEYS_BYTES = 256 * 2**10
 _LIST_BYTES = 4 * 2**20
 _MAX_ENTRIES = 131_072
@@ -47,7 +46,7 @@ _MAX_ENTRIES = 131_072
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One logged document as the server lists it."""
+    """One logged document, as listed by the server."""
 
     position: int
     digest: str
@@ -70,7 +69,7 @@ class Finding:
 
 @dataclass
 class Audit:
-    """Report of an audit: entries, findings, and the number of reports of each document.
+    """Result of an audit: entries, findings, and the number of reports of each document.
 
     watched : True if enough witnesses have signed the head recently. note : the signed head.
     """
@@ -86,7 +85,7 @@ class Audit:
 
     @contextmanager
     def checking(self, kind: str, about: str) -> Iterator[None]:
-        """Turn a FranklyError that the `with` block raises into a finding."""
+        """Convert a FranklyError raised in the `with` block into a finding."""
         try:
             yield
         except FranklyError as error:
@@ -99,16 +98,15 @@ def audit(
     shipped: bytes | None = None,
     since: bytes | None = None,
 ) -> Audit:
-    """Return the report on a server.
+    """Audit a server and return the result.
 
-    shipped : the keys document to start from; None trusts the first one of the server. since : the
-    note of an earlier head, whose tree must be a prefix of the present one. Raises SiteError or
+    shipped : the keys document to start from; None trusts the server's first version. since : note
+    of an earlier head, whose tree must be a prefix of the current tree. Raises SiteError or
     DocumentRejected only if there are no usable keys or no readable head.
     """
     report = Audit()
     # The keys are checked first, because all other checks need keys that are in force.
-    newest = site.get("/v1/keys", _KEYS_BYTES)
-    keys = accept_keys(newest, clock.now())
+    keys = accept_keys(site.get("/v1/keys", _KEYS_BYTES), clock.now())
     report.keys_version = keys.version
     trusted = None if shipped is None else KnownKeys.shipped(shipped)
     with report.checking("keys", "chain"):
@@ -117,7 +115,8 @@ def audit(
             trusted,
             clock.now(),
         )
-        # Otherwise a server could give other keys to devices that use only one of the two routes.
+        # Otherwise a server could serve different keys to devices that use only one of the two
+        # routes.
         if proven.keys != keys:
             raise Equivocation("/v1/keys does not serve the last keys of the chain")
     if keys.log is None:
@@ -137,11 +136,10 @@ def audit(
     )
     with report.checking("log", "checkpoint"):
         signed.require_log(keys.log.log.note_key)
-    try:
+    # Not a finding: the log may have no witnesses, or their next visit may be due later.
+    with suppress(DocumentRejected):
         require_watched(signed, keys.log, clock.now())
         report.watched = True
-    except DocumentRejected:
-        pass  # not a finding: the log may have no witnesses, or may wait for their next visit
     with report.checking("log", "since"):
         _check_growth(site, since, signed)
     with report.checking("log", "entries"):
@@ -161,12 +159,11 @@ def audit(
 
 def _entries(site: Site, size: int) -> list[Entry]:
     entries: list[Entry] = []
-    # The size is the server's claim; the second bound ends the loop even if the claim is false.
+    # The server states the size; the second bound ends the loop even if the size is false.
     while len(entries) < min(size, _MAX_ENTRIES):
         listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
         body = DOCUMENT.record(_parsed(listing), None, {"size", "entries"})
-        page = items(body["entries"], "entries", 1, 1000, _entry)
-        entries += page
+        entries += items(body["entries"], "entries", 1, 1000, _entry)
     # The log may have grown since its head was signed; the head does not cover later entries.
     return entries[:size]
 
@@ -203,7 +200,7 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
         return
     old, new = SignedCheckpoint.from_bytes(since).checkpoint, signed.checkpoint
     text = b""
-    # No proof is needed from an empty tree or for equal sizes, whose roots are compared.
+    # No proof is needed from an empty tree, or for equal sizes, where the roots are compared.
     if 0 < old.size < new.size:
         text = site.get(f"/v1/log/consistency?old={old.size}&new={new.size}", MAX_PROOF_BYTES, TEXT)
     proof = hash_lines(text.decode("ascii", "replace").splitlines())
@@ -217,8 +214,12 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
     """
     document = None
     with report.checking("document", entry.digest):
-        path = f"/v1/surveys/{entry.survey}/document?digest={entry.digest}"
-        envelope = Envelope.from_bytes(site.get(path, MAX_ENVELOPE_BYTES), SURVEY_TYPE)
+        envelope = Envelope.from_bytes(
+            site.get(
+                f"/v1/surveys/{entry.survey}/document?digest={entry.digest}", MAX_ENVELOPE_BYTES
+            ),
+            SURVEY_TYPE,
+        )
         if digest_of(envelope.payload) != entry.digest:
             raise DocumentRejected(
                 "pin",
@@ -232,7 +233,7 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
                 "its survey or version is not the one that the log lists",
                 "survey",
             )
-        # Separate checks: both can fail, and the document is returned in either case.
+        # Separate checks, because both can fail. The document is returned in either case.
         with report.checking("signature", entry.digest):
             envelope.verify(keys.publisher.keys, keys.publisher.threshold)
         with report.checking("privacy", entry.digest):
@@ -262,8 +263,13 @@ def _check_surveys(site: Site, report: Audit, documents: dict[str, SurveyDocumen
                 SURVEY_TYPE,
             )
             if digest_of(newest.payload) not in {entry.digest for entry in entries}:
-                detail = f"the newest document, {digest_of(newest.payload)}, is not in the log"
-                report.findings.append(Finding("document", survey, detail))
+                report.findings.append(
+                    Finding(
+                        "document",
+                        survey,
+                        f"the newest document, {digest_of(newest.payload)}, is not in the log",
+                    )
+                )
 
 
 def _check_versions(
@@ -272,21 +278,27 @@ def _check_versions(
     entries: list[Entry],
     documents: dict[str, SurveyDocument],
 ) -> None:
-    """Check that every version is in the log, as one document that names its predecessor."""
+    """Check that every version is in the log, as one document that refers to its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
     for entry in entries:
         versions[entry.version].append(entry.digest)
     for version, digests in sorted(versions.items()):
         if len(digests) > 1:
-            detail = f"version {version} has {len(digests)} documents: {', '.join(digests)}"
-            report.findings.append(Finding("split", survey, detail))
+            report.findings.append(
+                Finding(
+                    "split",
+                    survey,
+                    f"version {version} has {len(digests)} documents: {', '.join(digests)}",
+                )
+            )
         if version > 1 and version - 1 not in versions:
             report.findings.append(
                 Finding("chain", survey, f"version {version - 1} is not in the log"),
             )
         for digest in digests:
             document = documents.get(digest)
-            # Any document of the previous version is accepted: several are a finding already.
+            # Any document of the previous version is accepted; several of them are already a
+            # finding.
             if (
                 document is not None
                 and version > 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transparency log of this server: signed heads, proofs, entries and cosignatures of witnesses.
 
-The entries and the cosignatures are stored. Heads are computed and signed on request; the same size
-and key always give the same signature.
+Entries and cosignatures are stored. Heads are computed and signed on request; the same size and key
+always give the same signature.
 """
 
 import threading
@@ -58,10 +58,10 @@ class LogService:
         self._tree = Tree()
 
     def checkpoint(self) -> bytes:
-        """Return the newest head, signed by the log, with the cosignatures that it has so far.
+        """Return the newest head, signed by the log, with its current cosignatures.
 
-        Raises InvalidInput: log_unknown if the keys document names no log, key_file if the log's
-        key is missing.
+        Raises InvalidInput: log_unknown if the keys document has no log, key_file if the log's key
+        is missing.
         """
         with self._database.reading("log checkpoint") as tx:
             tree = self._grown(tx)
@@ -70,8 +70,9 @@ class LogService:
     def proof(self, digest: str) -> bytes:
         """Return a document's inclusion proof in the largest head with enough recent cosignatures.
 
-        Without such a head, the newest one is used with the signatures that it has; the device then
-        reports which are missing. Raises InvalidInput(log_unknown) if the document is not logged.
+        If there is no such head, the proof uses the newest head with its current signatures; the
+        device then reports the missing ones. Raises InvalidInput(log_unknown) if the document is
+        not logged.
         """
         with self._database.reading("log proof") as tx:
             index = tx.log.position(digest)
@@ -106,11 +107,11 @@ class LogService:
         return "".join(f"{to_base64(hash_)}\n" for hash_ in tree.consistency(old, new)).encode()
 
     def leaves(self, size: int) -> bytes:
-        """Return the first `size` leaf hashes of 32 bytes, to check the head against older ones.
+        """Return the first `size` leaf hashes of 32 bytes, to check the head against older heads.
 
-        Devices use this instead of a consistency proof, because the sizes in a request for a proof
-        would show which heads they remember. Raises InvalidInput(log_unknown) if `size` is above
-        that of the log or above LEAVES_LIMIT.
+        Devices use these instead of a consistency proof, because the sizes in a request for a proof
+        would reveal which heads they remember. Raises InvalidInput(log_unknown) if `size` exceeds
+        the size of the log or LEAVES_LIMIT.
         """
         with self._database.reading("log leaves") as tx:
             tree = self._grown(tx)
@@ -119,15 +120,15 @@ class LogService:
         return b"".join(tree.leaves(size))
 
     def entries(self, start: int) -> tuple[int, Sequence[LogEntryRow]]:
-        """Return the size of the log, and at most 1,000 of its entries from `start` on."""
+        """Return the size of the log, and at most 1,000 entries from `start` on."""
         with self._database.reading("log entries") as tx:
             return tx.log.size(), tx.log.entries(start, ENTRIES_LIMIT)
 
     def add_cosignature(self, note: bytes) -> int:
         """Store witnesses' signatures of a head of this log; return their number.
 
-        `note` is a checkpoint with signature lines. Raises InvalidInput(cosignature_invalid) if the
-        head is not one of this log, if no line is by a witness that the keys document names, if a
+        note : a checkpoint with signature lines. Raises InvalidInput(cosignature_invalid) if the
+        head does not belong to this log, if no line is by a witness in the keys document, if a
         signature is invalid, or if its time is ahead of the clock.
         """
         role = self._role()
@@ -138,7 +139,7 @@ class LogService:
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
         size = head.checkpoint.size
-        # The head is compared with the tree, because no cosignature of a fork may be stored.
+        # The head is compared with the tree, so that no cosignature of a fork is stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
                 Problem.COSIGNATURE_INVALID,
@@ -147,8 +148,11 @@ class LogService:
             )
         lines = self._lines(role, head)
         if not lines:
-            message = "no signature is by a witness that the keys document names"
-            raise InvalidInput(Problem.COSIGNATURE_INVALID, message, "signature")
+            raise InvalidInput(
+                Problem.COSIGNATURE_INVALID,
+                "no signature is by a witness that the keys document names",
+                "signature",
+            )
         with self._database.transaction("cosign log") as tx:
             for key_id, line in lines.items():
                 tx.log.cosign(size, key_id, line)
@@ -178,7 +182,7 @@ class LogService:
         return counts
 
     def _lines(self, role: LogRole, head: SignedCheckpoint) -> dict[str, str]:
-        # A time far in the future would let a server show an old head for longer.
+        # A time far in the future would allow a server to show an old head for longer.
         latest = self._clock.now() + CLOCK_SKEW
         lines = {}
         for witness in role.witnesses:
@@ -194,10 +198,10 @@ class LogService:
                     "time",
                 )
             if seen_at is not None:
-                # A note may have several lines of one witness. value[:8] is the time (big-endian),
-                # so `max` chooses the newest.
+                # A note may have several lines by the same witness. value[:8] is the time
+                # (big-endian), so `max` selects the newest.
                 newest = max(
-                    (s for s in head.signatures if _is_of(s, key.name, key.hint)),
+                    (s for s in head.signatures if (s.name, s.hint) == (key.name, key.hint)),
                     key=lambda s: s.value[:8],
                 )
                 lines[witness.public.key_id] = newest.line()
@@ -237,14 +241,14 @@ class LogService:
     def _grown(self, tx: Transaction) -> Tree:
         """Return the tree of all entries in the database, which are never deleted."""
         with self._guard:
-            # Within the lock: the query begins at the size of the tree that it extends.
+            # Inside the lock, because the query begins at the size of the tree that it extends.
             new_digests = tx.log.digests(self._tree.size)
             if new_digests:
                 grown = Tree(self._tree.leaves(self._tree.size))
                 for digest in new_digests:
                     grown.append(document_leaf(digest))
                 self._tree = (
-                    grown  # not appended in place: other threads may still read the old tree
+                    grown  # a new object, because other threads may still read the old tree
                 )
             return self._tree
 
@@ -252,10 +256,6 @@ class LogService:
 def _reports(tx: Transaction, digest: str) -> int:
     """Return the number of released reports of a document."""
     return sum(batch.n for batch in tx.batches.of_document(digest))
-
-
-def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:
-    return signature.name == name and signature.hint == hint
 
 
 def entry_json(entry: LogEntryRow) -> dict[str, Any]:

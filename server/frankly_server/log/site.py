@@ -17,14 +17,14 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class SiteError(FranklyError):
-    """The server cannot be reached, or its response has another status, type or size."""
+    """The server cannot be reached, or its response has an unexpected status, type or size."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__(detail, code="network", field=field)
 
 
 class Site(Protocol):
-    """Interface to a Frankly server, which tests implement without a network."""
+    """Interface to a Frankly server; tests implement it without a network."""
 
     def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
         """Return the body, which must have the type `media_type` and at most `limit` bytes.

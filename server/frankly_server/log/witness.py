@@ -2,8 +2,8 @@
 """Witness of logs: remembers one head per log and co-signs heads that extend it (protocol §9).
 
 A witness needs no permanent connection and no open port: a visit fetches a server's newest head and
-posts the signature back. The head is on disk before it is signed, so that after a crash the witness
-still remembers every head that it has signed. (W1) to (W5) are the steps of protocol §9.
+posts the signature back. The witness writes a head to disk before it signs it, so that after a
+crash it still remembers every signed head. (W1) to (W5) are the steps of protocol §9.
 """
 
 import base64
@@ -40,22 +40,22 @@ _PROOF_BYTES = 8 * 2**10
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Memory of one log: the newest keys document, and the note of the newest head."""
+class RememberedLog:
+    """Stored state of one log: the newest keys document, and the note of the newest head."""
 
     keys: bytes
     note: bytes
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Return the content of the file."""
         fields = {"keys": self.keys, "note": self.note}
         return json.dumps(
             {name: base64.b64encode(data).decode("ascii") for name, data in fields.items()},
         ).encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "Seen":
-        """Read the file; raises ValueError or TypeError if it is not a witness file."""
+    def from_bytes(cls, data: bytes) -> "RememberedLog":
+        """Parse the file. Raises ValueError or TypeError if it is not a witness file."""
         body = json.loads(data)
         if not isinstance(body, dict) or set(body) != {"keys", "note"}:
             raise ValueError("not a witness file")
@@ -64,10 +64,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Result of one visit: the log's name, and the size of its newest head.
+    """Result of one visit: the name of the log and the size of its newest head.
 
-    size_before : size of the remembered head, None at the first visit. named : True if the keys
-    document names this witness; otherwise the signature is not posted.
+    size_before : size of the stored head, None at the first visit. named : True if the keys
+    document lists this witness; otherwise the signature is not posted.
     """
 
     origin: str
@@ -77,7 +77,7 @@ class Visit:
 
 
 class Witness:
-    """One witness: its key, and a folder (mode 0700) with one file per log."""
+    """A witness with its key and a folder (mode 0700) with one file per log."""
 
     def __init__(self, name: str, key: SigningKey, folder: Path, clock: Clock) -> None:
         self._name = name
@@ -88,12 +88,12 @@ class Witness:
     def visit(self, site: Site, shipped: bytes | None = None) -> Visit:
         """Fetch the newest head; co-sign it and post the signature if it extends the last one.
 
-        shipped : the keys document to start from at the first visit; if None, the first keys
-        document that the server shows is trusted.
+        shipped : the keys document to start from at the first visit; if None, the server's first
+        keys document is trusted.
 
-        Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads
-        are stored beside the file, as evidence), DocumentRejected (such as KeyChainError) for keys
-        that do not follow, SiteError.
+        Raises LogError; RollbackDetected for a smaller head; Equivocation for a fork (both heads
+        are stored next to the file, as evidence); DocumentRejected (such as KeyChainError) for keys
+        that do not follow the known ones; SiteError.
         """
         chain = read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))
         with self._alone():
@@ -102,7 +102,7 @@ class Witness:
             origin = role.log.name
             memory = self._seen(origin)
             trusted = shipped if memory is None else memory.keys
-            # Otherwise the server could show a chain of other keys.
+            # Otherwise the server could serve a different chain of keys.
             if trusted is not None:
                 proven.require_contains(KnownKeys.shipped(trusted))
             signed = SignedCheckpoint.from_bytes(
@@ -112,8 +112,8 @@ class Witness:
             before = None if memory is None else SignedCheckpoint.from_bytes(memory.note).checkpoint
             self._require_growth(site, before, memory, signed)
             with written_whole(self._file(origin), replace=True) as file:  # (W4)
-                file.write(Seen(proven.newest, signed.to_bytes()).to_bytes())
-        # The head is on disk, so signing and posting need no lock.
+                file.write(RememberedLog(proven.newest, signed.to_bytes()).to_bytes())
+        # The head is already on disk, so signing and posting need no lock.
         line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
         named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
         if named:
@@ -125,7 +125,11 @@ class Witness:
         return Visit(origin, signed.checkpoint.size, None if before is None else before.size, named)
 
     def _require_growth(
-        self, site: Site, before: Checkpoint | None, memory: Seen | None, signed: SignedCheckpoint
+        self,
+        site: Site,
+        before: Checkpoint | None,
+        memory: RememberedLog | None,
+        signed: SignedCheckpoint,
     ) -> None:
         """Check that the head has not shrunk (W2) and extends the old tree (W3)."""
         head = signed.checkpoint
@@ -136,7 +140,7 @@ class Witness:
                 f"the log shows {head.size} entries, but {before.size} have been seen before",
                 "log",
             )
-        # No proof is needed from an empty tree or for the same size, where the roots are compared.
+        # No proof is needed from an empty tree, or for equal sizes, where the roots are compared.
         proof = []
         if before.size not in (0, head.size):
             text = site.get(
@@ -153,17 +157,17 @@ class Witness:
 
     def _keep_evidence(self, *notes: bytes) -> None:
         for note in notes:
-            # Named by content, so that one piece of evidence never overwrites another.
+            # The name is a hash of the content, so that no evidence is ever overwritten.
             path = self._folder / f"fork-{hashlib.sha256(note).hexdigest()[:16]}.note"
             with written_whole(path, replace=True) as file:
                 file.write(note)
 
-    def _seen(self, origin: str) -> Seen | None:
+    def _seen(self, origin: str) -> RememberedLog | None:
         path = self._file(origin)
         if not path.exists():
             return None
         try:
-            return Seen.from_bytes(read_private(path))
+            return RememberedLog.from_bytes(read_private(path))
         except (ValueError, TypeError):
             raise key_file_problem(
                 path,
@@ -176,7 +180,7 @@ class Witness:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock the folder: two visits must not interleave reading and writing the head."""
+        """Lock the folder, so that two visits do not interleave reading and writing the head."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

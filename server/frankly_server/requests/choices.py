@@ -26,8 +26,7 @@ from frankly_server.requests.levels import Levels
 
 def _order(order: int) -> int:
     if not 2 <= order <= MAX_ORDER:
-        message = f"the order is a whole number from 2 to {MAX_ORDER}"
-        raise custom(Problem.FIELD_TYPE, message)
+        raise custom(Problem.FIELD_TYPE, f"the order is a whole number from 2 to {MAX_ORDER}")
     return order
 
 
@@ -52,7 +51,7 @@ class ExplicitParameters(ClosedModel):
     @property
     def explicit(self) -> Explicit:
         """The parameters that are set, as `design` expects them."""
-        # Exact, because a rounded probability would give another mechanism.
+        # Exact, because a rounded probability would define another mechanism.
         exact = {
             name: None if text is None else Fraction(text)
             for name, text in (("p00", self.p00), ("p11", self.p11), ("alpha", self.alpha))

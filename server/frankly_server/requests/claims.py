@@ -21,15 +21,15 @@ from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.levels import ONE_SIDED, Levels
 
 _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
-"""A family without parameters; a request for it may omit the level of any notion."""
+"""A family without parameters; requests for it may omit the level of any notion."""
 
 
 class RequestedClaims:
-    """The claims of a request and its prior; both are over pairs (s, u) for rldp and its families.
+    """Claims and prior of a request; both are over pairs (s, u) for rldp and its families.
 
     choices : the notions, the ceiling cap and the mechanism. public : the request's prior.
-    others : further priors, under which every prior-based notion must also hold. secrets : names
-    of the prior's rows, if they have any.
+    others : additional priors, under which every prior-based notion must also hold. secrets : names
+    of the prior's rows, if any.
 
     Raises InvalidInput, naming the field.
     """
@@ -45,18 +45,24 @@ class RequestedClaims:
         for i, prior in enumerate(others):
             # The claims of all priors constrain the same columns.
             if prior.answers != public.answers:
-                message = f"every prior needs the same {public.answers} answers"
-                raise InvalidInput(Problem.PRIOR_SHAPE, message, f"priors[{i}].joint")
+                raise InvalidInput(
+                    Problem.PRIOR_SHAPE,
+                    f"every prior needs the same {public.answers} answers",
+                    f"priors[{i}].joint",
+                )
         self._levels_optional = choices.replaces_level or choices.mechanism == _WITHOUT_PARAMETERS
         notions = self._notions(choices)
         names = {levels.notion for levels, _ in notions}
         if "rldp" in names and not names <= {"rldp", "ldp"}:
-            message = "rldp has pairs as answers and cannot be combined with prior-based notions"
-            raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "rldp has pairs as answers and cannot be combined with prior-based notions",
+                "notions",
+            )
         self._paired = choices.mechanism in PAIRS or "rldp" in names
         self.prior = promises.pairs(public) if self._paired else public
         if choices.mechanism == "non-robust":
-            # An answer of probability 0 is in no constraint, so the optimum could reveal it.
+            # An answer of probability 0 occurs in no constraint, so the optimum could reveal it.
             promises.protected(self.prior)
         claims = [claim for levels, field in notions for claim in self._claims(levels, field)]
         # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
@@ -66,7 +72,7 @@ class RequestedClaims:
 
     @property
     def joints(self) -> set[tuple[tuple[int, ...], ...]]:
-        """The counts of the request's priors, in the forms that claims may contain."""
+        """The counts of the request's priors, in all forms that claims may contain."""
         over_pairs = {promises.pairs(prior).joint for prior in self._priors if self._paired}
         return {prior.joint for prior in self._priors} | over_pairs
 
@@ -82,25 +88,32 @@ class RequestedClaims:
         if not choices.notions:
             return [(choices, "")]
         if choices.given:
-            message = "with notions, give the levels within each of them"
-            raise InvalidInput(Problem.FIELD_UNKNOWN, message, min(choices.given))
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN,
+                "with notions, give the levels within each of them",
+                min(choices.given),
+            )
         return [(levels, f"notions[{i}].") for i, levels in enumerate(choices.notions)]
 
     def _claims(self, levels: Levels, field: str) -> list[Claim]:
-        """Return the claims of one notion: one for each prior if the notion rests on priors."""
+        """Return the claims of one notion: one per prior if the notion is prior-based."""
         notion = levels.notion or ""
         required, optional = _LEVELS[notion]
-        # A level that the notion does not use is refused, because its author may believe that it
-        # is promised.
+        # A level that the notion does not use is refused, because its author may believe that the
+        # level is promised.
         unused = levels.given - {*required, *optional}
         if unused:
-            message = f"{notion} has the fields {', '.join(sorted({*required, *optional}))}"
-            raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
-        # Without levels, the design settles them. pml and pmc need a level, because a settled alip
-        # promises both sides; metric-ldp needs its levels, because only a single one is settled.
-        settled = self._levels_optional and notion not in (*ONE_SIDED, "metric-ldp")
-        if settled and not levels.given & set(_PLACEHOLDERS):
-            # Placeholder levels are read, so that the other fields are checked, and then dropped.
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN,
+                f"{notion} has the fields {', '.join(sorted({*required, *optional}))}",
+                field + min(unused),
+            )
+        # Missing levels are determined by the design. pml and pmc need a level, because an alip
+        # claim with levels from the design bounds both sides. metric-ldp needs its levels,
+        # because a design determines only a single one.
+        is_optional = self._levels_optional and notion not in (*ONE_SIDED, "metric-ldp")
+        if is_optional and not levels.given & set(_PLACEHOLDERS):
+            # Placeholder levels are parsed, so that the other fields are checked, and then dropped.
             placeholders = {name: _PLACEHOLDERS[name] for name in required if name in _PLACEHOLDERS}
             claims = self._claims(levels.model_copy(update=placeholders), field)
             return [replace(claim, level=None, low_level=None) for claim in claims]
@@ -115,8 +128,11 @@ class RequestedClaims:
         if notion == "rldp":
             return self._robust(levels, field)
         if notion == "srlip" and self._paired:
-            message = "srlip protects attributes, which answers (s, x) do not have: use lip"
-            raise InvalidInput(Problem.UNSUPPORTED, message, field + "notion")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "srlip protects attributes, which answers (s, x) do not have: use lip",
+                field + "notion",
+            )
         claims = [self._under(prior, levels) for prior in self._priors]
         if not self._paired:
             return claims
@@ -152,25 +168,30 @@ class RequestedClaims:
                 return self._secrets.index(name) if name in self._secrets else -1
 
     def _robust(self, levels: Levels, field: str) -> list[Claim]:
-        # The ball around the counts replaces further priors.
+        # The ball around the counts takes the role of additional priors.
         if len(self._priors) > 1:
-            message = "the uncertainty of rldp comes from robust, not from a list of priors"
-            raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "the uncertainty of rldp comes from robust, not from a list of priors",
+                "priors",
+            )
         ball: Any = levels.robust
         confidence = confidence_ball(self._priors[0].joint, Decimal(ball.order), ball.n, ball.beta)
         epsilon = _epsilon(levels)
         if getattr(ball, "polyhedra", "simplex") == "simplex":
-            bounds = ball_bounds(confidence)
-            return [promises.robust(bounds, epsilon, diagonal=levels.diagonal)]
-        # Boxes compare different secrets only.
+            return [promises.robust(ball_bounds(confidence), epsilon, diagonal=levels.diagonal)]
+        # Boxes compare only different secrets.
         if levels.diagonal:
-            message = "diagonal is allowed only with the polyhedra simplex"
-            raise InvalidInput(Problem.UNSUPPORTED, message, field + "diagonal")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "diagonal is allowed only with the polyhedra simplex",
+                field + "diagonal",
+            )
         return list(box_claims(confidence, epsilon))
 
 
 def _nats_or_none(level: str | None) -> Fraction | None:
-    """Return a level in nats; None for one that is not promised."""
+    """Return a level in nats; None for a level that is not promised."""
     return None if level in (None, "inf") else Fraction(level or 0)
 
 
@@ -195,5 +216,5 @@ _LEVELS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "dpv": (("dpv",), ("sensitive",)),
     "metric-ldp": (("epsilons",), ()),
 }
-"""Each notion's required levels, and its optional ones."""
+"""Notion → its required and its optional levels."""
 _PLACEHOLDERS: Final = {"epsilon": "1", "epsilon_low": "1", "epsilon_high": "1", "dpv": "1"}

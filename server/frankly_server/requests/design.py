@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of `frankly design --json`: a JSON object in, a JSON object out (spec 1.9).
 
-Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
-are refused; infinite figures are written as the string "inf" or "-inf".
+Objects come from `parse_json(..., decimals=True)`, which reads decimals exactly. Unknown keys are
+refused; infinite figures are written as the string "inf" or "-inf".
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from frankly_protocol.audit import Claim
@@ -22,9 +22,9 @@ from frankly_server.design.api.regret import regret
 from frankly_server.design.notions.ball_bounds import is_vacuous
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum.solver import METHODS
-from frankly_server.design.tables.limits import Progress
+from frankly_server.design.tables.limits import Progress, TimeExceeded
 from frankly_server.requests.claims import RequestedClaims
-from frankly_server.requests.design_fields import DesignFields, search_limits
+from frankly_server.requests.design_fields import DesignFields, never_stopped, search_limits
 from frankly_server.requests.design_form import design_form_json
 from frankly_server.requests.fields import OneOf, require_only
 from frankly_server.requests.form_fields import FormFields
@@ -33,7 +33,7 @@ from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
 _MAX_POINTS = 200
-# Largest number of reports for which the response has the matrix of a mechanism that is not dense.
+# Largest number of reports for which the response includes the matrix of a non-dense mechanism.
 _MAX_COLUMNS = 1024
 
 
@@ -45,19 +45,11 @@ class DesignInput(DesignFields):
     form: FormFields | None = None
 
 
-def _no_time() -> float:
-    return 0.0
-
-
-def _never_stopped() -> bool:
-    return False
-
-
 def design_json(
     obj: Any,
-    timer: Callable[[], float] = _no_time,
+    timer: Callable[[], float] = lambda: 0.0,
     progress: Progress | None = None,
-    stopped: Callable[[], bool] = _never_stopped,
+    stopped: Callable[[], bool] = never_stopped,
 ) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
@@ -94,7 +86,11 @@ def design_json(
     certified, rank, identifiable, measures, parameters, warnings (sentences), and regret: the cost
     if all answers are equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some
     share cannot be estimated, and for targets other than the shares). Figures are null if the
-    mechanism has too many reports to compute them.
+    mechanism has too many reports to compute them. The search ends after limits.seconds, and the
+    response is complete `limits.FINISH_S` seconds later: left_out names the keys that are null or
+    empty because they would have taken longer ("search" if the mechanism is randomised response,
+    because the search had none in time). Without a verified mechanism by then, the request is
+    refused (optimiser_limit).
 
     Raises InvalidInput, naming the field.
     """
@@ -102,7 +98,7 @@ def design_json(
     if fields.form is not None:
         require_only(fields, {"form", "limits"}, "form")
         return design_form_json(fields.form, search_limits(fields.limits, timer, progress, stopped))
-    # Checked before the design, so that a refused frontier costs no search.
+    # Checked before the design, so that no search is wasted on a refused frontier.
     if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -111,14 +107,27 @@ def design_json(
         )
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
     body = _design_body(design(request), promised, request)
-    return body | ({} if fields.frontier is None else _frontier(fields.frontier, request))
+    if fields.frontier is None:
+        return body
+    with _or_left_out("frontier", body["left_out"]):
+        return body | _frontier(fields.frontier, request)
+    return body | {"frontier": []}
+
+
+@contextmanager
+def _or_left_out(name: str, left_out: list[str]) -> Iterator[None]:
+    """Run a block; if it raises TimeExceeded, add `name` to the list instead."""
+    try:
+        yield
+    except TimeExceeded:
+        left_out.append(name)
 
 
 def design_request(
     fields: DesignFields,
     timer: Callable[[], float],
     progress: Progress | None = None,
-    stopped: Callable[[], bool] = _never_stopped,
+    stopped: Callable[[], bool] = never_stopped,
     *,
     method: str = "auto",
 ) -> tuple[RequestedClaims, DesignRequest]:
@@ -153,7 +162,7 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
     try:
         frontier_points = frontier(request, points)
     except InvalidInput as error:
-        # Then there is no trade-off to show, but the request is valid.
+        # There is no trade-off to show, but the request is valid.
         if error.problem is not Problem.IDENTITY_MECHANISM:
             raise
         frontier_points = []
@@ -201,32 +210,42 @@ def _design_body(
             if key not in ("answers", "reports")
         },
     }
-    measures = kinds.measures(designed.mechanism, prior)
+    left_out = list(designed.left_out)
+    measures: dict[str, Any] = {}
+    with _or_left_out("measures", left_out):
+        measures = kinds.measures(designed.mechanism, prior, request.limits.require_time)
+    cost: dict[str, str] | None = None
+    with _or_left_out("regret", left_out):
+        cost = regret_of(designed, request)
     return {
-        **_json_figures(body),
+        **finite(body),
         "measures": finite(measures),
-        "parameters": _json_figures(parameters),
+        "parameters": finite(parameters),
         "warnings": _warnings(designed),
-        "regret": regret_of(designed, request),
+        "regret": cost,
+        "left_out": left_out,
     }
 
 
 def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
-    """Return the regret of a design in JSON; None for targets other than the shares."""
-    # Mechanisms are compared on the shares alone for the regret.
+    """Return the regret of a design in JSON; None for targets other than the shares.
+
+    Raises TimeExceeded.
+    """
+    # The regret compares mechanisms only by the variance of the shares.
     if request.targets is not None:
         return None
-    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior, request.limits)
     return None if cost is None else cost.to_json()
 
 
 def _warnings(designed: Design) -> list[str]:
-    """Return the warnings that hold for this design (bad inputs 9, 16)."""
+    """Return the warnings about this design (bad inputs 9, 16)."""
     unbounded = any(
         claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
         for claim in designed.claims
     )
-    # The backstop is a claim of LDP; without one, the other side has no limit.
+    # The backstop is an LDP claim; without it, the other side has no limit.
     one_sided = any(claim.name in ONE_SIDED for claim in designed.claims) and all(
         claim.notion not in ("ldp", "dp") for claim in designed.claims
     )
@@ -236,6 +255,8 @@ def _warnings(designed: Design) -> list[str]:
         "the counts are too few for this beta: every lower bound is 0, so the design protects "
         "under any distribution and is as noisy as under LDP; use counts of more people, or a "
         "larger beta": unbounded,
+        "the time limit was over before the search had a mechanism, so this is randomised response: "
+        "allow more seconds": "search" in designed.left_out,
         "one side only: belief in a secret may fall to nothing (pml), or grow without limit (pmc), "
         "and a report may rule answers out; add a ceiling_cap, which limits both under any "
         "prior": one_sided,
@@ -244,7 +265,8 @@ def _warnings(designed: Design) -> list[str]:
 
 
 def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:
-    """Return the mechanism: weights of a table, else params; with a matrix if it is small."""
+    """Return the mechanism as JSON: weights of a table, else params; with a matrix if small."""
+    # Rounded for reading; the signed document contains the integer weights.
     matrix = [[w / sum(row) for w in row] for row in rows] if rows is not None else None
     if isinstance(mechanism, DenseMechanism):
         weights = [list(row) for row in mechanism.weights]
@@ -266,20 +288,8 @@ def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, 
     return body | {"matrix": matrix, "symbols": symbols}
 
 
-def _json_figures(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with nan (unknown) as null and infinity as "inf"."""
-    return finite({key: _or_null(value) for key, value in body.items()})
-
-
-def _or_null(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_or_null(entry) for entry in value]
-    # JSON has no nan.
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
-    """Return a claim in JSON, which with the request's priors suffices to verify the weights."""
+    """Return a claim as JSON; with the request's priors it suffices to verify the weights."""
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of a design input, as the commands `design` and `plan` read them (spec 1.9)."""
+"""Fields of a design input, as parsed by the commands `design` and `plan` (spec 1.9)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,10 +40,6 @@ def _gap(value: Any) -> float:
     return float(gap)
 
 
-def _cap(value: Any) -> float | None:
-    return None if value is None else _positive(value, "variance_cap")
-
-
 def _joints(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidInput(Problem.FIELD_TYPE, "give a list", "priors")
@@ -53,11 +49,16 @@ def _joints(value: Any) -> tuple[Any, ...]:
 
 
 class SearchLimits(ClosedModel):
-    """Limits of a search: seconds, the gap at which it ends, megabytes of memory."""
+    """Limits of a search: seconds, gap at which it ends, megabytes of memory."""
 
     seconds: Annotated[float, BeforeValidator(lambda v: _positive(v, "limits.seconds"))] = 60
     gap: Annotated[float, BeforeValidator(_gap)] = 1e-6
     memory: Annotated[int, Strict(), Field(ge=1)] = 1024
+
+
+def never_stopped() -> bool:
+    """Return False, so that the search is not stopped early."""
+    return False
 
 
 def search_limits(
@@ -66,12 +67,12 @@ def search_limits(
     progress: Progress | None,
     stopped: Callable[[], bool],
 ) -> Limits:
-    """Return the limits of a search that begins now.
+    """Return the limits of a search that starts at this call.
 
     timer : a monotonic clock in seconds. stopped : ends the search once it returns True.
     """
-    found = Limits.within(limits.seconds, timer, stopped, gap=limits.gap, memory=limits.memory)
-    return found if progress is None else replace(found, progress=progress)
+    limited = Limits.within(limits.seconds, timer, stopped, gap=limits.gap, memory=limits.memory)
+    return limited if progress is None else replace(limited, progress=progress)
 
 
 class RobustChoice(RobustBall):
@@ -102,9 +103,11 @@ class DesignFields(DesignChoices, RequestModel):
     targets: Targets = "shares"
     truths: Annotated[Any, WithJsonSchema({"type": ["array", "object"]})] = None
     variance_cap: Annotated[
-        float | None, BeforeValidator(_cap), json_schema("Shares squared at n = 1.", "number")
+        float | None,
+        BeforeValidator(lambda v: None if v is None else _positive(v, "variance_cap")),
+        json_schema("Shares squared at n = 1.", "number"),
     ] = None
-    # Only for the commands: a server sets its own limits, so the API does not describe these.
+    # Only for the commands. A server sets its own limits, so the API does not describe these.
     limits: SkipJsonSchema[Annotated[SearchLimits, WithJsonSchema({})]] = SearchLimits()
     accept_identity: Flag = True
     accept_unidentifiable: Flag = True

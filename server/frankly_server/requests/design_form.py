@@ -62,9 +62,10 @@ def shown_share(designed: FormDesign, questions: tuple[int, ...]) -> float:
 
 
 def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the parts from which questions are estimated; `analysis` chooses the same ones.
+    """Return the parts from which questions are estimated; `analysis` selects the same parts.
 
-    This is the smallest part with all of them or, if there is none, the smallest part for each.
+    The result is the smallest part with all questions or, if there is none, the smallest part for
+    each question.
     """
     parts = designed.mechanism.parts
     by_size = sorted(range(len(parts)), key=lambda part: len(parts[part]))

@@ -19,12 +19,12 @@ from frankly_server.requests.fields import Flag
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.requests.targets import Targets
 
-# 1e999999999 is a short text, but its exact fraction would fill the memory.
+# Limit of exponents: 1e999999999 is a short text, but its exact fraction would fill the memory.
 _MAX_EXPONENT = 60
 
 
 def estimate_json(obj: Any) -> dict[str, Any]:
-    """Estimate from a JSON request of `parse_json(..., decimals=True)`, which keeps decimals exact.
+    """Estimate from a JSON request of `parse_json(..., decimals=True)`, with exact decimals.
 
     In: weights, bits, counts; or, for the other kinds, kind ("unary", "subset", "product") and
     params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: number of reports
@@ -73,8 +73,7 @@ def _design_prior(value: Any) -> list[int] | None:
         return None
     if not isinstance(value, list) or not value:
         raise InvalidInput(Problem.PRIOR_SHAPE, "give null or a list of numbers", "design_prior")
-    exact = [_fraction(v, f"design_prior[{x}]") for x, v in enumerate(value)]
-    return rational.whole(exact)
+    return rational.whole([_fraction(v, f"design_prior[{x}]") for x, v in enumerate(value)])
 
 
 def _fraction(value: Any, field: str) -> Fraction:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Field types of requests and survey files, each with its check, error message and JSON Schema.
 
-Values are texts in YAML, and texts, numbers and booleans in JSON; both are read by the same strict
-rules. Levels and shares are stored as texts, exactly as they were written.
+Values are texts in YAML, and texts, numbers and booleans in JSON; the same strict rules apply to
+both. Levels and shares are stored as texts, exactly as written.
 """
 
 import re
@@ -17,7 +17,7 @@ from frankly_protocol.audit import parse_nats
 from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.schema import REQUEST
+from frankly_protocol.schema import ID, REQUEST
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -31,16 +31,15 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from frankly_server.faults import faults_of, invalid
 
-_SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
-_NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,60})?", re.ASCII)
-# The exact fraction of a number such as 1e999999999 would fill the memory.
+# Limit of exponents: the exact fraction of 1e999999999 would fill the memory.
 _MAX_EXPONENT: Final = 60
 
 
 def _without_empty_defaults(schema: dict[str, Any]) -> None:
-    # None and () mark a field that was left out; most field types refuse them as values.
+    # None and () mean that a field was left out; most field types refuse them as values.
     for field in schema.get("properties", {}).values():
         if field.get("default", ...) in (None, []):
             del field["default"]
@@ -62,12 +61,15 @@ class RequestModel(ClosedModel):
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """Read a value of `parse_json(..., decimals=True)`; raises InvalidInput with the field."""
-        # Checked first, because pydantic's error could not list the fields that exist.
+        """Parse a value of `parse_json(..., decimals=True)`. Raises InvalidInput with the field."""
+        # Checked first, because pydantic's error would not list the existing fields.
         unknown = sorted(set(value) - set(cls.model_fields)) if isinstance(value, Mapping) else []
         if unknown:
-            listed = ", ".join(sorted(cls.model_fields))
-            raise InvalidInput(Problem.FIELD_UNKNOWN, f"the fields are {listed}", unknown[0])
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN,
+                f"the fields are {', '.join(sorted(cls.model_fields))}",
+                unknown[0],
+            )
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -75,11 +77,12 @@ class RequestModel(ClosedModel):
 
 
 def require_only(request: RequestModel, fields: Collection[str], kind: str) -> None:
-    """Raise InvalidInput(field_unknown) for a field that a request of this kind does not have."""
+    """Raise InvalidInput(field_unknown) for a field outside `fields`."""
     foreign = sorted(request.model_fields_set - set(fields))
     if foreign:
-        message = f"this field does not belong to a {kind}"
-        raise InvalidInput(Problem.FIELD_UNKNOWN, message, foreign[0])
+        raise InvalidInput(
+            Problem.FIELD_UNKNOWN, f"this field does not belong to a {kind}", foreign[0]
+        )
 
 
 def custom(problem: Problem, message: str) -> PydanticCustomError:
@@ -90,7 +93,7 @@ def custom(problem: Problem, message: str) -> PydanticCustomError:
 
 @contextmanager
 def errors_at_the_path() -> Iterator[None]:
-    """Turn an InvalidInput into a validator's error, to which pydantic adds the path."""
+    """Convert an InvalidInput into a validator error, to which pydantic adds the path."""
     try:
         yield
     except InvalidInput as error:
@@ -99,7 +102,7 @@ def errors_at_the_path() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotation of a field whose values are `names`. kind : plural noun for the values."""
+    """Annotation for a field with the allowed values `names`. kind : plural noun for the values."""
 
     kind: str
     names: tuple[str, ...]
@@ -118,7 +121,7 @@ class OneOf:
 
 def slug(value: Any) -> str:
     """Return `value` if it is an id; raises definition_invalid for other values."""
-    if not isinstance(value, str) or not _SLUG.fullmatch(value):
+    if not isinstance(value, str) or not ID.fullmatch(value):
         raise custom(
             Problem.DEFINITION_INVALID,
             "an id is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9",
@@ -139,7 +142,7 @@ def whole(value: Any, least: int = 1) -> int:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    # yes, on and 1 are refused, although other YAML readers read them as true.
+    # yes, on and 1 are refused, although other YAML parsers read them as true.
     if value not in ("true", "false"):
         raise custom(Problem.FIELD_TYPE, "write true or false")
     return bool(value == "true")
@@ -149,7 +152,7 @@ def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
     """Return a validator of nats in [low, high]; it returns the text unchanged."""
 
     def read(value: Any) -> str:
-        # Only checked here. The text is stored, and parsed without rounding where it is used.
+        # This is only a check. The text is stored, and parsed without rounding where it is used.
         with errors_at_the_path():
             parse_nats(value, field, low, high)
         return str(value)
@@ -158,12 +161,12 @@ def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
 
 
 _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
-# Levels that grow with the distance between two answers may be as large as a ceiling.
+# Levels that increase with the distance between two answers may be as large as a ceiling.
 _pair_nats: Final = nats("epsilons", MIN_EPSILON, 2 * MAX_EPSILON)
 
 
 def _side(value: Any) -> str:
-    # null in JSON and inf in files mean the same: this side is not promised.
+    # null in JSON and inf in files both mean that this side is not promised.
     return "inf" if value is None or value == "inf" else _nats(value)
 
 
@@ -172,10 +175,10 @@ def _pair_level(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a count or a share as it was written; raises prior_value for other values."""
-    # Floats are refused, because a share must keep the digits that its author wrote.
+    """Return a count or a share as written; raises prior_value for other values."""
+    # Floats are refused, because a share must preserve the digits that its author wrote.
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not _NUMERAL.fullmatch(text):
+    if not NUMERAL.fullmatch(text):
         raise custom(
             Problem.PRIOR_VALUE,
             "a cell is a count such as 120, or a share such as 0.125; never negative",
@@ -188,7 +191,7 @@ def _decimal(value: Any) -> str:
         return value
     with errors_at_the_path():
         number = REQUEST.number(value, "")
-    # Checked first: with an exponent of a billion, the text below would have a billion digits.
+    # Checked first: for an exponent of a billion, the text below would have a billion digits.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
         raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"
@@ -226,7 +229,7 @@ def json_schema(
 
 
 def anchored(pattern: re.Pattern[str]) -> str:
-    """Return the pattern with anchors, which JSON Schema needs, unlike Python's fullmatch."""
+    """Return the pattern with anchors, which JSON Schema needs (Python's fullmatch does not)."""
     return f"^({pattern.pattern})$"
 
 
@@ -239,7 +242,7 @@ def whole_schema(description: str, least: int) -> WithJsonSchema:
 
 NUMBER: Final = ["string", "number"]
 _LEAST: Final = f"{float(MIN_EPSILON):g}"
-Slug = Annotated[str, BeforeValidator(slug), json_schema("An id.", pattern=anchored(_SLUG))]
+Slug = Annotated[str, BeforeValidator(slug), json_schema("An id.", pattern=anchored(ID))]
 Whole = Annotated[int, BeforeValidator(whole), whole_schema("A whole number.", 1)]
 Flag = Annotated[
     bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})
@@ -288,4 +291,4 @@ JointRows = Annotated[
         }
     ),
 ]
-"""Rows of {"joint": …}, unchecked; `Prior.from_rows` reads them."""
+"""Rows of {"joint": …}, unchecked; `Prior.from_rows` parses them."""

@@ -22,7 +22,7 @@ from frankly_server.design.form.request import check
 from frankly_server.design.tables.limits import Limits
 from frankly_server.faults import named
 from frankly_server.requests.fields import ClosedModel, Epsilon, custom, whole
-from frankly_server.requests.wanted import Wanted
+from frankly_server.requests.wanted import NEEDED_BY, Wanted
 
 _MOST_CHOICES = 64
 
@@ -30,16 +30,20 @@ _MOST_CHOICES = 64
 def _choices(value: Any) -> int | tuple[int, ...]:
     number = value if type(value) is int else len(value) if isinstance(value, list | tuple) else 0
     if not 2 <= number <= _MOST_CHOICES:
-        message = f"give the number of choices, 2 to {_MOST_CHOICES}, or a count for each of them"
-        raise custom(Problem.CHOICES_COUNT, message)
+        raise custom(
+            Problem.CHOICES_COUNT,
+            f"give the number of choices, 2 to {_MOST_CHOICES}, or a count for each of them",
+        )
     return number if type(value) is int else tuple(map(whole, value))
 
 
 def within_a_form(questions: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the questions; raises field_type if there are none, or too many for a form."""
     if not 1 <= len(questions) <= MAX_QUESTIONS:
-        message = f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}"
-        raise custom(Problem.FIELD_TYPE, message)
+        raise custom(
+            Problem.FIELD_TYPE,
+            f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}",
+        )
     return questions
 
 
@@ -47,7 +51,9 @@ _Place = Annotated[int, Strict(), Field(ge=0, lt=MAX_QUESTIONS)]
 _COUNT = {"type": "integer", "minimum": 1}
 
 
-class _Choices(ClosedModel):
+class ChoiceFields(ClosedModel):
+    """The choices of a question: their number, or a count for each of them."""
+
     choices: Annotated[
         int | tuple[int, ...],
         PlainValidator(_choices),
@@ -62,9 +68,14 @@ class _Choices(ClosedModel):
         ),
     ]
 
+    @property
+    def prior(self) -> tuple[int, ...]:
+        """The expected counts; all equal if the request states only the number of choices."""
+        return (1,) * self.choices if isinstance(self.choices, int) else self.choices
 
-# The choices are the first field, because the others need their number.
-class FormQuestionFields(Wanted, _Choices):
+
+# The choices are the first field, because the validators of other fields need their number.
+class FormQuestionFields(Wanted, ChoiceFields):
     """A question of a form: its choices and its wanted estimates."""
 
     @field_validator("scores", "contrast")
@@ -72,20 +83,14 @@ class FormQuestionFields(Wanted, _Choices):
     def _if_wanted(
         cls, numbers: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
-        needed_by = {"scores": "mean", "contrast": "contrast"}[str(info.field_name)]
+        needed_by = NEEDED_BY[str(info.field_name)]
         if numbers is not None and info.data.get("wanted", needed_by) != needed_by:
-            message = f"these are used only with wanted: {needed_by}"
-            raise custom(Problem.UNSUPPORTED, message)
+            raise custom(Problem.UNSUPPORTED, f"these are used only with wanted: {needed_by}")
         return numbers
 
     @property
-    def prior(self) -> tuple[int, ...]:
-        """The expected counts; equal ones if only the number of choices is given."""
-        return (1,) * self.choices if isinstance(self.choices, int) else self.choices
-
-    @property
     def question(self) -> FormQuestion:
-        """The question in the form that the designer expects."""
+        """The question as an object of the form designer."""
         numbers = self.scores or self.contrast
         return FormQuestion(
             prior=self.prior,

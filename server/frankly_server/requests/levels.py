@@ -21,8 +21,8 @@ from frankly_server.requests.fields import (
 )
 
 ONE_SIDED: Final = ("pml", "pmc")
-"""Names in requests for alip with one side: pml (pointwise maximal leakage) is the upper side, pmc
-the lower. Documents and verifiers use the name alip only (ADR 0028)."""
+"""Names in requests for one-sided alip: pml (pointwise maximal leakage) is the upper side, pmc the
+lower side. Documents and verifiers use only the name alip (ADR 0028)."""
 NotionName = Annotated[str, OneOf("notions", (*NOTIONS, *ONE_SIDED))]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of `frankly measure --json`: a JSON object in, a JSON object out (spec 1.9).
 
-The object comes from `parse_json(..., decimals=True)`, so that decimals are read exactly.
+The object comes from `parse_json(..., decimals=True)`, which reads decimals exactly.
 """
 
 import math
@@ -56,14 +56,14 @@ def measure_json(obj: Any) -> dict[str, Any]:
     if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = request.weights or request.matrix or []
-    # The number of rows shows whether the answers are pairs.
+    # The number of rows determines whether the answers are pairs.
     prior, paired = _prior(request.prior, len(weights))
     figures = measure(weights, prior, _options(request, prior))
     return finite(figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {}))
 
 
 def finite(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with infinity, at any depth, as the string "inf" or "-inf"."""
+    """Return the figures with infinity, at any depth, as "inf" or "-inf", and nan as null."""
     return {key: _finite(value) for key, value in body.items()}
 
 
@@ -72,7 +72,10 @@ def _finite(value: Any) -> Any:
         return finite(value)
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    # JSON has neither. Unknown figures are nan.
+    return None if math.isnan(value) else str(value)
 
 
 def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
@@ -80,18 +83,24 @@ def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
     prior = Prior.from_rows(rows)
     if prior.answers == answers:
         return prior, False
-    # For a prior of one row, `from_rows` returns a diagonal matrix, whose answers are not pairs.
+    # For a single row, `from_rows` returns a diagonal matrix, whose answers are not pairs.
     if prior.secrets * prior.answers == answers and len(rows) > 1:
         return pairs(prior), True
-    message = f"the prior has {prior.answers} answers, but the mechanism has {answers}"
-    raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
+    raise InvalidInput(
+        Problem.PRIOR_SHAPE,
+        f"the prior has {prior.answers} answers, but the mechanism has {answers}",
+        "prior.joint",
+    )
 
 
 def _options(request: "MeasureRequest", prior: Prior) -> MeasureOptions:
     sizes, sensitive = request.attributes, request.sensitive
     if sensitive is not None and not 0 <= sensitive < prior.secrets:
-        message = f"the secrets are numbered from 0 to {prior.secrets - 1}"
-        raise InvalidInput(Problem.FIELD_TYPE, message, "sensitive")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"the secrets are numbered from 0 to {prior.secrets - 1}",
+            "sensitive",
+        )
     return MeasureOptions(
         orders=request.orders,
         attributes=None if sizes is None else require_attributes(sizes, prior.answers),
@@ -116,8 +125,11 @@ def _weights(value: Any) -> list[list[int]]:
     ]
     for x, row in enumerate(weights):
         if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
-            message = "weights must be zero or more, and every row must have the same positive sum"
-            raise InvalidInput(Problem.WEIGHTS_INVALID, message, f"weights[{x}]")
+            raise InvalidInput(
+                Problem.WEIGHTS_INVALID,
+                "weights must be zero or more, and every row must have the same positive sum",
+                f"weights[{x}]",
+            )
     return weights
 
 
@@ -130,22 +142,25 @@ def _matrix(value: Any) -> list[list[int]]:
     ]
     for x, row in enumerate(exact):
         if abs(sum(row, Fraction(0)) - 1) > SUM_TOLERANCE:
-            message = f"the row sums to {float(sum(row)):.12g}, not to 1"
-            raise InvalidInput(Problem.WEIGHTS_INVALID, message, f"matrix[{x}]")
+            raise InvalidInput(
+                Problem.WEIGHTS_INVALID,
+                f"the row sums to {float(sum(row)):.12g}, not to 1",
+                f"matrix[{x}]",
+            )
     # Decimals such as 0.333 cannot sum to 1 exactly, so rows near 1 are rescaled.
     return _equal_sums(exact)
 
 
 def _probability(value: Any, field: str) -> Fraction:
     decimal = REQUEST.number(value, field)
-    # The exponent is bounded, because the exact fraction has as many digits.
+    # The exponent is limited, because the exact fraction has that many digits.
     if decimal < 0 or abs(decimal.adjusted()) > 400:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
     return Fraction(decimal)
 
 
 def _equal_sums(rows: Sequence[Sequence[Fraction]]) -> list[list[int]]:
-    """Return whole numbers with equal row sums, each row in the proportions of `rows`."""
+    """Return integers with equal row sums, each row in the proportions of `rows`."""
     shares = [[v / sum(row, Fraction(0)) for v in row] for row in rows]
     common = math.lcm(*(v.denominator for row in shares for v in row))
     return [[v.numerator * (common // v.denominator) for v in row] for row in shares]
@@ -153,8 +168,11 @@ def _equal_sums(rows: Sequence[Sequence[Fraction]]) -> list[list[int]]:
 
 def _check_size(rows: list[list[Any]], field: str) -> None:
     if not 2 <= len(rows) <= MAX_ANSWERS or len(rows[0]) > MAX_REPORTS:
-        message = f"a mechanism has 2 to {MAX_ANSWERS} rows and at most {MAX_REPORTS} columns"
-        raise InvalidInput(Problem.WEIGHTS_INVALID, message, field)
+        raise InvalidInput(
+            Problem.WEIGHTS_INVALID,
+            f"a mechanism has 2 to {MAX_ANSWERS} rows and at most {MAX_REPORTS} columns",
+            field,
+        )
 
 
 class MeasureRequest(RequestModel):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism of a request: weights and bits, or kind and parameters as in a document."""
+"""Mechanism in a request: weights and bits, or kind and parameters as in a document."""
 
 from typing import Annotated, Any
 
@@ -41,16 +41,19 @@ class MechanismFields(RequestModel):
 
     def source(self) -> Mechanism:
         """Return the mechanism. Raises InvalidInput, naming the field."""
-        given = self.model_fields_set
+        present = self.model_fields_set
         is_table = self.kind == "dense"
         needed, foreign = (_TABLE, _PARAMETERS) if is_table else (_PARAMETERS, _TABLE)
-        # If both descriptions were given, they could contradict each other.
+        # Two descriptions could contradict each other, so only one is allowed.
         for name in foreign:
-            if name in given:
-                message = f"a mechanism of the kind {self.kind} has {' and '.join(needed)}"
-                raise InvalidInput(Problem.FIELD_UNKNOWN, message, name)
+            if name in present:
+                raise InvalidInput(
+                    Problem.FIELD_UNKNOWN,
+                    f"a mechanism of the kind {self.kind} has {' and '.join(needed)}",
+                    name,
+                )
         for name in needed:
-            if name not in given:
+            if name not in present:
                 raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", name)
         if not is_table:
             return KINDS[self.kind].from_params(self.params, "params")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans under metric-ldp: one factor on the levels of all pairs takes the place of ε."""
+"""Plans under metric-ldp, with a factor on the levels of all pairs instead of ε."""
 
 import math
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ PairLevels = Sequence[Sequence[str | None]]
 
 
 def factor_range(epsilons: PairLevels) -> tuple[int, int]:
-    """Return the least and the largest factor, in thousandths, that keep all levels from 0.01 to 20 nats.
+    """Return the least and the largest factor, in thousandths, with all levels in 0.01 to 20 nats.
 
-    Levels as they are, if there are none: then the design refuses them.
+    If there is no level, the factor is 1, and the design refuses the request.
     """
     levels = [Fraction(e) for row in epsilons for e in row if e is not None and e != _OPEN]
     if not levels:
@@ -30,7 +30,7 @@ def factor_range(epsilons: PairLevels) -> tuple[int, int]:
 
 
 def scaled(epsilons: PairLevels, factor: str) -> tuple[tuple[str | None, ...], ...]:
-    """Return the levels times a factor, to 28 digits; None for a pair without a promise."""
+    """Return the levels times a factor, to 28 digits; None for a pair without a level."""
     by = Decimal(factor)
     return tuple(
         tuple(None if e is None or e == _OPEN else _text(Decimal(e) * by) for e in row)
@@ -39,12 +39,13 @@ def scaled(epsilons: PairLevels, factor: str) -> tuple[tuple[str | None, ...], .
 
 
 def no_factor(n: int, largest: int) -> InvalidInput:
-    """Return the refusal of a margin that no factor gives. largest : in thousandths."""
-    detail = (
+    """Return the error for a margin that no factor reaches. largest : in thousandths."""
+    return InvalidInput(
+        Problem.UNSUPPORTED,
         f"no factor up to {_text(Decimal(largest) / 1000)} on the levels, which makes the largest 20 nats, "
-        f"gives this margin with {n} reports: collect more"
+        f"gives this margin with {n} reports: collect more",
+        "margin",
     )
-    return InvalidInput(Problem.UNSUPPORTED, detail, "margin")
 
 
 def _text(number: Decimal) -> str:

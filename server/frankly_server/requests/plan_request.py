@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan requests (`frankly plan --json`, `POST /v1/plan`): the model of their fields."""
+"""Model of plan requests (`frankly plan --json`, `POST /v1/plan`)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from frankly_protocol.errors import InvalidInput
@@ -12,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     Strict,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.config import JsonDict
@@ -19,14 +21,26 @@ from pydantic.config import JsonDict
 from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Setting
 from frankly_server.requests.design_fields import DesignFields
-from frankly_server.requests.fields import Epsilon, RequestModel, errors_at_the_path, require_only
-from frankly_server.requests.form_fields import FormFields, FormQuestionFields, within_a_form
+from frankly_server.requests.fields import (
+    Epsilon,
+    RequestModel,
+    custom,
+    errors_at_the_path,
+    require_only,
+)
+from frankly_server.requests.form_fields import (
+    ChoiceFields,
+    FormFields,
+    FormQuestionFields,
+    within_a_form,
+)
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.requests.targets import Targets
 
 
-def _number(value: Any) -> float:
-    # Parsed here, before pydantic, which would accept texts and booleans as numbers.
+def exact_number(value: Any) -> float:
+    """Validator: return a JSON number as a float."""
+    # Runs before pydantic, which would accept texts and booleans as numbers.
     with errors_at_the_path():
         return float(REQUEST.number(value, ""))
 
@@ -41,10 +55,13 @@ def _people(size: int) -> int:
 
 _Whole = Annotated[int, Strict()]
 _People: JsonDict = {"minimum": 1, "maximum": 10**12}
-_NOT_OF_FORMS = {"epsilon", "targets", "frontier"}
-_Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_number)]
+_NOT_OF_FORMS = {"epsilon", "targets", "frontier", "guess"}
+_NOT_OF_BLOCKS = {"targets", "frontier", "guess"}
+_MOST_BLOCKS = 20
+_Chance = Annotated[float, Field(ge=0, le=1), BeforeValidator(exact_number)]
+_Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(exact_number)]
 
-Margin = Annotated[float, Field(ge=1e-12, lt=1e13), BeforeValidator(_number)]
+Margin = Annotated[float, Field(ge=1e-12, lt=1e13), BeforeValidator(exact_number)]
 
 
 class PlanQuestion(RequestModel):
@@ -55,20 +72,58 @@ class PlanQuestion(RequestModel):
     epsilon: Epsilon | None = None
     margin: Margin | None = Field(None, description="Half-width: 0.03 for ±3 points.")
     level: Annotated[float, BeforeValidator(require_level)] = 0.95
-    method: Literal["clt", "chebyshev"] = "clt"
+    method: Literal["clt", "chebyshev", "simultaneous"] = "clt"
     population: Annotated[_Whole, AfterValidator(_people)] | None = None
     subgroup: _Share = Field(1.0, description="Share of the respondents.")
     response_rate: _Share = 1.0
+    power: Annotated[float, Field(ge=0.5, lt=1), BeforeValidator(exact_number)] | None = Field(
+        None, description="Chance at which a two-sided test at 1 − level detects the margin."
+    )
+    against: Literal["groups", "value"] = Field(
+        "groups",
+        description="With power: a difference of two groups or waves of n reports each, or from a value.",
+    )
+    guess: tuple[_Chance, ...] | None = Field(
+        None,
+        description="Guessed shares of the answers, which sum to 1. In forms and blocks by question.",
+    )
     targets: Targets = "shares"
     frontier: Annotated[_Whole, Field(ge=2, le=50)] | None = Field(
         None, description="Number of levels; needs a design input."
     )
 
 
+def _is_distribution(guess: tuple[float, ...]) -> bool:
+    # rounding: decimal shares sum to 1 only approximately as floats
+    return abs(sum(guess) - 1) <= 1e-9
+
+
+def _guess_of_choices(
+    guess: tuple[float, ...] | None, info: ValidationInfo
+) -> tuple[float, ...] | None:
+    # If `choices` is invalid, only its own error is reported.
+    if guess is None or "choices" not in info.data:
+        return guess
+    choices = info.data["choices"]
+    count = choices if isinstance(choices, int) else len(choices)
+    if len(guess) != count:
+        raise custom(Problem.PRIOR_SHAPE, f"guess a share for each of the {count} choices")
+    if not _is_distribution(guess):
+        raise custom(Problem.PRIOR_SUM, "guessed shares sum to 1")
+    return guess
+
+
+_Guess = Annotated[tuple[_Chance, ...] | None, AfterValidator(_guess_of_choices)]
+
+
 class PlannedQuestion(FormQuestionFields):
-    """A question of a form to plan. margin : its wanted half-width, by default the plan's."""
+    """A question of a form to plan.
+
+    margin : its wanted half-width, by default the plan's. guess : guessed shares of the choices.
+    """
 
     margin: Margin | None = None
+    guess: _Guess = None
 
 
 class PlannedForm(FormFields):
@@ -81,14 +136,47 @@ class PlannedForm(FormFields):
     ]
 
 
+class PlannedBlock(ChoiceFields):
+    """A question of a separate block. guess : guessed shares of the choices."""
+
+    guess: _Guess = None
+
+
+def guessed_shares(
+    questions: Sequence[PlannedQuestion | PlannedBlock],
+) -> list[tuple[float, ...]] | None:
+    """Return each question's guessed, else expected, shares; None if no question has a guess."""
+    if all(question.guess is None for question in questions):
+        return None
+    return [
+        question.guess or tuple(count / sum(question.prior) for count in question.prior)
+        for question in questions
+    ]
+
+
+def _some_blocks(blocks: tuple[PlannedBlock, ...]) -> tuple[PlannedBlock, ...]:
+    if not 2 <= len(blocks) <= _MOST_BLOCKS:
+        raise custom(Problem.FIELD_TYPE, f"give 2 to {_MOST_BLOCKS} blocks")
+    return blocks
+
+
 class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
-    """A design input, a mechanism or a form, with `solve_for` and two of n, epsilon and margin.
+    """A design input, a mechanism, a form or several blocks, with `solve_for` and two of n, epsilon and margin.
 
     A mechanism: kind, with weights and bits or with params, and design_prior. A form contains its
-    epsilon, and optionally a margin for each question.
+    epsilon, and optionally a margin for each question. Blocks share epsilon, divided so that their
+    margins are equal.
     """
 
     form: PlannedForm | None = None
+    blocks: (
+        Annotated[
+            tuple[PlannedBlock, ...],
+            AfterValidator(_some_blocks),
+            Field(json_schema_extra={"minItems": 2, "maxItems": _MOST_BLOCKS}),
+        ]
+        | None
+    ) = None
 
     design_prior: Annotated[Any, WithJsonSchema({"type": "array", "items": {}})] = None
 
@@ -101,14 +189,47 @@ class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
         """Raise InvalidInput(field_unknown) if a mechanism, a design input and a form are mixed."""
         mechanism = {*MechanismFields.model_fields, "design_prior"}
         if self.has_mechanism:
-            own, kind = {*PlanQuestion.model_fields, *mechanism}, "mechanism"
+            allowed, kind = {*PlanQuestion.model_fields, *mechanism}, "mechanism"
         else:
-            own, kind = set(PlanRequest.model_fields) - mechanism - {"form"}, "design input"
+            allowed, kind = (
+                set(PlanRequest.model_fields) - mechanism - {"form", "blocks"},
+                "design input",
+            )
         if self.form is not None:
-            own, kind = {*PlanQuestion.model_fields, "form", "limits"} - _NOT_OF_FORMS, "form"
-        require_only(self, own, kind)
+            allowed, kind = {*PlanQuestion.model_fields, "form", "limits"} - _NOT_OF_FORMS, "form"
+        elif self.blocks is not None:
+            allowed = {*PlanQuestion.model_fields, "blocks", "limits", "mechanism"}
+            allowed -= _NOT_OF_BLOCKS
+            kind = "plan of blocks"
+        # Fields of other kinds of plans are refused, because they would have no effect.
+        require_only(self, allowed, kind)
 
     @property
     def setting(self) -> Setting:
-        """The settings with which margins are computed."""
-        return Setting(self.level, self.method, self.population, self.subgroup, self.response_rate)
+        """The settings for computing margins."""
+        return Setting(
+            self.level,
+            self.method,
+            self.population,
+            self.subgroup,
+            self.response_rate,
+            self.power,
+            self.against,
+        )
+
+    def require_coherent(self) -> None:
+        """Raise InvalidInput for settings that contradict each other."""
+        if self.power is not None and self.method == "chebyshev":
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "tests use the normal approximation: leave the method or the power out",
+                "method",
+            )
+        if self.power is None and "against" in self.model_fields_set:
+            raise InvalidInput(
+                Problem.FIELD_MISSING,
+                "a difference is tested with some power: give it, such as 0.8",
+                "power",
+            )
+        if self.guess is not None and not _is_distribution(self.guess):
+            raise InvalidInput(Problem.PRIOR_SUM, "guessed shares sum to 1", "guess")

@@ -21,8 +21,11 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
         return None
     rows = REQUEST.table(value, "targets")
     if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
-        message = f'give rows of {answers} numbers, one per answer, or "shares"'
-        raise InvalidInput(Problem.TARGETS_INVALID, message, "targets")
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            f'give rows of {answers} numbers, one per answer, or "shares"',
+            "targets",
+        )
     places = [[f"targets[{t}][{x}]" for x in range(answers)] for t in range(len(rows))]
     targets = tuple(tuple(map(_exact, row, place)) for row, place in zip(rows, places, strict=True))
     for t, row in enumerate(targets):
@@ -32,12 +35,18 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
                 "a target needs a number other than zero",
                 f"targets[{t}]",
             )
+    if all(len(set(row)) == 1 for row in targets):
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
+            "the numbers are the same for every answer, so nothing is to be estimated: give different numbers",
+            "targets",
+        )
     return targets
 
 
 def _exact(value: Any, field: str) -> Fraction:
     decimal = REQUEST.number(value, field)
-    # Exact arithmetic on numbers of very different sizes takes long, and targets do not need them.
+    # Exact arithmetic with numbers of very different sizes is slow, and targets do not need it.
     if decimal and abs(decimal.adjusted()) > 12:
         raise InvalidInput(Problem.TARGETS_INVALID, "the number is too large or too small", field)
     return Fraction(decimal)

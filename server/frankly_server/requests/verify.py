@@ -24,7 +24,7 @@ from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.whole_report import report_json
 
-_MAX_ENTRIES = 150  # bounds the exact linear algebra of `is_extreme`
+_MAX_ENTRIES = 150  # limits the cost of the exact linear algebra in `is_extreme`
 
 
 def verify_json(obj: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
     request = VerifyRequest.from_json(obj)
-    # The mechanism is read first, so that its errors are reported before those of the claim.
+    # The mechanism is parsed first, so that its errors are reported before those of the claim.
     mechanism, claim = request.source(), request.claim
     return (
         _judged(mechanism, claim)
@@ -62,7 +62,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """Return `extreme` and `loose` of a small ε-LDP table, else {} [Thesis ch. 5]."""
-    # The thesis defines the polytope only for tables, and for LDP of the answer.
+    # The thesis defines the polytope only for tables and for LDP of the answer.
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
     if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
@@ -75,7 +75,7 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
-    # The object is serialised again, because its digest is that of the canonical form.
+    # Serialised again, because the digest is that of the canonical form.
     payload = canonical.dumps(dict(obj))
     if "payloadType" in obj:
         payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload
@@ -91,7 +91,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
-    # The level is computed from the claims, so it means nothing if one of them fails.
+    # The level is computed from the claims, so it is meaningless if one of them fails.
     report = report_json(document.report_level) if holds else None
     return {
         "holds": holds,
@@ -103,7 +103,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _claims(mechanism: AnyMechanism, promise: Promise) -> Iterator[dict[str, Any]]:
-    """Yield the verdict on each claim of a promise, with the secrets that occur in its stratum."""
+    """Yield the verdict on each claim of a promise, with the secrets in its stratum."""
     for z, claim in promise.numbered_claims:
         verdict = {"notion": claim.notion} | _judged(mechanism, claim)
         if z is not None and promise.prior is not None:
@@ -115,7 +115,7 @@ def _claims(mechanism: AnyMechanism, promise: Promise) -> Iterator[dict[str, Any
 def _judged(mechanism: AnyMechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
-    # Errors of documents become errors of the request, whose fields have the same names.
+    # Document errors become request errors; the fields have the same names.
     except UnsupportedDocument as error:
         raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
     except DocumentRejected as error:
@@ -191,8 +191,9 @@ class VerifyRequest(MechanismFields):
         if self.notion not in ONE_SIDED:
             return claim
         if self.low_level is not None:
-            message = f"{self.notion} has one level, named level"
-            raise InvalidInput(Problem.FIELD_UNKNOWN, message, "low_level")
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN, f"{self.notion} has one level, named level", "low_level"
+            )
         if self.notion == "pmc":
             claim = replace(claim, level=None, low_level=self.level)
         return replace(claim, notion="alip")

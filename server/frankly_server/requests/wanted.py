@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from frankly_server.requests.fields import ClosedModel, Number, Positive, custom
 
-_NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
+NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
 
 
 class Wanted(ClosedModel):
@@ -24,7 +24,7 @@ class Wanted(ClosedModel):
     """
 
     wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
-    # Defaults are validated, so that the error for missing numbers names their own field.
+    # Defaults are validated, so that the error for missing numbers has the right field.
     scores: tuple[Number, ...] | None = Field(None, validate_default=True)
     contrast: tuple[Number, ...] | None = Field(None, validate_default=True)
     importance: Positive = "1"
@@ -35,9 +35,11 @@ class Wanted(ClosedModel):
         cls, numbers: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
         if numbers is None:
-            if info.data.get("wanted") == _NEEDED_BY[str(info.field_name)]:
-                message = "the field wanted needs this: one number for each choice, in order"
-                raise custom(Problem.FIELD_MISSING, message)
+            if info.data.get("wanted") == NEEDED_BY[str(info.field_name)]:
+                raise custom(
+                    Problem.FIELD_MISSING,
+                    "the field wanted needs this: one number for each choice, in order",
+                )
             return None
         require_one_each(numbers, info)
         if len({Decimal(text) for text in numbers}) == 1:
@@ -46,11 +48,10 @@ class Wanted(ClosedModel):
 
 
 def require_one_each(numbers: Sized, info: ValidationInfo) -> None:
-    """Raise ValueError unless there is one number for each choice; skipped for invalid choices."""
+    """Raise ValueError unless there is one number per choice; skipped for invalid choices."""
     choices = info.data.get("choices")
     if choices is None:
         return
     wanted = choices if isinstance(choices, int) else len(choices)
     if len(numbers) != wanted:
-        message = f"give one number for each choice: {wanted} numbers, not {len(numbers)}"
-        raise ValueError(message)
+        raise ValueError(f"give one number for each choice: {wanted} numbers, not {len(numbers)}")

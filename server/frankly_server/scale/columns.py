@@ -4,7 +4,7 @@
 - A block whose symbols have numbers (`store.Layout`): the number.
 - A larger set whose positions are counted in pairs: the list of its positions.
 - Any other block: the symbol's JSON. Symbols of such a block are not counted, but estimates can read
-  them, and they show whether two reports with one id differ.
+them, and they reveal whether two reports with the same id differ.
 """
 
 import json
@@ -32,8 +32,8 @@ def block_column(block: int) -> str:
 def optional_module(module: str, extra: str) -> Any:
     """Return an optional module.
 
-    extra : the extra of frankly-server that installs it. Raises InvalidInput(unsupported), which
-    names the extra, if the module is not installed.
+    extra : the extra of frankly-server that installs the module. Raises InvalidInput(unsupported),
+    whose message contains the extra, if the module is not installed.
     """
     try:
         return import_module(module)
@@ -59,7 +59,7 @@ def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any
     """Return rows (at least one) as an Arrow table; `arrow_schema` is the result of `schema`."""
     arrow = optional_module("pyarrow", "parquet")
     ids, symbols, strata = zip(*rows, strict=True)
-    # With a dictionary each distinct text is parsed once; most rows share a few texts.
+    # The dictionary parses each distinct text only once; most rows share a few texts.
     encoded = arrow.array(symbols, arrow.string()).dictionary_encode()
     distinct = [_values(layout, text) for text in encoded.dictionary.to_pylist()]
     columns = [arrow.array(ids, arrow.binary()), arrow.array(strata, arrow.string())]
@@ -83,7 +83,7 @@ def _unnumbered_value(layout: Layout, block: int, symbol: Any) -> Any:
 
 
 def symbols_of(mechanisms: Sequence[Mechanism], layout: Layout, values: Sequence[Any]) -> list[Any]:
-    """Return the symbols of a row in JSON form, one per block; `values` are its columns' values."""
+    """Return the symbols of a row in JSON form, one per block. values : values of its columns."""
     return [
         _symbol(mechanism, layout, block, value)
         for block, (mechanism, value) in enumerate(zip(mechanisms, values, strict=True))

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of exported reports, by the rules of the database, and estimates from these counts."""
+"""Counts of exported reports, with the same rules as the database, and estimates from them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self, cast
 
@@ -31,8 +30,8 @@ from frankly_server.store import (
 class ExportCounts:
     """Counts of one survey's exports, which replace the database as the source of estimates.
 
-    by_digest : counts by document. rows : number of rows in the segments, duplicates included.
-    read : yields the grouped reports of a document, given its digest. It reads the segments again,
+    by_digest : counts by document. rows : number of rows in the segments, including duplicates.
+    read : function from a document's digest to its grouped reports. It reads the segments again,
     and is called only for estimates that cannot be computed from counts.
     """
 
@@ -67,15 +66,15 @@ class ExportCounts:
 
     def analysis(self) -> Analysis:
         """Return an `Analysis` that reads these counts instead of a database."""
-        # Not a subclass of Database, which needs a connection; `Analysis` calls only these methods.
+        # Not a subclass of Database, which needs a connection. `Analysis` calls only these methods.
         return Analysis(cast("Database", _ExportDatabase(self)))
 
 
 def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     """Count exports of one survey, from one or several databases.
 
-    A report that is in several exports is counted once. The digest of every segment that holds
-    reports is checked before the segments are counted.
+    A report in several exports is counted once. The digest of every non-empty segment is checked
+    before the segments are counted.
 
     Raises ExportBroken if an export is missing, unfinished or damaged, if the exports are of
     different surveys, or if two reports have the same id; InvalidInput(unsupported) if the engine
@@ -126,9 +125,9 @@ def _complete_manifest(folder: Path) -> Manifest:
 def _require_disjoint_ids(
     engine: Engine, files: Mapping[str, list[Path]], by_digest: Mapping[str, engines.DocumentCounts]
 ) -> None:
-    """Raise ExportBroken if an id was used under two documents, which no database would store."""
-    # The engine has already looked for conflicts within each document. Across documents the columns
-    # differ, so only the numbers of ids are compared.
+    """Raise ExportBroken if an id occurs under two documents, which no database would store."""
+    # The engine has already checked for conflicts within each document. Columns differ between
+    # documents, so only the numbers of ids are compared.
     nonempty = [paths for paths in files.values() if paths]
     if len(nonempty) > 1:
         ids = engine.distinct([path for paths in nonempty for path in paths])
@@ -139,41 +138,28 @@ def _require_disjoint_ids(
 
 
 class _ExportDatabase:
-    """Replacement for `Database` and `Transaction` with the members that `Analysis` uses."""
+    """Substitute for `Database` and `Transaction` with the members that `Analysis` uses."""
 
     def __init__(self, counts: ExportCounts) -> None:
-        self._counts = counts
+        self.documents = _ExportDocuments(counts)
+        self.counts = _ExportCountsTables(counts)
+        self.released_reports = _ExportReports(counts)
+        self.batches = _ExportBatches()
 
     @contextmanager
     def reading(self, _name: str) -> Iterator[Self]:
         yield self
 
-    @cached_property
-    def documents(self) -> "_ExportDocuments":
-        return _ExportDocuments(self._counts)
 
-    @cached_property
-    def counts(self) -> "_ExportCountsTables":
-        return _ExportCountsTables(self._counts)
-
-    @cached_property
-    def released_reports(self) -> "_ExportReports":
-        return _ExportReports(self._counts)
-
-    @cached_property
-    def batches(self) -> "_ExportBatches":
-        return _ExportBatches()
-
-
+@dataclass(frozen=True, slots=True)
 class _ExportDocuments:
-    def __init__(self, counts: ExportCounts) -> None:
-        self._counts = counts
+    _counts: ExportCounts
 
     def versions(self, survey: str) -> list[DocumentRow]:
         if survey != self._counts.survey:
             return []
-        # The fourth field is the digest of the draft. Exports do not hold it and estimates do not
-        # read it, so the document's digest takes its place.
+        # The fourth field is the digest of the draft. Exports do not contain it and estimates do
+        # not read it, so the document's digest is used.
         return [
             DocumentRow(
                 exported.digest,
@@ -186,13 +172,12 @@ class _ExportDocuments:
         ]
 
 
+@dataclass(frozen=True, slots=True)
 class _ExportReports:
-    def __init__(self, counts: ExportCounts) -> None:
-        self._counts = counts
+    _counts: ExportCounts
 
     def of_document(self, _survey: str, digest: str) -> Iterator[IdenticalReports]:
-        exported = next(row for row in self._counts.documents if row.digest == digest)
-        document = exported.document()
+        document = next(row for row in self._counts.documents if row.digest == digest).document()
         mechanisms = [block.numbered_mechanism for block in document.blocks]
         layout = Layout.of(document)
         for stratum, values, n in self._counts.read(digest):
@@ -200,15 +185,15 @@ class _ExportReports:
 
 
 class _ExportBatches:
-    """Batches of an export: none, because exports do not record releases."""
+    """Batches of an export. There are none, because exports do not record releases."""
 
     def newest(self, _digest: str) -> int:
         return 0  # as for a document without any release
 
 
+@dataclass(frozen=True, slots=True)
 class _ExportCountsTables:
-    def __init__(self, counts: ExportCounts) -> None:
-        self._counts = counts
+    _counts: ExportCounts
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         return self._counts.singles(digest)
@@ -218,6 +203,7 @@ class _ExportCountsTables:
         return {key: n for key, n in pairs.items() if (key.block, key.other) == (block, other)}
 
     def by_day(self, *_arguments: Any) -> NoReturn:
-        # Only batches and counts have a day; reports, and so their exports, have no time.
-        message = "exports contain no days: use estimates from the database"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "by")
+        # Only batches and counts have a day; reports, and therefore exports, have no time.
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "exports contain no days: use estimates from the database", "by"
+        )

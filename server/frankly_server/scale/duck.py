@@ -28,7 +28,8 @@ _FETCHED: Final = 10_000
 class DuckDB:
     """DuckDB in this process.
 
-    slice_rows : about how many rows are de-duplicated at a time. memory : DuckDB's memory limit.
+    slice_rows : approximate number of rows to de-duplicate at a time. memory : DuckDB's memory
+    limit.
     """
 
     slice_rows: int = 10_000_000
@@ -59,7 +60,7 @@ class DuckDB:
         layout: Layout,
         rows: int,
     ) -> Iterator[GroupedReports]:
-        """Group one slice of the ids after another; a group is yielded once per slice it is in."""
+        """Group one slice of the ids after another; a group is yielded once per slice."""
         columns = ", ".join(map(block_column, range(len(layout.radices))))
         with self._connected() as connection:
             for _ in self._sliced(connection, files, rows):
@@ -79,7 +80,7 @@ class DuckDB:
     def _sliced(self, connection: Any, files: Sequence[Path], rows: int) -> Iterator[None]:
         """Fill the table `t` with one slice of the ids after another, and yield after each slice.
 
-        Duplicate rows are dropped. Different rows with the same id stay, so that the caller can
+        Duplicate rows are dropped. Different rows with the same id are not, so that the caller can
         detect the conflict.
         """
         for low, high in _slices(ceil(rows / self.slice_rows)):
@@ -103,11 +104,11 @@ class DuckDB:
 
 def _statements(layout: Layout) -> Iterable[str]:
     """Yield SELECT statements of (block, other, stratum, symbol, other symbol, count) from `t`."""
-    # A block whose symbols have no numbers has one count, the number of its reports.
+    # A block whose symbols have no numbers has a single count, the number of its reports.
     for block, sizes in enumerate(layout.radices):
         symbol = block_column(block) if sizes else str(NO_NUMBER)
         yield _select(block, NO_BLOCK, symbol, str(NO_NUMBER), "t")
-    # Pairs of positions of one set: the list is joined with itself, smaller position first.
+    # Pairs of positions in a set: a self-join of the list, smaller position first.
     for block in layout.sets:
         column = f"t.{block_column(block)}"
         yield _select(
@@ -130,7 +131,7 @@ def _select(
     source: str,
     where: str = "true",
 ) -> str:
-    # A statement contains only column names and numbers from this package, never a report's value.
+    # Statements contain only column names and numbers from this package, never a report's value.
     return (
         f"SELECT {block}, {other}, {STRATUM}, {symbol}, {other_symbol}, count(*) FROM {source} WHERE {where} "  # noqa: S608
         "GROUP BY ALL"
@@ -139,7 +140,7 @@ def _select(
 
 def _slices(count: int) -> Iterator[tuple[bytes, bytes | None]]:
     """Yield `count` ranges (from, below) that cover all ids, 1 to 65,536; the last has no end."""
-    # Ids are random, so equal ranges of their first two bytes hold about equal numbers of reports.
+    # Ids are random, so equal ranges of their first two bytes contain about equally many reports.
     count = max(1, min(count, 1 << 16))
     edges = [(i << 16) // count for i in range(count)]
     for i, edge in enumerate(edges):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines that count exported reports: DuckDB (`duck`, one machine) and Spark (`spark`, cluster).
 
-Every engine counts each id once, and computes the counts that a database stores (`store.Layout`).
-So counts do not depend on the engine, the order of rows or tasks that a cluster repeats.
+Every engine counts each id once, and computes the same counts as a database (`store.Layout`). So
+counts do not depend on the engine, on the order of rows, or on tasks that a cluster repeats.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ class Engine(Protocol):
     def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:
         """Return the counts of the reports in `files`, each id once.
 
-        rows : number of rows in `files`, duplicates included.
+        rows : number of rows in `files`, including duplicates.
 
         Raises ExportBroken if two different reports have the same id.
         """
@@ -61,8 +61,8 @@ class Engine(Protocol):
     ) -> Iterator[GroupedReports]:
         """Yield the reports grouped by contents, each id once, in no particular order.
 
-        A group may be yielded in parts. Call `count` first, because only `count` raises if two
-        different reports have the same id.
+        A group may be yielded in several pieces. Call `count` first, because only `count` raises an
+        error if two different reports have the same id.
         """
         ...
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a survey's reports as Parquet segments, each report exactly once; runs can be resumed.
+"""Resumable export of a survey's reports as Parquet segments, each report exactly once.
 
 An export can run while the server accepts reports; another run brings it up to date. Stored reports
-never change, so a segment whose range of ids still has the same number of reports is kept, and any
-other range is exported again. Remove the folder of an export after its survey has been erased.
+never change, so a segment stays valid while its range of ids has the same number of reports; other
+ranges are exported again. Remove the folder of an export after its survey has been erased.
 """
 
 import fcntl
@@ -30,22 +30,22 @@ from frankly_server.store.exporting import FIRST, LAST, ExportedRow
 ROWS: Final = 1_000_000
 """Default number of reports in a segment; their random ids alone take 16 MB."""
 _GROUP: Final = 50_000
-"""Number of rows of a Parquet row group; all of them are in memory at once."""
+"""Number of rows in a Parquet row group; all of them are in memory at once."""
 Range = tuple[str, str]  # ids with after < id ≤ last
 
 
 def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -> Manifest:
     """Bring the export of a survey (its id) in `folder` up to date and return its manifest.
 
-    rows : largest number of reports in a segment. After a killed run, the next one continues from
+    rows : largest number of reports in a segment. After a killed run, the next run continues from
     the manifest on disk.
 
     Raises InvalidInput: survey_unknown, unsupported without pyarrow, field_type for `rows` below 1;
-    ExportBroken if the folder holds another survey's export or is in use; StoreUnavailable.
+    ExportBroken if the folder contains another survey's export or is in use; StoreUnavailable.
     """
     if rows < 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "a segment holds at least one report", "rows")
-    optional_module("pyarrow.parquet", "parquet")  # fails before anything is written
+        raise InvalidInput(Problem.FIELD_TYPE, "a segment has at least one report", "rows")
+    optional_module("pyarrow.parquet", "parquet")  # fails before any file is written
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         return _export_locked(database, survey, folder, rows)
@@ -53,7 +53,7 @@ def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other exports; the system releases the lock of a killed process."""
+    """Lock a folder against other exports; the OS releases the lock of a killed process."""
     with (folder / ".lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,7 +74,7 @@ def _export_locked(database: Database, survey: str, folder: Path, rows: int) -> 
             manifest = _fill(database, folder, manifest, index, gap, rows)
     manifest = replace(manifest, complete=True)
     manifest.write(folder)
-    # Replaced segments are removed last, so that the manifest on disk never names a missing file.
+    # Replaced segments are removed last, so that the manifest on disk never lists a missing file.
     _remove_unnamed_files(folder, manifest)
     return manifest
 
@@ -83,7 +83,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
     """Return a manifest of all published versions with the segments that are still up to date."""
     if previous is not None and previous.survey != survey:
         raise ExportBroken(
-            "this folder holds the export of another survey: choose another folder",
+            "this folder contains the export of another survey: choose another folder",
             "folder",
         )
     segments_of = (
@@ -111,14 +111,15 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
 
 
 def _require_columns(row: DocumentRow) -> None:
-    """Raise InvalidInput(unsupported) for a document whose reports do not fit columns."""
+    """Raise InvalidInput(unsupported) for a document whose reports do not fit into columns."""
     document = SurveyDocument.from_envelope(row.envelope)
     if any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
-        detail = (
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
             "reports on a form with one level cannot be exported; their estimates read counts, "
-            "whose number does not grow with the reports"
+            "whose number does not grow with the reports",
+            "survey",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "survey")
 
 
 def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
@@ -164,10 +165,10 @@ def _write_segment(
     document, (after, last) = manifest.documents[index], within
     subfolder = folder / f"document={document.digest.removeprefix('sha256:')}"
     if not subfolder.exists():
-        # The folder must be on disk before a manifest names files in it.
+        # The folder must be on disk before a manifest lists files in it.
         subfolder.mkdir()
         sync_folder(folder)
-    # A new name, because the manifest still names the old segment of this range.
+    # A new name, because the manifest still lists the old segment of this range.
     path = subfolder / f"part-{secrets.token_hex(8)}.parquet"
     with (
         database.reading("export") as tx,
@@ -175,8 +176,8 @@ def _write_segment(
         closing(tx.exporting.rows(manifest.survey, document.digest, after, last)) as reports,
     ):
         n, reached = _write(file, Layout.read(document.envelope), islice(reports, rows))
-        # Without further reports the segment covers the range to its end, so that a later report
-        # changes the segment's number of reports.
+        # If there are no further reports, the segment covers the range to its end. A later report
+        # then changes the segment's number of reports.
         if n < rows or next(reports, None) is None:
             reached = last
     with path.open("rb") as segment_file:
@@ -185,11 +186,11 @@ def _write_segment(
 
 
 def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int, str]:
-    """Write rows in groups; return their number and the last row's id, FIRST without rows."""
+    """Write rows in groups; return their number and the last row's id (FIRST if there are none)."""
     parquet, arrow_schema = optional_module("pyarrow.parquet", "parquet"), schema(layout)
     n, reached = 0, FIRST
     with parquet.ParquetWriter(file, arrow_schema, compression="zstd") as writer:
-        # One row group per iteration. Looking one row ahead avoids an empty last group.
+        # One row group per iteration. Reading one row ahead avoids an empty last group.
         while (first := next(rows, None)) is not None:
             group = list(chain([first], islice(rows, _GROUP - 1)))
             writer.write_table(table(layout, group, arrow_schema))
@@ -198,12 +199,12 @@ def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int,
 
 
 def _remove_unnamed_files(folder: Path, manifest: Manifest | None) -> None:
-    """Remove files that the manifest does not name: replaced segments, and files of killed runs."""
+    """Remove files that are not in the manifest: replaced segments, and files of killed runs."""
     named = set() if manifest is None else set(manifest.files())
     for path in folder.glob("document=*/*"):
         if str(path.relative_to(folder)) not in named:
             path.unlink()
-    # Temporary files that `written_whole` leaves behind in a killed run.
+    # Temporary files that `written_whole` leaves behind if a run is killed.
     for path in folder.glob(".manifest.json-*"):
         with suppress(FileNotFoundError):
             path.unlink()

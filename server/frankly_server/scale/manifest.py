@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifest of an export: the signed documents and their segments with ranges of ids and digests.
+"""Manifest of an export: the signed documents, and their segments with id ranges and digests.
 
-``manifest.json`` is replaced atomically, and only segments that it names are counted. A file that a
-killed run has written but not named yet is removed by the next run, which exports its range again.
-So no report is in two segments that the manifest names, wherever a run was stopped.
+``manifest.json`` is replaced atomically, and only segments listed in it are counted. If a run is
+killed after writing a file but before listing it, the next run removes the file and exports its
+range again. So no report is in two listed segments, wherever a run was stopped.
 """
 
 import base64
@@ -21,11 +21,11 @@ from frankly_server.durable import written_whole
 
 FORMAT: Final = "frankly.segments/1"
 NAME: Final = "manifest.json"
-_MAX_BYTES: Final = 256 << 20  # a longer file is cut here, and then fails to parse
+_MAX_BYTES: Final = 256 << 20  # a longer file is truncated, and then fails to parse
 
 
 class ExportBroken(FranklyError):
-    """An export is incomplete, damaged or in use, or does not belong with the others."""
+    """An export is incomplete, damaged or in use, or belongs to another survey than the others."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__(detail, code="integrity", field=field)
@@ -49,7 +49,7 @@ class Segment:
 
         Raises ExportBroken if it is missing or its bytes have changed.
         """
-        # All bytes are hashed; otherwise a damaged file of the right length would be counted.
+        # All bytes are hashed, because a damaged file can have the right length.
         path = folder / self.file
         try:
             with path.open("rb") as file:
@@ -167,7 +167,7 @@ def _segments_of_json(values: Sequence[Mapping[str, Any]]) -> tuple[Segment, ...
         Segment(str(v["file"]), str(v["after"]), str(v["last"]), int(v["rows"]), str(v["sha256"]))
         for v in values
     ]
-    # A manifest from another source must not make the engine read files outside the folder.
+    # A foreign manifest must not make the engine read files outside the folder.
     if any(".." in Path(row.file).parts or Path(row.file).is_absolute() for row in segments):
         raise ValueError("a segment lies outside the folder")
     return tuple(sorted(segments, key=lambda segment: segment.after))

@@ -19,7 +19,8 @@ from frankly_server.scale.engines import (
 from frankly_server.store import Layout
 from frankly_server.store.statistics import NO_NUMBER
 
-# Pseudo blocks: one job returns the counts and also the numbers of reports and of conflicting ids.
+# Pseudo blocks: one job returns the counts, the number of reports, and the number of conflicting
+# ids.
 _REPORT: Final = -2
 _CONFLICT: Final = -3
 
@@ -90,10 +91,10 @@ class Spark:
 
 
 def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
-    """Return one row per id: the least (`a`) and the greatest (`z`) of its rows' contents.
+    """Return one row per id, with the least (`a`) and the greatest (`z`) contents of its rows.
 
-    The two differ if two reports have the same id. They do not depend on the order of rows, so a
-    task that is repeated after a worker has failed has the same result.
+    `a` and `z` differ if two reports have the same id. They do not depend on the order of rows, so
+    a task that is repeated after a worker failure has the same result.
     """
     rows = spark.read.parquet(*map(str, files))
     contents = functions.struct(*[name for name in rows.columns if name != ID])
@@ -104,7 +105,7 @@ def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
 
 
 def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
-    """Yield the struct of each cell to which a report adds one, pseudo blocks included."""
+    """Yield the struct of each cell that a report increments, including pseudo blocks."""
     is_one_report = functions.col("a").eqNullSafe(functions.col("z"))
     # `when` without `otherwise` gives NULL, which array_compact drops.
     yield functions.when(
@@ -137,7 +138,7 @@ def _spark_pairs(functions: Any, layout: Layout) -> Iterator[Any]:
 def _spark_pairs_of(functions: Any, block: int) -> Any:
     column = _spark_column(functions, block)
 
-    def pairs_from(x: Any) -> Any:  # one parameter: with two, Spark would pass the index as well
+    def pairs_from(x: Any) -> Any:  # one parameter: with two, Spark would also pass the index
         later = functions.filter(column, lambda z: z >= x)
         return functions.transform(later, lambda z: _struct(functions, block, block, x, z))
 
@@ -158,7 +159,7 @@ def _struct(
 ) -> Any:
     stratum_column = functions.col(f"a.{STRATUM}") if stratum is None else functions.lit(stratum)
 
-    # All structs need the same type, because they become elements of one array.
+    # All structs need the same type, because they are elements of one array.
     def int_column(value: Any, name: str) -> Any:
         column = functions.lit(value) if isinstance(value, int) else value
         return column.cast("int").alias(name)

@@ -8,7 +8,7 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
-from frankly_server.store.batches import ReleasedBatch
+from frankly_server.store.batches import ReleasedBatch, day_of
 from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Record, Transaction, unrecorded
 from frankly_server.store.documents import DocumentRow
@@ -16,12 +16,12 @@ from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.passkeys import PasskeyRow
+from frankly_server.store.released_reports import IdenticalReports
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.second_factors import SecondFactorRow
 from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
-from frankly_server.store.whole import IdenticalReports
 
 __all__ = [
     "NO_NUMBER",
@@ -49,6 +49,7 @@ __all__ = [
     "SurveyRow",
     "Transaction",
     "UnsafeStore",
+    "day_of",
     "downgrade",
     "is_masked",
     "is_set",

@@ -6,24 +6,27 @@ from dataclasses import dataclass, field
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     Integer,
     String,
     Table,
     UniqueConstraint,
-    insert,
     select,
-    update,
 )
 
-from frankly_server.store.schema import HexBytes, is_id, metadata
+from frankly_server.store.access import RowsById
+from frankly_server.store.schema import HexBytes, metadata
 
 accounts = Table(
     "accounts",
     metadata,
     Column("id", HexBytes(16), primary_key=True, comment="random"),
     Column("organisation", String(64), nullable=False, comment="the organisation's name"),
-    Column("email", String(254), nullable=False, comment="folded; what people sign in with"),
+    Column(
+        "email",
+        String(254),
+        nullable=False,
+        comment="e-mail address, folded; the name for signing in",
+    ),
     Column(
         "password", String(300), nullable=False, comment="argon2id, with its parameters and salt"
     ),
@@ -49,7 +52,7 @@ class AccountRow:
     id: str
     organisation: str
     email: str
-    password: str = field(repr=False)  # the hash stays out of logs and tracebacks
+    password: str = field(repr=False)  # keeps the hash out of logs and tracebacks
     role: str
     created: str
     disabled: str | None = None
@@ -57,50 +60,22 @@ class AccountRow:
     locked_until: str | None = None
 
 
-class AccountsTable:
+class AccountsTable(RowsById[AccountRow]):
     """The `accounts` table within one transaction; `/admin/people` lists its rows."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    _table = accounts
+    _kind = AccountRow
 
     def by_email(self, email: str) -> AccountRow | None:
         """Return the account with this folded address, or None."""
-        query = select(accounts).where(accounts.c.email == email)
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else AccountRow(**row)
-
-    def get(self, account_id: str, *, for_change: bool = False) -> AccountRow | None:
-        """Return the account with this id, or None.
-
-        for_change : lock the row, so that no other transaction changes it until this one ends.
-        """
-        # The text may come from a form, and one that is not an id cannot be bound to the column.
-        if not is_id(account_id):
-            return None
-        query = select(accounts).where(accounts.c.id == account_id)
-        # SQLite has no row locks, but only one transaction at a time that writes.
-        query = query.with_for_update() if for_change else query
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else AccountRow(**row)
+        return self._first(AccountRow, select(accounts).where(accounts.c.email == email))
 
     def every(self) -> list[AccountRow]:
-        """Return all accounts, by organisation and address."""
+        """Return all accounts, sorted by organisation and address."""
         query = select(accounts).order_by(accounts.c.organisation, accounts.c.email)
-        return [AccountRow(**row) for row in self._connection.execute(query).mappings()]
+        return self._every(AccountRow, query)
 
     def of_organisation(self, organisation: str) -> list[AccountRow]:
-        """Return an organisation's accounts, by address."""
+        """Return an organisation's accounts, sorted by address."""
         members = accounts.c.organisation == organisation
-        query = select(accounts).where(members).order_by(accounts.c.email)
-        return [AccountRow(**row) for row in self._connection.execute(query).mappings()]
-
-    def add(self, row: AccountRow) -> None:
-        """Insert a new account."""
-        values = {name: getattr(row, name) for name in AccountRow.__slots__}
-        self._connection.execute(insert(accounts).values(values))
-
-    def change(self, account_id: str, **values: str | int | None) -> None:
-        """Set columns of one account."""
-        self._connection.execute(
-            update(accounts).where(accounts.c.id == account_id).values(**values),
-        )
+        return self._every(AccountRow, select(accounts).where(members).order_by(accounts.c.email))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     RowMapping,
     Select,
@@ -18,6 +17,7 @@ from sqlalchemy import (
     update,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, metadata
 from frankly_server.store.survey_states import MAIN
 
@@ -49,7 +49,7 @@ key_scopes = Table(
         "surveys",
         Text,
         nullable=False,
-        comment="ids of the surveys it opens, by spaces; empty for all",
+        comment="ids of the surveys that it opens, separated by spaces; empty: all",
     ),
 )
 
@@ -58,8 +58,8 @@ key_scopes = Table(
 class ApiKeyRow:
     """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None in a valid key.
 
-    organisation : the owner of the surveys that the key opens. surveys : ids of the surveys that it
-    is limited to; empty if it opens all surveys of the organisation.
+    organisation : owner of the surveys that the key gives access to. surveys : ids of the surveys
+    that the key is limited to; empty for all surveys of the organisation.
     """
 
     prefix: str
@@ -72,14 +72,11 @@ class ApiKeyRow:
     surveys: tuple[str, ...] = ()
 
 
-class ApiKeysTable:
+class ApiKeysTable(TableAccess):
     """The tables `api_keys` and `api_key_scopes` within one transaction.
 
-    A key without a scope row opens every survey of the main organisation.
+    A key without a scope row gives access to every survey of the main organisation.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, prefix: str) -> ApiKeyRow | None:
         """Return the key with this prefix, or None."""
@@ -103,7 +100,7 @@ class ApiKeysTable:
                 created=row.created,
             )
         )
-        # The defaults need no scope row: keys made before scopes existed have none either.
+        # The default scope needs no row; keys from before scopes existed have none either.
         if row.organisation != MAIN or row.surveys:
             self._connection.execute(
                 insert(key_scopes).values(

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit trail of staff actions. Rows can only be added: triggers refuse changes and deletions."""
+"""Append-only audit trail of staff actions: triggers refuse changes and deletions."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Integer,
     String,
     Table,
@@ -15,6 +14,7 @@ from sqlalchemy import (
     select,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import metadata
 
 audit_events = Table(
@@ -30,8 +30,10 @@ audit_events = Table(
     Column("at", String(20), nullable=False, comment="UTC, RFC 3339"),
     Column("organisation", String(64), nullable=False, comment="the organisation's name"),
     Column("actor", String(254), nullable=False, comment="an account's email, or the command line"),
-    Column("action", String(64), nullable=False, comment="what was done"),
-    Column("subject", String(254), nullable=False, comment="what it was done to, by name"),
+    Column("action", String(64), nullable=False, comment="the action"),
+    Column(
+        "subject", String(254), nullable=False, comment="name of the thing that the action changed"
+    ),
 )
 
 
@@ -50,18 +52,16 @@ class AuditEvent:
     position: int = 0
 
 
-class AuditTrail:
+class AuditTrail(TableAccess):
     """The `audit_events` table within one transaction; `/admin/audit` lists its rows."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, event: AuditEvent) -> None:
         """Append an event."""
+        # The subject is cut to the column's length: a long name must not block the action itself.
         self._connection.execute(
             insert(audit_events).values(
                 at=event.at, organisation=event.organisation, actor=event.actor, action=event.action,
-                subject=event.subject[:254],  # the column's length; a long name must not block the action itself
+                subject=event.subject[:254],
             )
         )  # fmt: skip
 
@@ -72,10 +72,8 @@ class AuditTrail:
         """
         condition = audit_events.c.organisation == organisation
         if before is not None:
-            # 64 bits: the column's own type would refuse a larger number, and `before` comes from a
-            # URL.
+            # BigInteger, because the column's type would refuse a larger number, and `before` comes
+            # from a URL.
             condition &= audit_events.c.position < literal(before, BigInteger())
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
-        return [
-            AuditEvent(**row) for row in self._connection.execute(query.limit(limit)).mappings()
-        ]
+        return self._every(AuditEvent, query.limit(limit))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backups: one self-verifying zip file of one snapshot, the same for SQLite and PostgreSQL.
 
-A backup holds one JSON line per row, a manifest with the number of rows and the SHA-256 of every
-table, and, if it was saved with a key, a signature of the manifest; other members are refused.
-Equal rows give equal members. The contents are those of the database: randomised reports, hashes of
-keys, tokens and passwords, and the secrets of TOTP and webhooks. Signing keys are not in it.
+A backup consists of one JSON line per row, a manifest with the number of rows and the SHA-256 of
+every table, and, if it was saved with a key, a signature of the manifest; other members are
+refused. Equal rows give equal members. The contents are those of the database: randomised reports,
+hashes of keys, tokens and passwords, and the secrets of TOTP and webhooks. Signing keys are not
+included.
 """
 
 import hashlib
@@ -23,14 +24,14 @@ from frankly_server.store.tables import all_tables
 
 FORMAT: Final = "frankly.backup/1"
 Check = Callable[[bytes, bytes | None], object]
-"""Function of a manifest and its signature (None if there is none); raises to refuse them."""
+"""Function of a manifest and its signature (or None) that raises an error to refuse them."""
 _MANIFEST: Final = "manifest.json"
 _SIGNATURE: Final = "manifest.sig"
-# The file may come from anywhere: these limits keep it from filling the memory.
+# The file may come from anywhere; these limits prevent it from filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
 _LEFT_OUT: Final = frozenset({"webhooks", "webhook_deliveries"})
-"""Tables that early backups of this schema lack; restoring such a backup leaves them empty."""
+"""Tables that early backups of this schema lack; restoring those leaves the tables empty."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip entry can carry
 
 
@@ -43,7 +44,7 @@ class BackupBroken(FranklyError):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) by table.
+    """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) per table.
 
     saved : UTC time, "" in backups of earlier releases.
     """
@@ -64,10 +65,11 @@ def save(
     saved: str = "",
     sign: Callable[[bytes], bytes] | None = None,
 ) -> Contents:
-    """Write a backup of everything that was committed when it began. Writers do not wait for it.
+    """Write a backup of everything committed before it begins, without blocking writers.
 
-    saved : UTC time. sign : returns the signature of the manifest; None for an unsigned backup.
-    Raises StoreUnavailable, UnsafeStore, or BackupBroken if the counts disagree with the reports.
+    saved : UTC time. sign : function that returns the signature of the manifest; None for an
+    unsigned backup. Raises StoreUnavailable, UnsafeStore, or BackupBroken if the counts disagree
+    with the reports.
     """
     database.check()
     digests: dict[str, tuple[int, str]] = {}
@@ -89,8 +91,8 @@ def save(
 def verify(source: BinaryIO, check: Check | None = None) -> Contents:
     """Read a backup to its end and compare it with its manifest.
 
-    check : raises unless the signature fits the manifest. Raises BackupBroken if a table differs
-    from the manifest or cannot be read, and what `check` raises.
+    check : function that raises an error unless the signature fits the manifest. Raises
+    BackupBroken if a table differs from the manifest or cannot be read, and the errors of `check`.
     """
     with _opened(source) as archive:
         contents = _read_manifest(archive, check)
@@ -101,11 +103,11 @@ def verify(source: BinaryIO, check: Check | None = None) -> Contents:
 
 
 def restore(database: Database, source: BinaryIO, check: Check | None = None) -> Contents:
-    """Fill an empty database from a backup in one transaction, and compare its tables afterwards.
+    """Fill an empty database from a backup in one transaction, then compare its tables.
 
-    check : raises unless the signature fits the manifest.
+    check : function that raises an error unless the signature fits the manifest.
     Raises BackupBroken if the database already has rows, or if the backup is incomplete or
-    damaged; StoreUnavailable, UnsafeStore, and what `check` raises.
+    damaged; StoreUnavailable, UnsafeStore, and the errors of `check`.
     """
     database.check()
     with _opened(source) as archive, database.transaction("restore") as tx:
@@ -120,8 +122,8 @@ def restore(database: Database, source: BinaryIO, check: Check | None = None) ->
                 tx.tables.fill(name, _read_table(archive, name, contents))
             except (StatementError, DBAPIError, ValueError, TypeError, KeyError):
                 raise BackupBroken("a row does not fit its table", name) from None
-        # A value that the database stores in another form (encoding, padding) is noticed only when
-        # it is read back.
+        # If the database stores a value in another form (encoding, padding), only reading it back
+        # shows this.
         for name, expected in contents.tables.items():
             if _digest(_lines(tx, name)) != expected:
                 raise BackupBroken("the stored rows differ from the backup", name)
@@ -197,23 +199,24 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     except (KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError):
         raise BackupBroken("the manifest is missing or cannot be read", _MANIFEST) from None
     if contents.schema != SCHEMA_VERSION:
-        message = (
+        raise BackupBroken(
             f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore "
-            "with the version that saved it"
+            "with the version that saved it",
+            "schema",
         )
-        raise BackupBroken(message, "schema")
     missing = set(metadata.tables) - set(contents.tables)
     if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
         raise BackupBroken("the tables of the backup are not those of this schema", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
-    # A member that the manifest does not name is not checked here, but another program could read
-    # it.
+    # This program would ignore a member that is not in the manifest, but another program could
+    # read it.
     members = archive.namelist()
     if not set(members) <= named or len(set(members)) < len(members):
-        message = "the file holds a member twice, or one that its manifest does not name"
-        raise BackupBroken(message, "members")
-    # In the order of foreign keys, not of the manifest: a row can be inserted only after the row
-    # that it refers to.
+        raise BackupBroken(
+            "the file holds a member twice, or one that its manifest does not name", "members"
+        )
+    # In the order of foreign keys, not of the manifest, because a row can be inserted only after
+    # the row that it refers to.
     return Contents(
         contents.schema,
         {name: contents.tables[name] for name in all_tables() if name not in missing},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of released reports: each is written by its release and not changed afterwards."""
+"""Batches of released reports. A release writes its batches, which then never change."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     Integer,
     String,
     Table,
@@ -18,6 +17,7 @@ from sqlalchemy import (
     select,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.documents import documents
 from frankly_server.store.schema import DigestBytes, metadata
 
@@ -38,8 +38,8 @@ batches = Table(
         comment="1, 2, ... within the document",
     ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("released", String(20), nullable=False, comment="when, UTC, RFC 3339"),
-    Column("n", BigInteger, nullable=False, comment="its reports; never changed"),
+    Column("released", String(20), nullable=False, comment="time of the release; UTC, RFC 3339"),
+    Column("n", BigInteger, nullable=False, comment="number of its reports; never changed"),
     CheckConstraint("release >= 1", name="release"),
     CheckConstraint("n >= 1", name="n"),
     sqlite_with_rowid=False,
@@ -58,11 +58,13 @@ class ReleasedBatch(NamedTuple):
     n: int
 
 
-class BatchesTable:
-    """The `batches` table within one transaction."""
+def day_of(released: str) -> str:
+    """Return the UTC day, ``YYYY-MM-DD``, of a release at this time; estimates by day use it."""
+    return released[:10]
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+
+class BatchesTable(TableAccess):
+    """The `batches` table within one transaction."""
 
     def add(self, digest: str, release: int, released: str, numbers: Mapping[str, int]) -> None:
         """Insert the batches of a release; `numbers` maps each stratum to its number of reports."""
@@ -76,7 +78,7 @@ class BatchesTable:
             }
             for stratum, n in sorted(numbers.items())
         ]
-        # If no cell is full, the release has no batches, and INSERT fails without rows.
+        # If no cell is full, the release has no batches, and an INSERT without rows would fail.
         if rows:
             self._connection.execute(insert(batches), rows)
 
@@ -89,8 +91,7 @@ class BatchesTable:
     def newest_time(self, digest: str) -> str | None:
         """Return the time of a document's newest release, None if there is none."""
         query = select(batches.c.released).where(batches.c.document == digest)
-        newest = query.order_by(batches.c.release.desc()).limit(1)
-        return self._connection.execute(newest).scalar()
+        return self._connection.execute(query.order_by(batches.c.release.desc()).limit(1)).scalar()
 
     def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
@@ -100,7 +101,7 @@ class BatchesTable:
 
     def number(self, survey: str) -> int:
         """Return the number of released reports of a survey."""
-        # Batches name only their document; a survey's batches are those of all its versions.
+        # Batches refer only to their document; a survey's batches are those of all its versions.
         of_survey = batches.c.document.in_(
             select(documents.c.digest).where(documents.c.survey == survey),
         )

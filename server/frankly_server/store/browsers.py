@@ -4,7 +4,6 @@
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     String,
@@ -15,6 +14,7 @@ from sqlalchemy import (
     update,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, metadata
 
 known_browsers = Table(
@@ -27,7 +27,7 @@ known_browsers = Table(
         ForeignKey("accounts.id"),
         nullable=False,
         index=True,
-        comment="who signed in with it",
+        comment="account that signed in with it",
     ),
     Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
     Column("failures", Integer, nullable=False, comment="wrong passwords since that sign-in"),
@@ -35,14 +35,11 @@ known_browsers = Table(
 )
 
 
-class BrowsersTable:
-    """The `known_browsers` table within one transaction; times are RFC 3339 texts in UTC."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+class BrowsersTable(TableAccess):
+    """The `known_browsers` table within one transaction; times are RFC 3339 strings in UTC."""
 
     def add(self, token_hash: str, account_id: str, expires: str, most: int) -> None:
-        """Insert a browser, and keep only those `most` browsers of the account that expire last."""
+        """Insert a browser; delete all but the `most` browsers of the account that expire last."""
         self._connection.execute(
             insert(known_browsers).values(
                 hash=token_hash, account=account_id, expires=expires, failures=0
@@ -66,7 +63,7 @@ class BrowsersTable:
         return self._connection.execute(query).first() is not None
 
     def count_failure(self, token_hash: str, most: int) -> None:
-        """Count a wrong password; delete the browser when it has `most` of them."""
+        """Count a wrong password; delete the browser when the count reaches `most`."""
         browser = known_browsers.c.hash == token_hash
         # Incremented in the database, so that concurrent guesses all count.
         self._connection.execute(
@@ -82,5 +79,6 @@ class BrowsersTable:
 
     def forget_all(self, account_id: str) -> None:
         """Delete every browser of an account."""
-        mine = known_browsers.c.account == account_id
-        self._connection.execute(delete(known_browsers).where(mine))
+        self._connection.execute(
+            delete(known_browsers).where(known_browsers.c.account == account_id)
+        )

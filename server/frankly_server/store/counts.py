@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of symbols and of pairs of symbols in released batches: the only input of most estimates.
 
-`statistics.Layout` decides which counts a report adds to. Counts by day are stored for each block
-separately, by the UTC day of the release; pairs of blocks are not counted by day, because trends do
-not need them. All counts can be rebuilt from the reports.
+`statistics.Layout` determines which counts a report increments. Counts by day are stored for each
+block separately, by the UTC day of the release. Pairs of blocks are not counted by day, because
+trends do not need these counts. All counts can be rebuilt from the reports.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     Integer,
     SmallInteger,
     String,
@@ -25,12 +24,13 @@ from sqlalchemy import (
     select,
 )
 
-from frankly_server.store.batches import batches
+from frankly_server.store.access import TableAccess
+from frankly_server.store.batches import batches, day_of
 from frankly_server.store.documents import documents
+from frankly_server.store.released_reports import IdenticalReports, ReleasedReports
 from frankly_server.store.schema import DigestBytes, metadata
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
 from frankly_server.store.upsert import add_to, driver_of
-from frankly_server.store.whole import IdenticalReports, ReleasedReports
 
 counts = Table(
     "batch_counts",
@@ -50,7 +50,7 @@ counts = Table(
     ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
-    Column("n", BigInteger, nullable=False, comment="released reports with this symbol"),
+    Column("n", BigInteger, nullable=False, comment="number of released reports with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -76,7 +76,7 @@ pair_counts = Table(
         SmallInteger,
         primary_key=True,
         autoincrement=False,
-        comment="a later block, or a set's own",
+        comment="position of a later block; for a set, its own",
     ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column(
@@ -84,16 +84,16 @@ pair_counts = Table(
         Integer,
         primary_key=True,
         autoincrement=False,
-        comment="of the block, or a set's position",
+        comment="symbol of the block, or a position in a set",
     ),
     Column(
         "other_symbol",
         Integer,
         primary_key=True,
         autoincrement=False,
-        comment="of the other, or a later position",
+        comment="symbol of the other block, or a later position in the set",
     ),
-    Column("n", BigInteger, nullable=False, comment="released reports with both"),
+    Column("n", BigInteger, nullable=False, comment="number of released reports with both"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -138,7 +138,7 @@ counts_by_day = Table(
 )
 
 _TABLES: Final = (counts, pair_counts, counts_by_day)
-_CHUNK: Final = 10_000  # rows per statement: bounds its parameters when a large survey is rebuilt
+_CHUNK: Final = 10_000  # rows per statement; limits its parameters when rebuilding a large survey
 _layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
 
 
@@ -159,8 +159,8 @@ class CountKey(NamedTuple):
 class PairKey(NamedTuple):
     """Key of a count of pairs of symbols of two blocks, or of two positions in one set.
 
-    Two blocks: block < other. Positions of a set: other = block; a position paired with itself is
-    counted whenever the set holds it.
+    For two blocks, block < other. For positions of a set, other = block; a position paired with
+    itself is counted whenever the set contains it.
     """
 
     document: str
@@ -198,8 +198,8 @@ class Difference(NamedTuple):
 class _Tally:
     """Counts of some reports.
 
-    grouped : counts of pairs by (document, stratum, blocks), so that no PairKey is built for every
-    pair of every report.
+    grouped : counts of pairs by (document, stratum, blocks), which avoids building a PairKey for
+    every pair of every report.
     """
 
     singles: Counter[CountKey] = field(default_factory=Counter)
@@ -223,7 +223,7 @@ class _Tally:
         return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, self.by_day))
 
     def add(self, digest: str, layout: Layout | None, reports: IdenticalReports, day: str) -> None:
-        """Count identical reports; layout : that of their document, None if it cannot be read."""
+        """Count identical reports. layout : layout of their document, None if it is unreadable."""
         symbols, stratum, n = reports.symbols, reports.stratum, reports.n
         numbers = list(map(_number_of, symbols)) if layout is None else layout.numbers(symbols)
         for block, number in enumerate(numbers):
@@ -234,21 +234,18 @@ class _Tally:
         for blocks, pairs in () if layout is None else layout.pairs_of(symbols, numbers):
             pair_totals = dict.fromkeys(pairs, n)
             self.grouped[digest, stratum, blocks].update(pair_totals)
-            # The shares of a larger set are estimated from its pairs, so trends need them by day.
+            # The shares of a larger set are estimated from pairs, so trends need pairs by day.
             if blocks[0] == blocks[1]:
                 self.by_day.update(
                     {DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals},
                 )
 
 
-class CountsTables:
+class CountsTables(TableAccess):
     """Counts of symbols, counts of pairs, and counts by day, within one transaction.
 
     The tables are `batch_counts`, `batch_pair_counts` and `batch_counts_by_day`.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, survey: str, digest: str, release: int, day: str) -> Mapping[str, int]:
         """Count the reports of a release; return their number by stratum.
@@ -256,8 +253,7 @@ class CountsTables:
         Call this once, in the transaction of the release: a second call would count them twice.
         """
         tally, layout, numbers = _Tally(), self._layout(digest), Counter[str]()
-        released = ReleasedReports(self._connection)
-        for reports in released.of_document(survey, digest, release):
+        for reports in ReleasedReports(self._connection).of_document(survey, digest, release):
             tally.add(digest, layout, reports, day)
             numbers[reports.stratum] += reports.n
         self._write(tally)
@@ -309,20 +305,21 @@ class CountsTables:
         return differences
 
     def rebuild(self, survey_id: str) -> int:
-        """Replace a survey's counts by new ones; return the number of its released reports.
+        """Rebuild a survey's counts; return the number of its released reports.
 
         Releases wait until the transaction ends. Intake does not wait: pending reports are not
         counted.
         """
         if self._connection.dialect.name != "sqlite":  # SQLite has one writer at a time
-            # EXCLUSIVE blocks writers but not readers, so estimates continue with the old counts.
+            # EXCLUSIVE blocks writers but not readers, so estimates can still read the old counts.
             tables = ", ".join(table.name for table in _TABLES)
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
         tally = self._tally(survey_id)
         for digest in self._digests(survey_id):
             self.erase(digest)
         self._write(tally)
-        # Every report adds one to a count of block 0, so these counts sum to the number of reports.
+        # Every report increments one count of block 0, so these counts sum to the number of
+        # reports.
         return sum(n for key, n in tally.singles.items() if key.block == 0)
 
     def _tally(self, survey_id: str) -> _Tally:
@@ -331,7 +328,7 @@ class CountsTables:
             query = select(batches.c.release, batches.c.released).where(
                 batches.c.document == digest,
             )
-            days = {release: str(time)[:10] for release, time in self._connection.execute(query)}
+            days = {release: day_of(str(time)) for release, time in self._connection.execute(query)}
             layout = self._layout(digest)
             for reports in released.of_document(survey_id, digest):
                 tally.add(digest, layout, reports, days.get(reports.release, ""))
@@ -350,7 +347,7 @@ class CountsTables:
         return {key_type(*key): n for *key, n in self._connection.execute(query)}
 
     def _layout(self, digest: str) -> Layout | None:
-        """Return a document's layout; None if it is missing or broken, which `audit` reports."""
+        """Return a document's layout; None if the document is missing or broken (see `audit`)."""
         # Two threads may both compute a layout; the results are equal, so no lock is needed.
         if digest not in _layouts:
             query = select(documents.c.envelope).where(documents.c.digest == digest)

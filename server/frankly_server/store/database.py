@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection pool and named transactions of the server; migrations use its engine directly."""
+"""Connection pool and named transactions; only migrations use the engine directly."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property
 from typing import Any, Final
 
 import structlog
@@ -23,12 +22,14 @@ from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
 from frankly_server.store.engines import check_durability, make_engine, reading, try_to_write
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
-from frankly_server.store.exporting import Exporting
+from frankly_server.store.exporting import ReportExport
 from frankly_server.store.jobs import JobsTable
 from frankly_server.store.log import LogEntriesTable
 from frankly_server.store.organisations import OrganisationsTable
 from frankly_server.store.partitions import Partitions
 from frankly_server.store.passkeys import PasskeysTable
+from frankly_server.store.published_estimates import PublishedEstimates
+from frankly_server.store.released_reports import ReleasedReports
 from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
@@ -39,7 +40,6 @@ from frankly_server.store.surveys import SurveysTable
 from frankly_server.store.tables import Tables
 from frankly_server.store.tokens import TokensTable
 from frankly_server.store.webhooks import WebhookTables
-from frankly_server.store.whole import ReleasedReports
 
 _TURN_S: Final = 5.0
 _TRY_S: Final = 5.0
@@ -50,134 +50,41 @@ _log: Final = structlog.get_logger("frankly.store")
 class Transaction:
     """One open transaction, with one attribute per table or group of tables."""
 
+    surveys = SurveysTable.of_transaction()
+    documents = DocumentsTable.of_transaction()
+    reports = ReportsTable.of_transaction()
+    counts = CountsTables.of_transaction()
+    releases = Releases.of_transaction()
+    batches = BatchesTable.of_transaction()
+    published_estimates = PublishedEstimates.of_transaction()
+    released_reports = ReleasedReports.of_transaction()
+    exporting = ReportExport.of_transaction()
+    partitions = Partitions.of_transaction()
+    days = DaysTable.of_transaction()
+    log = LogEntriesTable.of_transaction()
+    tokens = TokensTable.of_transaction()
+    api_keys = ApiKeysTable.of_transaction()
+    survey_states = SurveyStatesTable.of_transaction()
+    jobs = JobsTable.of_transaction()
+    accounts = AccountsTable.of_transaction()
+    sessions = SessionsTable.of_transaction()
+    browsers = BrowsersTable.of_transaction()
+    second_factors = SecondFactorsTables.of_transaction()
+    passkeys = PasskeysTable.of_transaction()
+    organisations = OrganisationsTable.of_transaction()
+    audit = AuditTrail.of_transaction()
+    webhooks = WebhookTables.of_transaction()
+    tables = Tables.of_transaction()
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lock_administration(self) -> None:
-        """Wait for other administering transactions on PostgreSQL; SQLite has one writer anyway."""
+        """Wait for other administering transactions. SQLite needs no lock: it has one writer."""
         if self._connection.dialect.name == "postgresql":
-            lock = "SELECT pg_advisory_xact_lock(hashtext('frankly administration'))"
-            self._connection.exec_driver_sql(lock)
-
-    @cached_property
-    def surveys(self) -> SurveysTable:
-        """Drafts of surveys, by id and by name."""
-        return SurveysTable(self._connection)
-
-    @cached_property
-    def documents(self) -> DocumentsTable:
-        """Published, immutable documents."""
-        return DocumentsTable(self._connection)
-
-    @cached_property
-    def reports(self) -> ReportsTable:
-        """Randomised reports, one row per survey and report id."""
-        return ReportsTable(self._connection)
-
-    @cached_property
-    def counts(self) -> CountsTables:
-        """Counts of symbols, from which most estimates are computed."""
-        return CountsTables(self._connection)
-
-    @cached_property
-    def releases(self) -> Releases:
-        """Releases, which turn pending reports into batches."""
-        return Releases(self._connection)
-
-    @cached_property
-    def batches(self) -> BatchesTable:
-        """Batches of released reports, with the time of their release."""
-        return BatchesTable(self._connection)
-
-    @cached_property
-    def released_reports(self) -> ReleasedReports:
-        """Released reports, grouped by equal contents."""
-        return ReleasedReports(self._connection)
-
-    @cached_property
-    def exporting(self) -> Exporting:
-        """Released reports by ranges of ids, one page at a time."""
-        return Exporting(self._connection)
-
-    @cached_property
-    def partitions(self) -> Partitions:
-        """Partitions of the reports table on PostgreSQL, for surveys that have their own."""
-        return Partitions(self._connection)
-
-    @cached_property
-    def days(self) -> DaysTable:
-        """Refusals per day and reason."""
-        return DaysTable(self._connection)
-
-    @cached_property
-    def log(self) -> LogEntriesTable:
-        """Transparency log: published digests in order, and witnesses' signatures."""
-        return LogEntriesTable(self._connection)
-
-    @cached_property
-    def tokens(self) -> TokensTable:
-        """Hashes of invite tokens, spent or not."""
-        return TokensTable(self._connection)
-
-    @cached_property
-    def api_keys(self) -> ApiKeysTable:
-        """Hashed API keys."""
-        return ApiKeysTable(self._connection)
-
-    @cached_property
-    def survey_states(self) -> SurveyStatesTable:
-        """Owner, state and stop rule of each survey."""
-        return SurveyStatesTable(self._connection)
-
-    @cached_property
-    def jobs(self) -> JobsTable:
-        """Design jobs."""
-        return JobsTable(self._connection)
-
-    @cached_property
-    def accounts(self) -> AccountsTable:
-        """People who may sign in."""
-        return AccountsTable(self._connection)
-
-    @cached_property
-    def sessions(self) -> SessionsTable:
-        """Sessions of people who are signed in."""
-        return SessionsTable(self._connection)
-
-    @cached_property
-    def browsers(self) -> BrowsersTable:
-        """Browsers that people have signed in with."""
-        return BrowsersTable(self._connection)
-
-    @cached_property
-    def second_factors(self) -> SecondFactorsTables:
-        """TOTP, recovery codes, and sign-ins that wait for a code."""
-        return SecondFactorsTables(self._connection)
-
-    @cached_property
-    def passkeys(self) -> PasskeysTable:
-        """Public keys of passkeys."""
-        return PasskeysTable(self._connection)
-
-    @cached_property
-    def organisations(self) -> OrganisationsTable:
-        """Sign-in rules of organisations."""
-        return OrganisationsTable(self._connection)
-
-    @cached_property
-    def audit(self) -> AuditTrail:
-        """Audit trail of staff actions."""
-        return AuditTrail(self._connection)
-
-    @cached_property
-    def webhooks(self) -> WebhookTables:
-        """Webhook addresses and their outbox of events."""
-        return WebhookTables(self._connection)
-
-    @cached_property
-    def tables(self) -> Tables:
-        """Rows of every table as JSON values, for backups."""
-        return Tables(self._connection)
+            self._connection.exec_driver_sql(
+                "SELECT pg_advisory_xact_lock(hashtext('frankly administration'))"
+            )
 
 
 Record = Callable[[Transaction], None]
@@ -185,7 +92,7 @@ Record = Callable[[Transaction], None]
 
 
 def unrecorded(_tx: Transaction) -> None:
-    """Record nothing; for callers that name no actor."""
+    """Record nothing, for callers without an actor."""
 
 
 class Database:
@@ -196,17 +103,16 @@ class Database:
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
-        # SQLite has one writer at a time. Threads wait on this lock, which wakes the next one at
-        # once, whereas SQLite's busy handler sleeps and retries. Between processes only the busy
+        # SQLite has one writer at a time. Threads wait on this lock, which wakes the next thread
+        # immediately, whereas SQLite's busy handler sleeps and retries. Between processes only the busy
         # handler works.
-        is_sqlite = self.engine.dialect.name == "sqlite"
-        self._writing = threading.Lock() if is_sqlite else None
+        self._writing = threading.Lock() if self.engine.dialect.name == "sqlite" else None
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
         self._write_fault, self._next_try = "", 0.0
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
-        """Run a writing transaction: commit when the block ends, roll back when it raises.
+        """Run a writing transaction: commit at the end of the block, roll back on an exception.
 
         Raises StoreUnavailable if the database fails; the caller may try again.
         """
@@ -215,11 +121,11 @@ class Database:
 
     @contextmanager
     def administering(self, name: str) -> Iterator[Transaction]:
-        """Run a writing transaction of an admin's action; these run one after the other.
+        """Run a writing transaction for an admin's action; such transactions are serialised.
 
-        Until it commits, no other transaction of this kind changes the rows that it has read:
-        SQLite has one writer; PostgreSQL has an advisory lock, for which reports need not wait.
-        Raises StoreUnavailable.
+        Until the commit, no other transaction of this kind changes the rows that it has read:
+        SQLite has one writer, and on PostgreSQL an advisory lock, which does not block reports, is
+        held. Raises StoreUnavailable.
         """
         with self.transaction(name) as tx:
             tx.lock_administration()
@@ -242,7 +148,7 @@ class Database:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a transaction for reading on one snapshot of the database; does not wait for writers.
+        """Run a read transaction on one snapshot of the database, without waiting for writers.
 
         Raises StoreUnavailable.
         """
@@ -254,10 +160,10 @@ class Database:
     def check(self, *, started: bool = False) -> None:
         """Raise UnsafeStore if the database may lose reports or has another schema version.
 
-        started : the program is running already. A newer schema is then accepted, because
+        started : True if the program is already running. A newer schema is then acceptable, because
         migrations keep the previous release working until its processes have been replaced. If the
-        last write found the disk full or read-only, StoreUnavailable is raised until one succeeds.
-        Raises UnsafeStore with one line on what to do, or StoreUnavailable.
+        last write failed because the disk is full or read-only, StoreUnavailable is raised until a
+        write succeeds. Raises UnsafeStore with one line on what to do, or StoreUnavailable.
         """
         with self._translated("start"), self.engine.connect() as pooled:
             connection = reading(pooled)
@@ -275,7 +181,7 @@ class Database:
 
     @property
     def write_fault(self) -> str:
-        """Operator's hint if the last write found the disk full or read-only; else ""."""
+        """Hint for the operator if the last write failed on a full or read-only disk, else ""."""
         return self._write_fault
 
     def check_writable(self) -> None:
@@ -285,7 +191,7 @@ class Database:
         self._write_fault = ""
 
     def _try_again(self) -> None:
-        # A server that is not ready receives no reports, so perhaps nothing else would write. The
+        # A server that is not ready receives no reports, so there might be no other writes. The
         # interval limits the attempts, because anyone may request /health/ready.
         if (now := time.monotonic()) < self._next_try:
             raise StoreUnavailable("write")
@@ -295,13 +201,13 @@ class Database:
         except StoreUnavailable as error:
             if error.is_not_writable:
                 raise
-            # For example, the user may not create temporary tables. The next report tries again.
+            # For example, the user may not create temporary tables. The next report retries.
             self._write_fault = ""
 
     def forget_deleted(self) -> None:
         """Remove the bytes of deleted rows from the disk.
 
-        On SQLite they are in the write-ahead log, on PostgreSQL in the tables of reports and
+        On SQLite these bytes are in the write-ahead log, on PostgreSQL in the tables of reports and
         tokens. Raises StoreUnavailable.
         """
         # Checkpoint and VACUUM cannot run inside a transaction, which SQLAlchemy's connections
@@ -311,7 +217,7 @@ class Database:
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver.execute("SET statement_timeout = 0")
-            # SKIP_LOCKED: another process that holds the lock usually vacuums after its own release.
+            # SKIP_LOCKED: another process with the lock usually vacuums after its own release.
             driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 
@@ -321,22 +227,22 @@ class Database:
 
     @contextmanager
     def _driver_connection(self) -> Iterator[Any]:
-        """Yield a connection of the driver, in autocommit mode."""
+        """Yield a driver connection in autocommit mode."""
         with closing(self.engine.raw_connection()) as pooled:
             try:
                 yield pooled.driver_connection
             except BaseException:
-                # The connection may be broken, or have a setting that SQLAlchemy would not reset.
+                # The connection may be broken, or have settings that SQLAlchemy would not reset.
                 pooled.invalidate()
                 raise
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Wait for this thread's turn to write on SQLite, for at most _TURN_S seconds."""
+        """Wait for this thread's turn to write to SQLite, at most _TURN_S seconds."""
         if self._writing is None:
             yield
             return
-        # Without a limit, each writer in the queue would in turn wait the full busy timeout.
+        # Without a limit, each queued writer in turn would wait for the full busy timeout.
         if not self._writing.acquire(timeout=_TURN_S):
             raise PoolTimeout("other writers take too long")
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daily counts of refused reports by survey, UTC day and reason, and nothing else about them."""
+"""Daily counts of refused reports by survey, UTC day and reason. No other data is stored."""
 
 from collections.abc import Mapping
 
@@ -7,38 +7,35 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     String,
     Table,
     delete,
     select,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, metadata
 from frankly_server.store.upsert import add_to, driver_of
 
 day_counts = Table(
     "day_counts",
     metadata,
-    Column("survey", HexBytes(16), primary_key=True, comment="the survey addressed"),
-    Column("day", String(10), primary_key=True, comment="UTC day; nothing finer is kept"),
+    Column("survey", HexBytes(16), primary_key=True, comment="survey to which the report was sent"),
+    Column("day", String(10), primary_key=True, comment="UTC day; no finer time is stored"),
     Column("event", String(64), primary_key=True, comment="the problem code of refused reports"),
-    Column("n", BigInteger, nullable=False, comment="how often"),
+    Column("n", BigInteger, nullable=False, comment="number of refusals"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
 
 
-class DaysTable:
+class DaysTable(TableAccess):
     """The `day_counts` table within one transaction; `/admin/…/intake` shows its rows."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, survey_id: str, day: str, events: Mapping[str, int]) -> None:
         """Add to the counters of one day (``YYYY-MM-DD``)."""
         if events:
-            # Sorted by key: two transactions that add to the same rows then cannot deadlock.
+            # Sorted by key, so that two transactions that update the same rows cannot deadlock.
             rows = [
                 {"survey": survey_id, "day": day, "event": event, "n": n}
                 for event, n in sorted(events.items())

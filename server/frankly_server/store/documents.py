@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents: a payload is never changed or deleted; its signatures can be renewed."""
+"""Published documents. Payloads are never changed or deleted; signatures can be renewed."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -16,6 +15,7 @@ from sqlalchemy import (
     update,
 )
 
+from frankly_server.store.access import TableAccess, values_of
 from frankly_server.store.schema import DigestBytes, HexBytes, is_digest, is_id, metadata
 from frankly_server.store.upsert import insert_new
 
@@ -28,14 +28,14 @@ documents = Table(
         HexBytes(16),
         ForeignKey("surveys.id"),
         nullable=False,
-        comment="the survey it belongs to",
+        comment="its survey",
     ),
     Column("version", Integer, nullable=False, comment="1, 2, ... within the survey"),
     Column(
         "source",
         DigestBytes(32),
         nullable=False,
-        comment="digest of the definition it was made from",
+        comment="digest of its definition",
     ),
     Column(
         "envelope", LargeBinary, nullable=False, comment="the signed bytes as served; immutable"
@@ -49,7 +49,7 @@ documents = Table(
 class DocumentRow:
     """A published version of a survey.
 
-    envelope : the signed bytes, served as they are. source : digest of the definition.
+    envelope : the signed bytes, served unchanged. source : digest of the definition.
     """
 
     digest: str
@@ -59,29 +59,22 @@ class DocumentRow:
     envelope: bytes
 
 
-class DocumentsTable:
+class DocumentsTable(TableAccess):
     """The `documents` table within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, digest: str) -> DocumentRow | None:
         """Return the document with this digest, or None."""
         # A text that is not a digest cannot be bound to the column.
         if not is_digest(digest):
             return None
-        query = select(documents).where(documents.c.digest == digest)
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else DocumentRow(**row)
+        return self._first(DocumentRow, select(documents).where(documents.c.digest == digest))
 
     def latest(self, survey_id: str) -> DocumentRow | None:
         """Return the newest version of a survey, or None if nothing was published."""
         if not is_id(survey_id):
             return None
         versions = select(documents).where(documents.c.survey == survey_id)
-        newest = versions.order_by(documents.c.version.desc()).limit(1)
-        row = self._connection.execute(newest).mappings().first()
-        return None if row is None else DocumentRow(**row)
+        return self._first(DocumentRow, versions.order_by(documents.c.version.desc()).limit(1))
 
     def versions(self, survey_id: str) -> list[DocumentRow]:
         """Return every published version of a survey, oldest first."""
@@ -90,28 +83,26 @@ class DocumentsTable:
         query = (
             select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
         )
-        return [DocumentRow(**row) for row in self._connection.execute(query).mappings()]
+        return self._every(DocumentRow, query)
 
     def add(self, row: DocumentRow) -> bool:
-        """Insert a newly published document; return False if its survey has this version already.
+        """Insert a newly published document; return False if its survey already has this version.
 
-        Two processes that publish at once compute the same next version; the second one gets False.
+        Two processes that publish at the same time compute the same next version; the second one
+        gets False.
         """
         insertion = insert_new(self._connection.dialect.name, documents, "version").values(
-            digest=row.digest,
-            survey=row.survey,
-            version=row.version,
-            source=row.source,
-            envelope=row.envelope,
+            values_of(row)
         )
         return self._connection.execute(insertion).first() is not None
 
     def all(self) -> list[DocumentRow]:
-        """Return every published version, by survey and version."""
+        """Return every published version, sorted by survey and version."""
         query = select(documents).order_by(documents.c.survey, documents.c.version)
-        return [DocumentRow(**row) for row in self._connection.execute(query).mappings()]
+        return self._every(DocumentRow, query)
 
     def renew(self, digest: str, envelope: bytes) -> None:
-        """Replace a document's envelope by one with other signatures over the same payload."""
-        renewal = update(documents).where(documents.c.digest == digest).values(envelope=envelope)
-        self._connection.execute(renewal)
+        """Replace a document's envelope: same payload, other signatures."""
+        self._connection.execute(
+            update(documents).where(documents.c.digest == digest).values(envelope=envelope)
+        )

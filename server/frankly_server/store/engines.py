@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Database engines for SQLite and PostgreSQL: connection settings and the check of durability."""
+"""Database engines for SQLite and PostgreSQL: connection settings and durability check."""
 
 import math
 import os
+import sqlite3
 import time
 from contextlib import suppress
 from typing import Any, Final
@@ -21,36 +22,37 @@ from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 from frankly_server.store.errors import READ_ONLY, UnsafeStore
 
 _MODE: Final = "frankly_mode"
-# IMMEDIATE takes SQLite's write lock at once. A transaction that reads before it writes would
-# otherwise fail with SQLITE_BUSY_SNAPSHOT if another one has written in between, and waiting does
-# not help then. REPEATABLE READ gives readers on PostgreSQL one snapshot, which SQLite's readers
-# always have.
+# IMMEDIATE takes SQLite's write lock at the start. Otherwise a transaction that reads before it
+# writes would fail with SQLITE_BUSY_SNAPSHOT if another transaction has written in between, and
+# waiting would not help. REPEATABLE READ gives readers on PostgreSQL one snapshot, which readers
+# on SQLite always have.
 _BEGIN: Final = {
     "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},
     "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
 }
-"""Statement that opens a transaction. The drivers are in autocommit mode and open none."""
+"""Statement that begins a transaction. The drivers are in autocommit mode and begin none."""
 _POOL = {
     "pool_size": 16,
     "max_overflow": 0,
     "pool_timeout": 5,
     "hide_parameters": True,
-    # A ROLLBACK on return is not needed: `Database` ends every transaction that it begins, and the
-    # drivers begin none.
+    # A ROLLBACK on return is unnecessary: `Database` ends every transaction that it begins, and
+    # the drivers begin none.
     "pool_reset_on_return": None,
 }
 _BUSY_TIMEOUT_S: Final = 10
+_BUSY_PAUSE_S: Final = 0.01
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
 """A pooled connection that was used less than this many seconds ago is reused without a ping."""
-# Server-side timeouts, because a stuck client could otherwise hold locks and stop intake.
+# Server-side timeouts, because a stuck client could otherwise hold locks and block intake.
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
     "SET idle_in_transaction_session_timeout = '60s'",
     "SET default_transaction_isolation = 'read committed'",
 )
-_DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
+_DURABLE: Final = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def make_engine(database_url: str) -> Engine:
@@ -78,22 +80,18 @@ def check_durability(connection: Connection) -> None:
     """Raise UnsafeStore unless committed transactions of this database survive a power loss."""
     if connection.dialect.name == "sqlite":
         synchronous = int(_scalar(connection, "PRAGMA synchronous"))
-        # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared
-        # memory.
+        # 2 is FULL. On file systems without shared memory, SQLite silently stays in another
+        # journal mode.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
             raise UnsafeStore(
                 "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
             )
         return
-    for setting, required in _DURABLE.items():
-        if _scalar(connection, f"SHOW {setting}") != required:
+    for setting in _DURABLE:
+        if _scalar(connection, f"SHOW {setting}") == "off":
             raise UnsafeStore(
                 f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on",
             )
-    if _scalar(connection, "SHOW synchronous_commit") == "off":
-        raise UnsafeStore(
-            "PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on",
-        )
 
 
 def try_to_write(connection: Connection) -> None:
@@ -105,7 +103,7 @@ def try_to_write(connection: Connection) -> None:
         version = int(_scalar(connection, "PRAGMA user_version"))
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         return
-    # The table needs a new page, and no other session sees it.
+    # The table needs a new page, and it is invisible to other sessions.
     connection.exec_driver_sql("CREATE TEMPORARY TABLE writable ON COMMIT DROP AS SELECT 1")
 
 
@@ -130,31 +128,44 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # SQLite would create the file readable by all users, and its write-ahead log with the same
-        # mode. O_EXCL, because an existing file must not be opened here: closing it would drop all
-        # POSIX locks of this process on it. Another process that closes the database would then
-        # find no other user and delete the write-ahead log while this process uses it.
+        # SQLite would create the file, and its write-ahead log, readable by all users. O_EXCL,
+        # because an existing file must not be opened here: closing it would drop all POSIX locks of
+        # this process on the file. Another process that closes the database would then find no
+        # other user, and delete the write-ahead log while this process uses it.
         with suppress(OSError):
             os.close(os.open(arguments[0], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # autocommit: `_begin` opens transactions, not the driver
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "secure_delete=ON",
-        ):
+        connection.isolation_level = None  # autocommit: only `_begin` begins transactions
+        _use_write_ahead_log(connection)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
 
 
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; retry if another process sets it on a new file at the same time.
+
+    SQLite does not call its busy handler here: two processes that open a new file together would
+    each hold a lock that the other waits for, so SQLite refuses one of them immediately.
+    """
+    give_up = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(_BUSY_PAUSE_S)
+
+
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    # insert=True: SQLAlchemy's own listener fails on other encodings with an obscure error.
+    # insert=True, because SQLAlchemy's listener fails on other encodings with an obscure error.
     @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
@@ -170,13 +181,13 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "invalidate")
     def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
-        # A restart of PostgreSQL ends all connections, so each connection last used before this
-        # failure is pinged when it is next taken from the pool.
+        # A restart of PostgreSQL ends all connections, so connections last used before this
+        # failure are pinged when they are next taken from the pool.
         nonlocal last_failure
         last_failure = time.monotonic()
 
-    # A connection that was opened while the database was read-only stays read-only. All are
-    # reopened, so that the server recovers by itself.
+    # A connection opened while the database was read-only stays read-only. All connections
+    # are reopened, so that the server recovers by itself.
     @event.listens_for(engine, "handle_error")
     def _leave_read_only(context: ExceptionContext) -> None:
         if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
@@ -188,7 +199,7 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "checkout")
     def _ping_if_stale(connection: Any, record: Any, _proxy: Any) -> None:
-        # Instead of SQLAlchemy's pool_pre_ping, which costs every transaction one more round trip.
+        # Replaces SQLAlchemy's pool_pre_ping, which costs an extra round trip per transaction.
         now = time.monotonic()
         used = record.info.get(_USED, now)
         if (used <= last_failure or now - used >= _FRESH_S) and not _is_alive(engine, connection):

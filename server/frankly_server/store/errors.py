@@ -7,7 +7,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem
 
 READ_ONLY: Final = "25006"
-"""SQLSTATE of PostgreSQL: the transaction is read-only, as on a standby."""
+"""SQLSTATE of PostgreSQL for a read-only transaction, as on a standby."""
 _FULL: Final = "its disk is full: make room"
 _LOCKED_FILE: Final = "it is read-only: check the permissions of its file and folder, and whether the disk is writable"
 _STANDBY: Final = (
@@ -42,9 +42,9 @@ _HINTS: Final = {
 class StoreUnavailable(FranklyError):
     """The database is down, locked, full or out of connections (HTTP 503); retrying may help.
 
-    hint : for the operator, the reason why the database cannot be used; empty if the reason is
-    not known. The hint is never sent to clients.
-    is_not_writable : True if it can be read, but the disk is full or it is read-only.
+    hint : for the operator, the reason why the database cannot be used; empty if unknown. The
+        hint is never sent to clients.
+    is_not_writable : True if the database can be read, but is read-only or its disk is full.
     """
 
     problem = Problem.UNAVAILABLE
@@ -55,8 +55,8 @@ class StoreUnavailable(FranklyError):
             code=Problem.UNAVAILABLE.code,
         )
         self.transaction = transaction
-        # The message is read only if there is no SQLSTATE: an error with one comes from an open
-        # session, so its message may quote a row.
+        # The message is used only if there is no SQLSTATE: an error with SQLSTATE comes from an
+        # open session, so its message may quote a row.
         state = getattr(cause, "sqlstate", None) or ""
         message = "" if state else str(cause)
         by_message = next((hint for pattern, hint in _HINTS.items() if pattern in message), "")
@@ -65,7 +65,7 @@ class StoreUnavailable(FranklyError):
 
 
 class UnsafeStore(FranklyError):
-    """The database is set up in an unsafe way; the server prints the reason and does not start."""
+    """The database has unsafe settings; the server prints the reason and does not start."""
 
     problem = Problem.UNSAFE_SETTING
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released reports of one document in the order of their ids, read in pages of bounded size."""
+"""Released reports of one document, ordered by id and read in pages of bounded size."""
 
 from collections.abc import Generator
 from typing import Any, Final
 
-from sqlalchemy import Connection, LargeBinary, Row, Select, func, select, type_coerce
+from sqlalchemy import LargeBinary, Row, Select, func, select, type_coerce
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.reports import reports
 
 FIRST: Final = ""
@@ -16,14 +17,11 @@ _PAGE: Final = 10_000
 
 
 ExportedRow = Row[bytes, str, str]
-"""An exported report: the bytes of its id, and its symbols and strata as they are stored."""
+"""An exported report: the bytes of its id, and its symbols and strata as stored."""
 
 
-class Exporting:
+class ReportExport(TableAccess):
     """The `reports` table within one transaction, by ranges of ids: after < id ≤ last."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def rows(
         self,

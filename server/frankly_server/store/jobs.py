@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     String,
     Table,
     Text,
-    insert,
     select,
     update,
 )
 
-from frankly_server.store.schema import HexBytes, is_id, metadata
+from frankly_server.store.access import RowsById
+from frankly_server.store.schema import HexBytes, metadata
 
 jobs = Table(
     "jobs",
@@ -37,12 +36,12 @@ jobs = Table(
         comment="running, cancelling, done, failed or cancelled",
     ),
     Column("done", Integer, nullable=False, comment="blocks designed"),
-    Column("total", Integer, nullable=False, comment="blocks in all"),
+    Column("total", Integer, nullable=False, comment="number of blocks"),
     Column(
         "detail",
         Text,
         nullable=False,
-        comment="the block at work, the digest published, or why it failed",
+        comment="id of the current block, digest of the new version, or reason of the failure",
     ),
     Column("updated", String(20), nullable=False, comment="UTC, RFC 3339"),
     CheckConstraint(
@@ -64,38 +63,20 @@ class JobRow:
     updated: str
 
 
-class JobsTable:
+class JobsTable(RowsById[JobRow]):
     """The `jobs` table within one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def add(self, row: JobRow) -> None:
-        """Insert a new job."""
-        values = {name: getattr(row, name) for name in JobRow.__slots__}
-        self._connection.execute(insert(jobs).values(values))
-
-    def get(self, job_id: str) -> JobRow | None:
-        """Return the job with this id, or None."""
-        # The text comes from a URL, and one that is not an id cannot be bound to the column.
-        if not is_id(job_id):
-            return None
-        row = self._connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().first()
-        return None if row is None else JobRow(**row)
+    _table = jobs
+    _kind = JobRow
 
     def running(self, survey: str) -> list[JobRow]:
-        """Return a survey's jobs that have not reported their end, even if their process is gone."""
+        """Return a survey's jobs that are not marked as ended, even if their process is gone."""
         unfinished = (jobs.c.survey == survey) & jobs.c.state.in_(("running", "cancelling"))
-        query = select(jobs).where(unfinished)
-        return [JobRow(**row) for row in self._connection.execute(query).mappings()]
-
-    def change(self, job_id: str, **values: str | int) -> None:
-        """Set columns of one job."""
-        self._connection.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
+        return self._every(JobRow, select(jobs).where(unfinished))
 
     def ask_to_stop(self, job_id: str, now: str) -> bool:
         """Set a running job to ``cancelling``; return False if it is not running."""
-        # Compare and set in one statement: the job may end between a read and a write.
+        # Compare-and-set in one statement, because the job may end between a read and a write.
         running = (jobs.c.id == job_id) & (jobs.c.state == "running")
         cancellation = update(jobs).where(running).values(state="cancelling", updated=now)
         return bool(self._connection.execute(cancellation).rowcount)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the transparency log in order of publication, and witnesses' signatures on heads."""
+"""Entries of the transparency log in order of publication, and cosignatures of witnesses."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     String,
@@ -20,6 +19,7 @@ from sqlalchemy import (
     select,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.documents import documents
 from frankly_server.store.schema import DigestBytes, HexBytes, is_digest, metadata
 
@@ -38,7 +38,7 @@ log_entries = Table(
         DigestBytes(32),
         ForeignKey("documents.digest"),
         nullable=False,
-        comment="the entry logged",
+        comment="digest of the logged document",
     ),
     UniqueConstraint("document"),
     CheckConstraint("position >= 0", name="position"),
@@ -52,9 +52,9 @@ log_cosignatures = Table(
         Integer,
         primary_key=True,
         autoincrement=False,
-        comment="how many entries the witness saw",
+        comment="number of entries in the signed head",
     ),
-    Column("key_id", HexBytes(32), primary_key=True, comment="the witness' key"),
+    Column("key_id", HexBytes(32), primary_key=True, comment="key of the witness"),
     Column("line", String(1000), nullable=False, comment="its newest signature line on that head"),
     CheckConstraint("size >= 0", name="size"),
 )
@@ -70,14 +70,11 @@ class LogEntryRow:
     version: int
 
 
-class LogEntriesTable:
+class LogEntriesTable(TableAccess):
     """The tables `log_entries` and `log_cosignatures` within one transaction.
 
     Entries are only added; a cosignature replaces the previous one of its witness and size.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def append(self, document: str) -> int:
         """Append a published document's digest; return its position.
@@ -89,7 +86,7 @@ class LogEntriesTable:
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("LOCK TABLE log_entries IN EXCLUSIVE MODE")
         position = self.size()
-        self._connection.execute(insert(log_entries).values(position=position, document=document))
+        self._insert(log_entries, position=position, document=document)
         return position
 
     def size(self) -> int:
@@ -121,13 +118,13 @@ class LogEntriesTable:
                 documents.c.version,
             )
             .join(documents, documents.c.digest == log_entries.c.document)
-            # 64 bits: the column's own type would refuse a larger number, which any client may
-            # send.
+            # BigInteger, because the column's type would refuse a larger number, which any
+            # client may send.
             .where(log_entries.c.position >= literal(start, BigInteger()))
             .order_by(log_entries.c.position)
             .limit(limit)
         )
-        return [LogEntryRow(**row) for row in self._connection.execute(joined).mappings()]
+        return self._every(LogEntryRow, joined)
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
         """Store a witness' signature line on the head of this size, replacing its previous one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema migrations: upgrade a database to the version this program needs, or downgrade it."""
+"""Schema migrations: upgrade a database to the version that this program needs, or downgrade it."""
 
 import threading
 from collections.abc import Callable
@@ -23,7 +23,7 @@ else:
     )
 
 _HERE: Final = Path(__file__).resolve()
-# Alembic keeps its context in module globals, so a process runs one migration at a time.
+# Alembic stores its context in module globals, so a process can run only one migration at a time.
 # Other processes wait for a lock in the database (migrations/env.py).
 _ALEMBIC_LOCK: Final = threading.Lock()
 
@@ -44,10 +44,10 @@ def migration_config(connection: Connection | None = None) -> "alembic_config.Co
 
 
 def upgrade(database: Database, revision: str = "head") -> str | None:
-    """Upgrade the schema to `revision`; return the version reached.
+    """Upgrade the schema to `revision`; return the new version.
 
-    A schema that has this revision already is not changed. Raises UnsafeStore if these scripts do
-    not contain the database's version or `revision`, StoreUnavailable if the database fails.
+    A schema that already has this revision is not changed. Raises UnsafeStore if the scripts do not
+    contain the database's version or `revision`, StoreUnavailable if the database fails.
     """
     return _run(database, lambda config: alembic_command.upgrade(config, revision))
 
@@ -55,7 +55,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
 def downgrade(database: Database, revision: str = "base") -> str | None:
     """Downgrade the schema to `revision`, dropping what later versions added.
 
-    Returns the version reached, None if no version is left. Raises as `upgrade` does.
+    Returns the new version, None if no version is left. Raises the errors of `upgrade`.
     """
     return _run(database, lambda config: alembic_command.downgrade(config, revision))
 

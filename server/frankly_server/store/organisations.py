@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sign-in rules of organisations; an organisation without a row has none."""
+"""Sign-in rules of organisations; an organisation without a row has no rules."""
 
-from sqlalchemy import Boolean, Column, Connection, String, Table, delete, insert, select
+from sqlalchemy import Boolean, Column, String, Table, delete, select
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import metadata
 
 organisations = Table(
@@ -13,11 +14,8 @@ organisations = Table(
 )
 
 
-class OrganisationsTable:
+class OrganisationsTable(TableAccess):
     """The `organisations` table within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def needs_second_factor(self, name: str) -> bool:
         """Return True if members need a second factor."""
@@ -27,5 +25,4 @@ class OrganisationsTable:
     def set_second_factor(self, name: str, needed: bool) -> None:
         """Set whether members need a second factor; call this in an administering transaction."""
         self._connection.execute(delete(organisations).where(organisations.c.name == name))
-        values = {"name": name, "second_factor": needed}
-        self._connection.execute(insert(organisations).values(values))
+        self._insert(organisations, name=name, second_factor=needed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions of the reports table on PostgreSQL; dropping one erases its survey's reports at once.
+"""Partitions of the reports table on PostgreSQL; dropping one quickly erases its survey's reports.
 
 `reports` is partitioned by survey, and its partitions are in a separate schema. Reports of a
 survey without its own partition are in the default partition. On SQLite there is a single table.
@@ -9,8 +9,9 @@ from typing import Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import is_id
 
 SCHEMA: Final = "frankly_reports"
@@ -20,11 +21,8 @@ _NAMES: Final = text(
 )
 
 
-class Partitions:
+class Partitions(TableAccess):
     """The partitions of `reports` within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     @property
     def supported(self) -> bool:
@@ -41,17 +39,20 @@ class Partitions:
     def make(self, survey: str) -> bool:
         """Create a survey's partition and move its reports there; return False if it exists.
 
-        New reports of all surveys wait meanwhile, so call this while the survey is small.
+        New reports of all surveys wait during the move, so call this while the survey is small.
         Raises InvalidInput(unsupported) on SQLite.
         """
         if not self.supported:
-            message = "only PostgreSQL has partitions; SQLite keeps everything in one file"
-            raise InvalidInput(Problem.UNSUPPORTED, message, "database_url")
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "only PostgreSQL has partitions; SQLite keeps everything in one file",
+                "database_url",
+            )
         if survey in self.surveys():
             return False
         partition = _table(survey)
-        # The lock keeps writers out between INSERT and DELETE. Readers see the reports in their old
-        # place, and wait only from ATTACH on.
+        # The lock blocks writers between INSERT and DELETE. Readers see the reports in the old
+        # table, and wait only from ATTACH on.
         for statement in (
             "SET LOCAL statement_timeout = 0",
             "LOCK TABLE reports IN SHARE ROW EXCLUSIVE MODE",
@@ -66,15 +67,15 @@ class Partitions:
     def hold(self, survey: str) -> None:
         """Wait for running inserts of reports, then block new ones until this transaction ends.
 
-        Call this before erasing a survey. Reports of other surveys wait as well; after five seconds
-        (lock_timeout) they are refused with 503, to be sent again. If the survey has its own
-        partition, reports need not wait yet: `empty` takes the lock later. On SQLite there is one
-        writer at a time anyway.
+        Call this before erasing a survey. Reports of other surveys also wait; after five seconds
+        (lock_timeout) they are refused with 503 and can be sent again. If the survey has its own
+        partition, reports do not wait yet: `empty` takes the lock later. On SQLite no lock is
+        needed, because there is one writer at a time.
         """
         if not self.supported:
             return
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        # One erasure at a time: a partition that is listed here still exists when `empty` drops it.
+        # One erasure at a time, so that a partition listed here still exists when `empty` drops it.
         self._connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('frankly erase'))")
         if survey not in self.surveys():
             self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN SHARE ROW EXCLUSIVE MODE")
@@ -82,9 +83,9 @@ class Partitions:
     def empty(self, survey: str) -> int | None:
         """Drop a survey's partition; return the number of its reports, None if it has no partition.
 
-        The time to drop it does not depend on the number of reports. The time to count them does,
-        but counting blocks nothing; reports that arrive during the count are deleted too and not
-        counted. Reports that arrive later are stored in the default partition.
+        The time to drop a partition does not depend on the number of reports. The time to count
+        them does, but counting blocks no other transaction; reports that arrive during the count
+        are deleted but not counted. Later reports are stored in the default partition.
         """
         if survey not in self.surveys():
             return None
@@ -92,8 +93,8 @@ class Partitions:
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         count = f"SELECT count(*) FROM {partition}"  # noqa: S608 - hex digits
         n = int(self._connection.exec_driver_sql(count).scalar_one())
-        # Lock the parent first, as readers and writers do: the opposite order could deadlock with
-        # them.
+        # Lock the parent first, like readers and writers do; the opposite order could cause
+        # deadlocks.
         self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN ACCESS EXCLUSIVE MODE")
         self._connection.exec_driver_sql(f"DROP TABLE {partition}")
         return n
@@ -101,7 +102,7 @@ class Partitions:
 
 def _table(survey: str) -> str:
     """Return the name of a survey's partition."""
-    # The id becomes part of SQL statements, so anything but hex digits is refused.
+    # The id becomes part of SQL statements, so it must consist of hex digits.
     if not is_id(survey):
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits", "survey")
     return f"{SCHEMA}.survey_{survey}"

@@ -8,17 +8,16 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     LargeBinary,
     String,
     Table,
     delete,
-    insert,
     select,
     update,
 )
 
+from frankly_server.store.access import TableAccess, values_of
 from frankly_server.store.schema import HexBytes, metadata
 
 passkeys = Table(
@@ -31,7 +30,7 @@ passkeys = Table(
         ForeignKey("accounts.id"),
         nullable=False,
         index=True,
-        comment="whom it signs in",
+        comment="its account",
     ),
     Column("public_key", LargeBinary, nullable=False, comment="COSE key"),
     Column(
@@ -41,9 +40,9 @@ passkeys = Table(
         "last_challenge",
         BigInteger,
         nullable=False,
-        comment="when the newest challenge used was issued, microseconds since 1970",
+        comment="time of issue of the newest challenge used, microseconds since 1970",
     ),
-    Column("name", String(64), nullable=False, comment="as its owner calls it"),
+    Column("name", String(64), nullable=False, comment="name given by its owner"),
     Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
     CheckConstraint("sign_count >= 0", name="sign_count"),
 )
@@ -62,35 +61,33 @@ class PasskeyRow:
     created: str
 
 
-class PasskeysTable:
+class PasskeysTable(TableAccess):
     """The `passkeys` table within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, credential: str) -> PasskeyRow | None:
         """Return a passkey by the id of its credential, or None."""
-        query = select(passkeys).where(passkeys.c.credential == credential)
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else PasskeyRow(**row)
+        return self._first(PasskeyRow, select(passkeys).where(passkeys.c.credential == credential))
 
     def of_account(self, account_id: str) -> Sequence[PasskeyRow]:
         """Return an account's passkeys, oldest first."""
         mine = passkeys.c.account == account_id
         query = select(passkeys).where(mine).order_by(passkeys.c.created, passkeys.c.credential)
-        return [PasskeyRow(**row) for row in self._connection.execute(query).mappings()]
+        return self._every(PasskeyRow, query)
 
     def add(self, row: PasskeyRow) -> None:
         """Insert a new passkey."""
-        values = {name: getattr(row, name) for name in PasskeyRow.__slots__}
-        self._connection.execute(insert(passkeys).values(values))
+        self._insert(passkeys, **values_of(row))
 
     def use(self, credential: str, challenge: int, sign_count: int) -> bool:
         """Record a use; return False if this challenge or a newer one was used before."""
         fresh = (passkeys.c.credential == credential) & (passkeys.c.last_challenge < challenge)
         statement = update(passkeys).where(fresh)
-        values = {"last_challenge": challenge, "sign_count": sign_count}
-        return self._connection.execute(statement.values(values)).rowcount == 1
+        return (
+            self._connection.execute(
+                statement.values({"last_challenge": challenge, "sign_count": sign_count})
+            ).rowcount
+            == 1
+        )
 
     def remove(self, account_id: str, credential: str | None = None) -> int:
         """Delete one passkey of an account, or all of them; return the number deleted."""

@@ -2,29 +2,29 @@
 """Releases: pending reports become batches; only reports in batches are counted (ADR 0020).
 
 A batch consists of all pending reports of one cell (document × stratum) at the time of a release,
-at least `step` of them. It never changes, and no later report joins it. Estimates and exports are
-computed from complete batches only; for pending reports the server shows only a band.
+at least `step` of them. A batch never changes, and no later report is added to it. Estimates and
+exports use only complete batches; for pending reports the server shows only a size band.
 """
 
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import func, select, text
 
-from frankly_server.store.batches import BatchesTable
+from frankly_server.store.access import TableAccess
+from frankly_server.store.batches import BatchesTable, day_of
 from frankly_server.store.counts import CountsTables
 
 WITHHELD_STRATUM: Final = ""
-"""Stratum of reports that were too few in their own cells when their document closed."""
+"""Stratum of reports whose cells had too few reports when their document closed."""
 
 _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL"
 _FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
 _REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
-# PostgreSQL stores rows in the order in which they were written, each with its transaction number
-# (xmin). That would reveal the order of arrival. So all pending rows of the document, including
-# those that stay pending, and all tokens spent since the last release are deleted and inserted
-# again in the order of their random keys. One statement deletes and inserts reports, so that a
-# cell's size is that of exactly the rows that are moved. SQLite stores rows in the order of their
-# keys.
+# PostgreSQL stores rows in the order of writing, each with its transaction number (xmin), which
+# would reveal the order of arrival. So all pending rows of the document, including those that stay
+# pending, and all tokens spent since the last release are deleted and inserted again in the order
+# of their random keys. One statement deletes and inserts the reports, so that a cell's size counts
+# exactly the moved rows. SQLite stores rows in the order of their keys.
 _RELEASE: Final = {
     "postgresql": f"""
         WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)
@@ -44,11 +44,8 @@ _SETTLE: Final = {
 }
 
 
-class Releases:
+class Releases(TableAccess):
     """Releases within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def release(
         self,
@@ -60,18 +57,18 @@ class Releases:
         is_over: bool,
         unless_in: tuple[str, str] | None = None,
     ) -> int:
-        """Release the pending reports of a document; return the number released.
+        """Release the pending reports of a document; return the number of released reports.
 
-        Returns 0 if another process is releasing this document. unless_in : (start, end); nothing
-        is released if the newest release was between these times, ends included. is_over : no
+        Returns 0 if another process is releasing this document. unless_in : (start, end); there is
+        no release if the newest release was between these times, inclusive. is_over : True if no
         report can arrive any more. The remaining reports are then released without their stratum,
-        or deleted uncounted if there are fewer than `step` of them in all cells together.
+        or deleted uncounted if there are fewer than `step` of them in total.
         released : time of the release, UTC, RFC 3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
             return 0
-        # Read after the lock is taken: another process may just have released the document.
+        # Read after taking the lock, because another process may just have released the document.
         newest = batches.newest_time(digest) if unless_in else None
         if unless_in and newest is not None and unless_in[0] <= newest <= unless_in[1]:
             return 0
@@ -87,14 +84,14 @@ class Releases:
         if is_over:
             self._release_remainder(values)
         self._run(_SETTLE[dialect], values)
-        numbers = CountsTables(self._connection).add(survey, digest, release, released[:10])
+        numbers = CountsTables(self._connection).add(survey, digest, release, day_of(released))
         batches.add(digest, release, released, numbers)
         return sum(numbers.values())
 
     def _locked(self, digest: str) -> bool:
         """Return True if no other transaction is releasing this document.
 
-        SQLite has one writer anyway.
+        Needed only on PostgreSQL, because SQLite has one writer.
         """
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         locked = select(
@@ -103,8 +100,8 @@ class Releases:
         return bool(self._connection.scalar(locked))
 
     def _release_remainder(self, values: dict[str, Any]) -> None:
-        # Each statement counts the pending rows itself, so a report that was stored between the two
-        # cannot be released in a batch that is too small.
+        # Each statement counts the pending rows itself, so that a report stored between the two
+        # statements cannot be released in a batch that is too small.
         self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
         withheld = (
             f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608

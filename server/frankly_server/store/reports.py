@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised reports: one row per (survey, id); its symbols are never overwritten.
+"""Randomised reports: one row per (survey, id), whose symbols are never overwritten.
 
 A report is pending until a release counts it.
 """
@@ -11,20 +11,21 @@ from operator import attrgetter
 from typing import Any
 
 from frankly_protocol.report import SymbolJson
-from sqlalchemy import Column, Connection, Dialect, Integer, Table, Text, delete, func, select
+from sqlalchemy import Column, Dialect, Integer, Table, Text, delete, func, select
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.partitions import Partitions
 from frankly_server.store.schema import DigestBytes, HexBytes, metadata
 from frankly_server.store.upsert import add_new, driver_of
 
-# No foreign keys: on PostgreSQL every insert of a report would lock the one `documents` row that all
-# reports of a survey share. The reference holds without it, because intake reads that row before it
-# inserts, and documents are never deleted. The same holds for batches, counts and tokens.
+# No foreign keys: on PostgreSQL every insert of a report would lock the `documents` row that all
+# reports of a survey share. References are valid without them, because intake reads that row before
+# it inserts, and documents are never deleted. The same applies to batches, counts and tokens.
 reports = Table(
     "reports",
     metadata,
     Column("survey", HexBytes(16), primary_key=True, comment="the survey answered"),
-    Column("id", HexBytes(16), primary_key=True, comment="random, minted on the device"),
+    Column("id", HexBytes(16), primary_key=True, comment="random, drawn on the device"),
     Column(
         "document",
         DigestBytes(32),
@@ -41,15 +42,15 @@ reports = Table(
         "strata",
         Text,
         nullable=False,
-        comment="public strata as canonical JSON, empty if none or not told",
+        comment="public answers as canonical JSON; empty without public questions or if withheld",
     ),
     Column("release", Integer, comment="the release that counted it; null while it is pending"),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
 _COLUMNS = (reports.c.survey, reports.c.id, reports.c.document, reports.c.symbols, reports.c.strata)
-# Checked in the statement that inserts: a separate SELECT could see an open survey that another
-# transaction closes before the INSERT.
+# Checked in the INSERT itself: after a separate SELECT, another transaction could close the survey
+# before the INSERT.
 _OPEN = "NOT EXISTS (SELECT 1 FROM survey_standings WHERE survey_standings.survey = x.survey AND state <> 'open')"
 
 
@@ -57,8 +58,8 @@ _OPEN = "NOT EXISTS (SELECT 1 FROM survey_standings WHERE survey_standings.surve
 class ReportRow:
     """The stored contents of a report, without its release.
 
-    symbols : one per block, in the JSON form of the report. strata : canonical JSON, empty if the
-    survey has no public questions or a release withheld the stratum.
+    symbols : one per block, in the JSON form of the report. strata : canonical JSON; empty if the
+    survey has no public questions or if a release withheld the stratum.
     """
 
     survey: str
@@ -68,19 +69,16 @@ class ReportRow:
     strata: str
 
     def __repr__(self) -> str:
-        return "ReportRow(…)"  # symbols stay out of logs and tracebacks
+        return "ReportRow(…)"  # keeps symbols out of logs and tracebacks
 
 
-class ReportsTable:
+class ReportsTable(TableAccess):
     """The `reports` table within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports with distinct ids as pending; return the ids that were inserted.
 
-        A report is not inserted if its id is taken or its survey is not open.
+        A report is not inserted if its id already exists or its survey is not open.
         """
         return insert_pending(*driver_of(self._connection), rows)
 
@@ -98,7 +96,7 @@ class ReportsTable:
         return {row.id: _row(*row) for row in self._connection.execute(query)}
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of a survey's reports, pending or not; show it only in bands."""
+        """Return the number of a survey's reports, pending or not. Show it only in bands."""
         query = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
         return int(self._connection.execute(query).scalar_one())
 
@@ -111,15 +109,15 @@ class ReportsTable:
 
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
-    """Insert reports as `ReportsTable.add` does, on a connection of the database's driver."""
-    # Sorted, so that two requests with overlapping ids take their locks in the same order and
-    # cannot deadlock.
+    """Insert reports like `ReportsTable.add`, on a connection of the database driver."""
+    # Sorted, so that two requests with overlapping ids take locks in the same order and cannot
+    # deadlock.
     values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
     return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 
 
 def symbols_text(symbols: Sequence[SymbolJson]) -> str:
-    """Return symbols as they are stored: canonical JSON without the outer brackets."""
+    """Return symbols in the stored form: canonical JSON without the outer brackets."""
     # Symbols contain only integers and hex digits, so no text needs escaping.
     return ",".join(
         str(y) if type(y) is int else f'"{y}"' if isinstance(y, str) else f"[{symbols_text(y)}]"  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second factors of accounts: TOTP secrets, recovery codes, and sign-ins that wait for a code."""
+"""Second factors of accounts: TOTP secrets, recovery codes, and pending sign-ins."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     String,
@@ -20,16 +19,19 @@ from sqlalchemy import (
     update,
 )
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, metadata
 
 second_factors = Table(
     "second_factors",
     metadata,
     Column(
-        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="whose it is"
+        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="its account"
     ),
     Column(
-        "totp_secret", String(64), comment="base32; checking a code needs it as it is; null: none"
+        "totp_secret",
+        String(64),
+        comment="base32, not hashed, because codes are computed from it; null: none",
     ),
     Column("totp_since", String(20), comment="UTC, RFC 3339; null until its first code was right"),
     Column(
@@ -44,7 +46,7 @@ recovery_codes = Table(
     "recovery_codes",
     metadata,
     Column(
-        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="whose it is"
+        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="its account"
     ),
     Column(
         "hash", HexBytes(32), primary_key=True, comment="SHA-256 of the code, which has 80 bits"
@@ -60,7 +62,7 @@ pending_sign_ins = Table(
         HexBytes(16),
         ForeignKey("accounts.id"),
         nullable=False,
-        comment="whose password was right",
+        comment="account that has given its password",
     ),
     Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
 )
@@ -81,22 +83,19 @@ class SecondFactorRow:
     locked_until: str | None = None
 
 
-class SecondFactorsTables:
+class SecondFactorsTables(TableAccess):
     """The tables `second_factors`, `recovery_codes` and `pending_sign_ins` in one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, account_id: str) -> SecondFactorRow:
         """Return the account's row, or one with default values if there is none."""
         return self._one(account_id) or SecondFactorRow(account_id)
 
     def lock(self, account_id: str) -> SecondFactorRow:
-        """Return the account's row, added if there is none; the account is locked until the commit.
+        """Lock the account until the commit; return its row, inserting one if there is none.
 
-        Concurrent codes are then checked one after the other, so that every wrong one is counted.
+        Concurrent codes are then checked one after the other, so that every wrong code is counted.
         """
-        # The lock is on the row in `accounts`, because the one in `second_factors` may not exist
+        # The lock is on the row in `accounts`, because the row in `second_factors` may not exist
         # yet.
         accounts = metadata.tables["accounts"]
         self._connection.execute(
@@ -104,8 +103,7 @@ class SecondFactorsTables:
         )
         row = self._one(account_id)
         if row is None:
-            values = {"account": account_id, "last_step": 0, "failures": 0}
-            self._connection.execute(insert(second_factors).values(values))
+            self._insert(second_factors, account=account_id, last_step=0, failures=0)
         return row or SecondFactorRow(account_id)
 
     def of_organisation(self, organisation: str) -> set[str]:
@@ -118,11 +116,12 @@ class SecondFactorsTables:
 
     def change(self, account_id: str, **values: str | int | None) -> None:
         """Set columns of a row that `lock` has returned."""
-        mine = second_factors.c.account == account_id
-        self._connection.execute(update(second_factors).where(mine).values(**values))
+        self._connection.execute(
+            update(second_factors).where(second_factors.c.account == account_id).values(**values)
+        )
 
     def remove(self, account_id: str) -> None:
-        """Delete the account's row, recovery codes and waiting sign-ins."""
+        """Delete the account's row, recovery codes and pending sign-ins."""
         for table in (second_factors, recovery_codes, pending_sign_ins):
             self._connection.execute(delete(table).where(table.c.account == account_id))
 
@@ -147,22 +146,21 @@ class SecondFactorsTables:
         return self._connection.execute(delete(recovery_codes).where(code)).rowcount == 1
 
     def add_pending(self, token_hash: str, account_id: str, expires: str, now: str) -> None:
-        """Insert a sign-in that waits for its second factor; delete those that have expired."""
+        """Insert a pending sign-in; delete expired ones."""
         self._connection.execute(delete(pending_sign_ins).where(pending_sign_ins.c.expires <= now))
-        values = {"hash": token_hash, "account": account_id, "expires": expires}
-        self._connection.execute(insert(pending_sign_ins).values(values))
+        self._insert(pending_sign_ins, hash=token_hash, account=account_id, expires=expires)
 
     def pending(self, token_hash: str, now: str) -> str | None:
-        """Return the account id of a waiting sign-in, or None if it is unknown or has expired."""
+        """Return the account id of a pending sign-in, or None if it is unknown or has expired."""
         valid = (pending_sign_ins.c.hash == token_hash) & (pending_sign_ins.c.expires > now)
         return self._connection.execute(select(pending_sign_ins.c.account).where(valid)).scalar()
 
     def end_pending(self, account_id: str) -> None:
-        """Delete every sign-in of the account that waits for its second factor."""
-        mine = pending_sign_ins.c.account == account_id
-        self._connection.execute(delete(pending_sign_ins).where(mine))
+        """Delete every pending sign-in of the account."""
+        self._connection.execute(
+            delete(pending_sign_ins).where(pending_sign_ins.c.account == account_id)
+        )
 
     def _one(self, account_id: str) -> SecondFactorRow | None:
         query = select(second_factors).where(second_factors.c.account == account_id)
-        row = self._connection.execute(query).mappings().first()
-        return None if row is None else SecondFactorRow(**row)
+        return self._first(SecondFactorRow, query)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics), as determined by its document.
+"""Counts that a report increments (sufficient statistics), as determined by its document.
 
-Counts of two groups of reports merge by addition. A report is counted by:
+Counts of two groups of reports are merged by addition. A report is counted by:
 
 - one number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
   small set (unary, subset);
@@ -9,10 +9,10 @@ Counts of two groups of reports merge by addition. A report is counted by:
 - for two blocks that are tables or products, their pair of symbols, for cross-tabs.
 
 An agreement block counts as a block without numbers, followed by one table per part, which counts
-the reports that show the part. In this module, these tables are blocks too. A report adds to at
-most one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most MOST_PAIRS
+the reports that show the part. In this module, these tables are blocks too. A report increments at
+most one count per block, at most MOST_SET_ROWS counts for its sets, and at most MOST_PAIRS counts
 for pairs of blocks. Beyond these limits, sets and products have one count for all their symbols,
-and pairs have none; estimates of them read the reports instead.
+and pairs have none; their estimates read the reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,17 +29,18 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.radix import digits_of, number_of
 
 from frankly_server.forms import PartTable, are_shown_together, counted_blocks, counted_symbols
 
 NO_NUMBER: Final = -1
-"""Symbol of the one count of a block whose symbols have no numbers: all its symbols together."""
+"""Symbol of the single count of a block whose symbols have no numbers."""
 
-# The stored counts follow from these limits: changing one needs a migration that recounts.
+# The stored counts depend on these limits, so changing one requires a migration that recounts.
 MOST_MASKED: Final = 10
 """Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
 
-The maximum-likelihood shares need these counts; pairs of positions do not suffice.
+The maximum-likelihood shares need these counts; pairs of positions are not enough.
 """
 MOST_SET_ROWS: Final = 64 * 65 // 2
 """Largest number of pairs in all sets of one report: one unary question of 64 choices."""
@@ -62,12 +63,12 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Counts that one document's reports add to.
+    """Counts that one document's reports increment.
 
     radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
     product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
-    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms : those
-    of the counted blocks.
+    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms :
+    mechanisms of the counted blocks.
     """
 
     radices: tuple[tuple[int, ...], ...]
@@ -90,8 +91,8 @@ class Layout:
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # Sorted by the later block, so that blocks appended to a survey do not change which pairs
-        # of the earlier blocks are counted.
+        # Sorted by the later block, so that appending blocks to a survey does not change which
+        # pairs of earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         pairs = [(i, j) for i, j in pairs if _is_pair_counted(mechanisms[i], mechanisms[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
@@ -99,7 +100,7 @@ class Layout:
 
     @classmethod
     def read(cls, envelope: bytes) -> "Layout":
-        """Return the layout of the document in a signed envelope as it is stored."""
+        """Return the layout of the document in a stored signed envelope."""
         return cls.of(SurveyDocument.from_envelope(envelope))
 
     def covers(self, blocks: Sequence[int]) -> bool:
@@ -111,7 +112,8 @@ class Layout:
     def numbers(self, symbols: Symbols) -> list[int | None]:
         """Return one number per block for symbols in JSON form.
 
-        NO_NUMBER for a block without numbers, None for a part that the report does not show.
+        The number is NO_NUMBER for a block without numbers, and None for a part that the report
+        does not show.
         """
         counted = counted_symbols(self.mechanisms, symbols)
         return [
@@ -121,18 +123,14 @@ class Layout:
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
         """Return the digits of a block's number: one per factor of a product, else the number."""
-        digits = []
-        for size in reversed(self.radices[block]):
-            number, digit = divmod(number, size)
-            digits.append(digit)
-        return tuple(reversed(digits))
+        return digits_of(number, self.radices[block])
 
     def pairs_of(
         self,
         symbols: Symbols,
         numbers: Sequence[int | None],
     ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
-        """Yield the pairs that one report adds to, by (block, other block).
+        """Yield the pairs that one report increments, by (block, other block).
 
         numbers : the numbers of `symbols`, as `numbers` returns them.
         """
@@ -156,7 +154,7 @@ def is_masked(mechanism: AnyMechanism) -> bool:
 
 
 def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
-    """Return True if one report can show both; some parts of a form never occur together."""
+    """Return True if a report can show both; some parts of a form never occur together."""
     if not isinstance(first, PartTable) or not isinstance(second, PartTable):
         return True
     if first.form is not second.form or first.form is None:
@@ -200,8 +198,4 @@ def _number(sizes: Sequence[int], symbol: Any) -> int:
         return symbol
     if isinstance(symbol, str):
         return int(symbol, 16)
-    # Mixed radix, the first factor most significant: the row-major order of `ProductMechanism`.
-    number = 0
-    for size, digit in zip(sizes, symbol, strict=True):
-        number = number * size + int(digit)
-    return number
+    return number_of(map(int, symbol), sizes)  # as `ProductMechanism` numbers its answers

@@ -7,17 +7,16 @@ from typing import Final
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    Connection,
     ForeignKey,
     Integer,
     String,
     Table,
     bindparam,
-    insert,
     select,
     update,
 )
 
+from frankly_server.store.access import TableAccess, values_of
 from frankly_server.store.schema import HexBytes, metadata
 
 survey_states = Table(
@@ -31,26 +30,30 @@ survey_states = Table(
         "state",
         String(16),
         nullable=False,
-        comment="open, paused, closed or archived: the admin's word",
+        comment="state set by the admin: open, paused, closed or archived",
     ),
-    Column("stop_reports", Integer, comment="close at so many reports; null for no such rule"),
+    Column(
+        "stop_reports",
+        Integer,
+        comment="number of released reports at which the survey closes; null: none",
+    ),
     Column(
         "stop_margin",
         String(20),
-        comment="the margin that number was worked out from, as a decimal text",
+        comment="margin from which that number was computed, as a decimal text; null: none",
     ),
     CheckConstraint("state IN ('open', 'paused', 'closed', 'archived')", name="state"),
 )
 
 MAIN: Final = "main"
-"""The organisation that owns each survey and API key created without naming one."""
+"""The default owner of surveys and API keys that are created without an organisation."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyStateRow:
     """Owner, state and stop rule of a survey.
 
-    organisation : name of its owner. state : open, paused, closed or archived. stop_reports :
+    organisation : name of the owner. state : open, paused, closed or archived. stop_reports :
     number of released reports at which the survey closes, or None. stop_margin : the margin from
     which that number was computed, as a decimal text, or None.
     """
@@ -61,42 +64,31 @@ class SurveyStateRow:
     stop_margin: str | None = None
 
 
-# Built once, because SQLAlchemy would otherwise construct the query in every transaction that reads
-# a state.
-_OF_SURVEY: Final = select(*(survey_states.c[name] for name in SurveyStateRow.__slots__)).where(
-    survey_states.c.survey == bindparam("survey_id")
-)
+_COLUMNS: Final = [survey_states.c[name] for name in SurveyStateRow.__slots__]
+# Built once; otherwise SQLAlchemy would construct the query in every transaction that reads a
+# state.
+_OF_SURVEY: Final = select(*_COLUMNS).where(survey_states.c.survey == bindparam("survey_id"))
 
 
-class SurveyStatesTable:
-    """The table `survey_standings` of states within one transaction (ADR 0022 explains its name).
+class SurveyStatesTable(TableAccess):
+    """The `survey_standings` table of states within one transaction (ADR 0022 explains the name).
 
     A survey without a row is open and belongs to the main organisation.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
     def get(self, survey_id: str) -> SurveyStateRow:
-        """Return a survey's state; the default one if it has no row."""
+        """Return a survey's state; the default state if it has no row."""
         row = self._connection.execute(_OF_SURVEY, {"survey_id": survey_id}).first()
         return SurveyStateRow() if row is None else SurveyStateRow(*row)
 
-    def every(self, survey_id: str | None = None) -> dict[str, SurveyStateRow]:
-        """Return states by survey id: of one survey, or of all surveys that have a row."""
-        query = select(survey_states)
-        if survey_id is not None:
-            query = query.where(survey_states.c.survey == survey_id)
-        rows_by_survey = {}
-        for row in self._connection.execute(query).mappings():
-            values = dict(row)
-            name = values.pop("survey")
-            rows_by_survey[name] = SurveyStateRow(**values)
-        return rows_by_survey
+    def every(self) -> dict[str, SurveyStateRow]:
+        """Return the states of all surveys that have a row, by survey id."""
+        query = select(survey_states.c.survey, *_COLUMNS)
+        return {survey: SurveyStateRow(*row) for survey, *row in self._connection.execute(query)}
 
     def put(self, survey_id: str, row: SurveyStateRow) -> None:
         """Set a survey's state."""
-        values = {name: getattr(row, name) for name in SurveyStateRow.__slots__}
+        values = values_of(row)
         change = update(survey_states).where(survey_states.c.survey == survey_id).values(values)
         if self._connection.execute(change).rowcount == 0:
-            self._connection.execute(insert(survey_states).values(survey=survey_id, **values))
+            self._insert(survey_states, survey=survey_id, **values)

@@ -6,48 +6,45 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Table, func, insert, select
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import metadata
 
-_CHUNK: Final = 1000  # rows in memory at a time: a table may be larger than memory
+_CHUNK: Final = 1000  # rows in memory at a time, because a table may be larger than memory
 Row = dict[str, Any]
 
 
 def all_tables() -> dict[str, Table]:
-    """Return tables by name; a table comes after the tables that its foreign keys name.
+    """Return tables by name; a table comes after the tables that its foreign keys refer to.
 
-    A function, because a constant would contain only the tables declared before this module is
-    imported.
+    This is a function, because a constant would contain only the tables declared before this module
+    is imported.
     """
     return {table.name: table for table in metadata.sorted_tables}
 
 
-class Tables:
+class Tables(TableAccess):
     """All tables within one transaction."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def rows(self, name: str) -> Iterator[Row]:
         """Yield every row of a table as JSON values, in the order of the primary key.
 
-        Random keys hide the order of arrival, which the order of storage could reveal.
+        The order of storage could reveal the order of arrival; the order of random keys does not.
         """
         table = metadata.tables[name]
         query = select(table).order_by(*table.primary_key.columns)
-        rows = self._connection.execute(query.execution_options(yield_per=_CHUNK))
-        for row in rows.mappings():
+        for row in self._connection.execute(query.execution_options(yield_per=_CHUNK)).mappings():
             yield {key: _to_json(value) for key, value in row.items()}
 
     def fill(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows as `rows` yields them; raises SQLAlchemy's error if one does not fit."""
+        """Insert rows in the form of `rows`. Raises SQLAlchemy's error if a row does not fit."""
         values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
         while chunk := list(islice(values, _CHUNK)):
             self._connection.execute(insert(metadata.tables[name]), chunk)
 
     def is_empty(self) -> bool:
-        """Return True if no table holds a row."""
+        """Return True if all tables are empty."""
         counts = (select(func.count()).select_from(table) for table in metadata.sorted_tables)
         return not any(self._connection.scalar(count) for count in counts)
 
@@ -59,5 +56,5 @@ def _to_json(value: Any) -> Any:
 
 
 def _from_json(value: Any) -> Any:
-    # No column holds a JSON object, so an object can only be encoded bytes.
+    # No column contains a JSON object, so an object can only be encoded bytes.
     return base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of invite tokens, spent and unspent. The report that spent a token is not recorded.
+"""Hashes of spent and unspent tokens. The report that spent a token is not recorded.
 
 On PostgreSQL the next release rewrites the rows of spent tokens (`releases`). Until then a row's
 position in the table may reveal when its token was spent.
@@ -7,8 +7,9 @@ position in the table may reveal when its token was spent.
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Boolean, Column, Connection, Table, false, insert, select, update
+from sqlalchemy import Boolean, Column, Table, case, delete, false, func, insert, select, update
 
+from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, metadata
 from frankly_server.store.upsert import add_new, driver_of
 
@@ -20,13 +21,13 @@ tokens = Table(
         "hash",
         HexBytes(32),
         primary_key=True,
-        comment="SHA-256 of the token; the token itself is not kept",
+        comment="SHA-256 of the token; the token itself is not stored",
     ),
     Column(
         "spent",
         Boolean,
         nullable=False,
-        comment="used; by whom, when and for which report is not kept",
+        comment="true once used; the report, the person and the time are not recorded",
     ),
     Column(
         "settled",
@@ -39,17 +40,14 @@ tokens = Table(
 )
 
 
-class TokensTable:
+class TokensTable(TableAccess):
     """The `tokens` table within one transaction.
 
-    A token of an external issuer gets its row when it is spent.
+    A token of an external issuer gets a row when it is spent.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
     def add(self, survey: str, hashes: Sequence[str]) -> None:
-        """Insert new invite tokens sorted by hash, which hides the order in which they were made."""
+        """Insert new invite tokens sorted by hash, which hides the order of their creation."""
         rows = [
             {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
         ]
@@ -58,7 +56,7 @@ class TokensTable:
     def spend(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Mark tokens as spent; return the hashes of those that existed and were unspent."""
         spent = set()
-        # One by one in sorted order: a single UPDATE takes its row locks in no fixed order, and two
+        # One by one in sorted order: a single UPDATE takes row locks in no fixed order, and two
         # requests with the same tokens could deadlock.
         for token_hash in sorted(set(hashes)):
             unspent = (
@@ -80,6 +78,20 @@ class TokensTable:
             for token_hash in sorted(set(hashes))
         ]
         return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
+
+    def counts(self, survey: str) -> tuple[int, int]:
+        """Return how many tokens a survey has, and how many of them are spent."""
+        spent = func.coalesce(func.sum(case((tokens.c.spent, 1), else_=0)), 0)
+        query = select(func.count(), spent).where(tokens.c.survey == survey)
+        made, used = self._connection.execute(query).one()
+        return int(made), int(used)
+
+    def revoke(self, survey: str, token_hash: str | None) -> int:
+        """Delete an unspent token, or every unspent one of a survey; return how many there were."""
+        condition = (tokens.c.survey == survey) & tokens.c.spent.is_(False)
+        if token_hash is not None:
+            condition &= tokens.c.hash == token_hash
+        return self._connection.execute(delete(tokens).where(condition)).rowcount
 
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to this survey, spent or not."""

@@ -2,17 +2,17 @@
 """``INSERT … ON CONFLICT`` for SQLite and PostgreSQL.
 
 Every report is stored through this module. `add_new` and `add_to` call the driver directly, because
-SQLAlchemy's handling of a statement takes several times as long as the insertion of one row. The
-text of statements contains names of tables and columns, and constants; values are parameters.
-`Database` translates the driver's errors as it does SQLAlchemy's.
+SQLAlchemy's overhead per statement is several times the cost of inserting one row. The text of
+statements contains only names of tables and columns, and constants; values are parameters.
+`Database` translates errors of the driver like those of SQLAlchemy.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib import import_module
 from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, String, Table, TypeDecorator
-from sqlalchemy.dialects import postgresql, sqlite
 
 Row = Mapping[str, Any]
 _CHUNK: Final = 1000
@@ -22,7 +22,8 @@ _CHUNK: Final = 1000
 @cache
 def insert_new(dialect: str, table: Table, returning: str) -> Any:
     """Return an INSERT that skips existing keys and returns one column of each new row."""
-    insert: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    # Only the dialect in use is imported, because each takes a tenth of a second.
+    insert: Any = import_module(f"sqlalchemy.dialects.{dialect}").insert
     return insert(table).on_conflict_do_nothing().returning(table.c[returning])
 
 
@@ -39,10 +40,10 @@ def add_new(
     returning: str,
     where: str = "true",
 ) -> list[Any]:
-    """Insert rows and skip existing keys; return one column of each new row, converted to Python.
+    """Insert rows, skipping existing keys; return one column of each new row as Python values.
 
-    The rows have the same columns and should be sorted by key, so that concurrent transactions
-    cannot deadlock. where : an SQL condition on each row; the row is named x.
+    All rows must have the same columns and be sorted by key, so that concurrent transactions
+    cannot deadlock. where : SQL condition on each row, which is called x.
     """
     tail = f" WHERE {where} ON CONFLICT DO NOTHING RETURNING {returning}"
     to_python = _result_converter(dialect, table, returning)
@@ -51,9 +52,9 @@ def add_new(
 
 
 def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> None:
-    """Insert rows in their order; where a key exists, add the new ``n`` to the stored one."""
+    """Insert rows in order; for an existing key, add the new ``n`` to the stored ``n``."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
-    # WHERE true: after a SELECT without WHERE, SQLite's parser reads ON as a join condition.
+    # WHERE true: after a SELECT without WHERE, SQLite's parser treats ON as a join condition.
     tail = f" WHERE true ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
     for _ in _insert(driver, dialect, table, rows, tail):
         pass
@@ -66,7 +67,7 @@ def _insert(
     rows: Sequence[Row],
     tail: str,
 ) -> Iterator[Any]:
-    """Run one INSERT on PostgreSQL, one for every _CHUNK rows on SQLite.
+    """Run one INSERT on PostgreSQL, or one per _CHUNK rows on SQLite.
 
     Yields the driver's cursors.
     """
@@ -81,8 +82,8 @@ def _insert(
             head = _values_clause(table, names, len(chunk))
         else:
             # One array per column: the text of the statement does not depend on the number of rows,
-            # so it can be prepared once.
-            values, head = tuple(map(array, columns)), _unnest_clause(table, names)
+            # so the statement can be prepared once.
+            values, head = tuple(map(array, columns)), _unnest_clause(dialect, table, names)
         yield driver.execute(head + tail, values)
 
 
@@ -139,11 +140,10 @@ def _values_clause(table: Table, names: tuple[str, ...], rows: int) -> str:
 
 
 @cache
-def _unnest_clause(table: Table, names: tuple[str, ...]) -> str:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types there
+def _unnest_clause(dialect: Dialect, table: Table, names: tuple[str, ...]) -> str:
     columns = (table.columns[name] for name in names)
-    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently truncates a long text, whereas the
-    # column refuses it.
+    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently truncates a long text, whereas
+    # inserting it into the column fails.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in columns)
     unnest = ", ".join(f"%s::{kind}[]" for kind in kinds)
     return f"{_into(table, names)} unnest({unnest}) AS x({', '.join(names)})"

@@ -7,7 +7,7 @@ from frankly_server.faults import field_path
 
 
 def differences(old: Any, new: Any) -> list[str]:
-    """Return one line per field of two JSON values that is added (+), removed (-) or changed (~)."""
+    """Return one line per added (+), removed (-) or changed (~) field of two JSON values."""
     before, after = dict(_leaves(old)), dict(_leaves(new))
     lines = []
     for path in [*before, *(path for path in after if path not in before)]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """CSV tables of counts for a prior: one row per secret, one column per answer (bad input 53).
 
-The first line names the answers; the first cell of each other line names its secret. If the answer
-itself is the secret, there is one line of counts, and its first cell is ignored. Counts by stratum
-have one more column in front for each public question, and a line for every secret in every
+The first line contains the answers; the first cell of every other line is the secret. If the answer
+itself is the secret, there is one line of counts, and its first cell is ignored. For counts by
+stratum, each public question adds a column in front, and there is a line for every secret in every
 stratum.
 """
 
@@ -18,6 +18,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.requests.fields import NUMERAL
 from frankly_server.surveys.fields import folded
 
 Rows = tuple[tuple[str, ...], ...]
@@ -25,15 +26,14 @@ MAX_BYTES: Final = 256 * 1024
 _MAX_ROWS, _MAX_COLUMNS, _SMALL_COUNT = 64, 256, 5
 _MAX_NAMES: Final = 9
 """Leading columns with names: up to eight public questions, then the secret."""
-_NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _DECIMAL_COMMA: Final = re.compile(r"[0-9]+,[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicQuestion:
-    """A public question, with the names that a table may use for it and for its choices.
+    """A public question, with the names that a table may use for the question and its choices.
 
-    names : its id and texts, folded. choices : maps each folded id or label of a choice to the id.
+    names : folded id and texts of the question. choices : folded id or label of a choice → id.
     """
 
     id: str
@@ -63,7 +63,7 @@ class CountTable:
 
 
 def public_questions(strata: Any) -> tuple[PublicQuestion, ...]:
-    """Return the well-formed public questions of a draft; `parse_value` refuses the others."""
+    """Return the well-formed public questions of a draft; `parse_value` refuses other values."""
     questions = []
     for question in strata if isinstance(strata, list) else []:
         if isinstance(question, Mapping) and isinstance(question.get("id"), str):
@@ -94,16 +94,16 @@ def _names(value: Mapping[str, Any], text_field: str) -> list[str]:
 
 
 def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTable:
-    """Read a table of counts or shares as CSV, with any line endings, with or without a BOM.
+    """Parse a CSV table of counts or shares, with any line endings, with or without a BOM.
 
-    public : the survey's public questions. A table with a leading column for each of them contains
-    counts by stratum. Raises InvalidInput (prior_shape, prior_value); the message names the line if
-    only one line is wrong.
+    public : the survey's public questions. A table with a leading column for each of these contains
+    counts by stratum. Raises InvalidInput (prior_shape, prior_value); the message contains the line
+    number if only one line is wrong.
     """
     lines = _lines(data)
     header = _cells(lines[0], 1)
     leading = _leading(header, public)
-    # Checked before the lines are parsed, so that the work is bounded.
+    # Checked before the lines are parsed, to limit the work.
     max_lines = _MAX_ROWS * prod(len(set(question.choices.values())) for question in leading)
     if len(lines) > max_lines + 1:
         raise InvalidInput(
@@ -131,14 +131,14 @@ def _table(
     """Return the table of these lines; secrets are in the order of the first stratum."""
     secrets = tuple(next(iter(strata_rows.values())))
     for key, rows in strata_rows.items():
-        # A missing line is refused, because zero and unknown are different claims.
+        # A missing line is refused, because zero and unknown are different statements.
         if set(rows) != set(secrets):
-            stratum = ", ".join(key)
-            message = (
+            raise InvalidInput(
+                Problem.PRIOR_SHAPE,
                 f"every stratum needs a line for each of {', '.join(secrets)}, with zeros if it "
-                f"has no such people: {stratum} does not match"
+                f"has no such people: {', '.join(key)} does not match",
+                "counts",
             )
-            raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     joints = {key: tuple(rows[secret] for secret in secrets) for key, rows in strata_rows.items()}
     if not questions:
         return CountTable(answers, secrets, joints[()])
@@ -147,7 +147,7 @@ def _table(
 
 
 def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[PublicQuestion]:
-    """Return the public questions that the leading columns name: all, in any order, or none."""
+    """Return the public questions in the leading columns: all, in any order, or none."""
     leading: list[PublicQuestion] = []
     for cell in header:
         matching = [
@@ -158,11 +158,14 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
         if not matching:
             break
         leading.append(matching[0])
-    # With a missing column the counts could not be assigned to strata.
+    # If a column is missing, the counts cannot be assigned to strata.
     if leading and (len(leading) < len(public) or len(header) < len(leading) + 2):
         columns = ", ".join(question.id for question in public)
-        message = f"counts for each stratum begin with the columns {columns}, then the secret's"
-        raise _line_error(Problem.PRIOR_SHAPE, 1, message)
+        raise _line_error(
+            Problem.PRIOR_SHAPE,
+            1,
+            f"counts for each stratum begin with the columns {columns}, then the secret's",
+        )
     return leading
 
 
@@ -173,8 +176,9 @@ def _stratum(row: Sequence[str], leading: Sequence[PublicQuestion], number: int)
         choice = question.choices.get(folded(cell))
         if choice is None:
             choices = ", ".join(dict.fromkeys(question.choices.values()))
-            message = f"{question.id} has the choices {choices}"
-            raise _line_error(Problem.PRIOR_SHAPE, number, message)
+            raise _line_error(
+                Problem.PRIOR_SHAPE, number, f"{question.id} has the choices {choices}"
+            )
         choice_ids.append(choice)
     return tuple(choice_ids)
 
@@ -189,7 +193,7 @@ def _lines(data: bytes) -> list[str]:
         raise _line_error(
             Problem.PRIOR_VALUE, data.count(b"\n", 0, error.start) + 1, "save the file as UTF-8"
         ) from None
-    # NUL characters are a sign of UTF-16 or of a binary file.
+    # NUL characters indicate UTF-16 or a binary file.
     if "\x00" in text:
         raise _line_error(
             Problem.PRIOR_VALUE,
@@ -218,20 +222,21 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
             message += "; write decimals with a point"
         raise _line_error(Problem.PRIOR_SHAPE, number, message)
     for cell in cells[name_columns:]:
-        if not _NUMERAL.fullmatch(cell):
-            hint = (
+        if not NUMERAL.fullmatch(cell):
+            raise _line_error(
+                Problem.PRIOR_VALUE,
+                number,
                 "write decimals with a point"
                 if _DECIMAL_COMMA.fullmatch(cell)
-                else "a cell is a count or a share"
+                else "a cell is a count or a share",
             )
-            raise _line_error(Problem.PRIOR_VALUE, number, hint)
     return cells
 
 
 def _cells(line: str, number: int) -> list[str]:
     if not line.strip():
         raise _line_error(Problem.PRIOR_SHAPE, number, "the line is empty")
-    # Lines are parsed one by one, so that errors have line numbers: quoted line breaks are refused.
+    # Lines are parsed one by one, so that errors have line numbers. Quoted line breaks are refused.
     if line.count('"') % 2:
         raise _line_error(Problem.PRIOR_VALUE, number, "a quoted text runs over several lines")
     try:

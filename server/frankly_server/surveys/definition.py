@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey definitions: the strict data model of survey files. Nothing is designed or stored here."""
+"""Survey definitions: the strict data model of survey files, without design or storage."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -34,12 +34,6 @@ from frankly_server.requests.fields import (
     Slug,
     custom,
 )
-from frankly_server.surveys.asked import (
-    FormItem,
-    FormQuestionDefinition,
-    QuestionDefinition,
-    require_asked,
-)
 from frankly_server.surveys.fields import (
     Budget,
     Language,
@@ -47,14 +41,20 @@ from frankly_server.surveys.fields import (
     Moment,
     Reports,
 )
-from frankly_server.surveys.known import PriorDefinition, in_strata_order
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
+from frankly_server.surveys.prior_definition import PriorDefinition, in_strata_order
+from frankly_server.surveys.question_definition import (
+    FormItem,
+    FormQuestionDefinition,
+    QuestionDefinition,
+    require_asked,
+)
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
 
 MAX_JOINT: Final = 256
 MAX_FEW_CHOICES: Final = 64
-"""Largest number of choices of a question of a form, and of a public one."""
+"""Largest number of choices of a form question, and of a public question."""
 FORM_ID: Final = "form"
 """Id of the document's block for the questions of `form`."""
 RELEASE_STEP: Final = 10
@@ -62,17 +62,17 @@ RELEASE_STEP: Final = 10
 _MIN_STEPS_PER_CELL: Final = 5
 """Least expected number of reports per cell, in release steps.
 
-About half a step of each cell is pending at any time. With fewer reports per cell, that would be
-more than a tenth of them.
+About half a step of each cell is pending at any time. With fewer reports per cell, more than a
+tenth of them would be pending.
 """
 
 
 class BlockDefinition(StatedLevels, DesignChoices):
     """Questions randomised together, and their protection.
 
-    priors : further tables under which every prior-based notion must also hold. Without a prior,
+    priors : additional tables under which every prior-based notion must also hold. Without a prior,
     the design assumes that all answers are equally likely. truths : plausible true shares; the
-    design minimises the largest variance over them instead of the variance at the prior's shares.
+    design minimises the largest variance over these instead of the variance at the prior's shares.
     accept_identity : allow a mechanism that sends answers unchanged if the notion permits it.
     accept_unidentifiable : allow a mechanism from whose reports some shares cannot be estimated.
     See `DesignChoices` for the notion, its levels and the choice of the mechanism.
@@ -103,12 +103,12 @@ class BlockDefinition(StatedLevels, DesignChoices):
         # Beyond MAX_JOINT only mechanisms without a table are possible.
         most = MAX_SET_ANSWERS if self.notion == "ldp" else MAX_JOINT
         if self.answers > most:
-            message = (
+            raise custom(
+                Problem.CHOICES_COUNT,
                 f"the questions of a block have at most {MAX_JOINT} joint answers, under ldp alone "
-                f"{MAX_SET_ANSWERS}; these have {self.answers}"
+                f"{MAX_SET_ANSWERS}; these have {self.answers}",
             )
-            raise custom(Problem.CHOICES_COUNT, message)
-        # Exactly one of the two: with both it would be unclear which levels are promised.
+        # Exactly one of the two, because with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
         # A single prior-based notion among several already needs the prior.
@@ -133,16 +133,16 @@ class BlockDefinition(StatedLevels, DesignChoices):
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])
-        # For pairs (s, u) each row is an s, so the columns are the values of u alone.
+        # For pairs (s, u) each row is an s, so the columns are only the values of u.
         columns = self.answers // rows if self.in_pairs else self.answers
         for table, place in zip(prior.tables, prior.places, strict=True):
             for s, row in enumerate(table):
                 if len(row) != columns:
                     place_text = f", {place}," if place else ""
-                    message = (
-                        f"row {s} of the prior{place_text} has {len(row)} columns, not {columns}"
+                    raise custom(
+                        Problem.PRIOR_SHAPE,
+                        f"row {s} of the prior{place_text} has {len(row)} columns, not {columns}",
                     )
-                    raise custom(Problem.PRIOR_SHAPE, message)
         if named and prior.secrets is None and (rows > 1 or self.in_pairs):
             raise custom(
                 Problem.FIELD_MISSING,
@@ -151,44 +151,46 @@ class BlockDefinition(StatedLevels, DesignChoices):
 
 
 def _require_few_choices(questions: Sequence[QuestionDefinition], where: str) -> None:
-    """Raise choices_count if a question has more choices than one of a form or a public one may."""
+    """Raise choices_count if a form or public question has too many choices."""
     for question in questions:
         if len(question.choices) > MAX_FEW_CHOICES:
-            message = (
+            raise custom(
+                Problem.CHOICES_COUNT,
                 f"a {where} question has 2 to {MAX_FEW_CHOICES} choices, "
-                f"{question.id} has {len(question.choices)}"
+                f"{question.id} has {len(question.choices)}",
             )
-            raise custom(Problem.CHOICES_COUNT, message)
 
 
 def _form_questions(
     questions: tuple[FormQuestionDefinition, ...],
 ) -> tuple[FormQuestionDefinition, ...]:
     if not 1 <= len(questions) <= MAX_QUESTIONS:
-        message = f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}"
-        raise custom(Problem.DEFINITION_INVALID, message)
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}",
+        )
     items = [item for question in questions for item in question.items]
     if len(items) > MAX_QUESTIONS:
-        message = (
-            f"a form has at most {MAX_QUESTIONS} questions and boxes; this one has {len(items)}"
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            f"a form has at most {MAX_QUESTIONS} questions and boxes; this one has {len(items)}",
         )
-        raise custom(Problem.DEFINITION_INVALID, message)
     _require_few_choices(questions, "form")
     total = sum(len(item.choices) for item in items)
     if total > MAX_CHOICES:
-        message = (
+        raise custom(
+            Problem.CHOICES_COUNT,
             f"a form has at most {MAX_CHOICES} choices in all; this one has {total}: "
-            "ask fewer questions, or merge choices"
+            "ask fewer questions, or merge choices",
         )
-        raise custom(Problem.CHOICES_COUNT, message)
     return questions
 
 
 class FormDefinition(ClosedModel):
-    """Questions that share one level; the design is optimised for their wanted estimates.
+    """Questions that share one level; the design is optimised for the requested estimates.
 
-    epsilon : the level of all answers together, in nats; by default the survey's budget, in a
-    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; other
+    epsilon : the level of all answers together, in nats; in a survey without blocks, the default is
+    the survey's budget. cross_tables : pairs of questions whose joint table is requested; other
     joint tables can be estimated only if some reports happen to show both questions.
     """
 
@@ -212,19 +214,23 @@ class FormDefinition(ClosedModel):
     ) -> tuple[tuple[str, str], ...]:
         if "questions" not in info.data:  # invalid questions are reported at their own path
             return pairs
+        # Boxes are drawn like questions, so a pair can contain a box.
         items = (item for question in info.data["questions"] for item in question.items)
         sizes = {item.id: len(item.choices) for item in items}
         for pair in pairs:
             if len(set(pair)) < 2 or not set(pair) <= set(sizes):
-                message = f"a pair is two different questions of the form: {', '.join(sizes)}"
-                raise custom(Problem.DEFINITION_INVALID, message)
+                raise custom(
+                    Problem.DEFINITION_INVALID,
+                    f"a pair is two different questions of the form: {', '.join(sizes)}",
+                )
             cells = prod(sizes[name] for name in pair)
             if cells > MAX_JOINT:
-                message = (
+                raise custom(
+                    Problem.CHOICES_COUNT,
                     f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have "
-                    f"{cells}; leave out the pair, or merge choices"
+                    f"{cells}; leave out the pair, or merge choices",
                 )
-                raise custom(Problem.CHOICES_COUNT, message)
+        # A table and its transpose are the same request.
         if len({frozenset(pair) for pair in pairs}) < len(pairs):
             raise custom(Problem.DEFINITION_INVALID, "name each pair only once, in either order")
         return pairs
@@ -243,17 +249,19 @@ class TokensDefinition(ClosedModel):
     @model_validator(mode="after")
     def _usable(self) -> Self:
         if (self.key is None) != (self.kind == "invite"):
-            message = "tokens of an outside issuer need its key; invites have no key"
-            raise custom(Problem.DEFINITION_INVALID, message)
+            raise custom(
+                Problem.DEFINITION_INVALID,
+                "tokens of an outside issuer need its key; invites have no key",
+            )
         try:
-            # The same parser as on devices, so that a key they cannot read is refused here.
+            # The same parser as on devices, so that a key that devices cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
-            message = (
+            raise custom(
+                Problem.DEFINITION_INVALID,
                 "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without "
-                "padding"
-            )
-            raise custom(Problem.DEFINITION_INVALID, message) from None
+                "padding",
+            ) from None
         return self
 
     @property
@@ -267,8 +275,9 @@ class SurveyDefinition(ClosedModel):
 
     budget : upper limit on the level of the whole report, in nats.
 
-    Missing times are set when a version is published: it opens at once, closes 90 days later and
-    expires 30 days after that. tokens : the token that reports need; None if no token is needed.
+    Missing times are set when a version is published: it opens immediately, closes 90 days later
+    and expires 30 days after that. tokens : the token that reports need; None if no token is
+    needed.
     release_every : how often pending reports are released. release_step : least number of reports
     of a cell that are released together; by default 10, or min_reports if that is less.
     expected_reports : expected number of reports. Several public questions are refused if they
@@ -291,7 +300,7 @@ class SurveyDefinition(ClosedModel):
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
     blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
-    # Its default is validated, so that a survey without questions is refused at this path.
+    # The default is validated, so that a survey without questions is refused at this path.
     form: FormDefinition | None = Field(None, validate_default=True)
 
     @field_validator("release_step")
@@ -312,21 +321,21 @@ class SurveyDefinition(ClosedModel):
     ) -> tuple[QuestionDefinition, ...]:
         _require_few_choices(strata, "public")
         fields = info.data
-        # Fields missing here were invalid, and their errors are reported already.
+        # Fields missing here were invalid, and their errors are already reported.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
         min_reports = fields.get("min_reports") or RELEASE_STEP
         cells = prod(len(question.choices) for question in strata)
         step = fields.get("release_step") or min(RELEASE_STEP, min_reports)
         if fields["expected_reports"] < cells * _MIN_STEPS_PER_CELL * step:
-            message = (
+            raise custom(
+                Problem.DEFINITION_INVALID,
                 f"the public questions have {cells} combinations, so that "
                 f"{fields['expected_reports']} expected_reports leave fewer than "
                 f"{_MIN_STEPS_PER_CELL * step} for each: many reports would stay pending for long, "
                 "or lose their public answers at the end. Ask fewer public questions, or set "
-                "accept_small_cells: true"
+                "accept_small_cells: true",
             )
-            raise custom(Problem.DEFINITION_INVALID, message)
         return strata
 
     @field_validator("form")
@@ -339,15 +348,22 @@ class SurveyDefinition(ClosedModel):
             if blocks == ():
                 raise custom(Problem.FIELD_MISSING, "give blocks, a form, or both")
             return None
+        # Estimates and documents refer to the form by this id.
         if blocks and any(block.id == FORM_ID for block in blocks):
-            message = f"the block of a form is called {FORM_ID}: give the other block another id"
-            raise custom(Problem.DEFINITION_INVALID, message)
+            raise custom(
+                Problem.DEFINITION_INVALID,
+                f"the block of a form is called {FORM_ID}: give the other block another id",
+            )
+        # The budget also covers the blocks, so it cannot serve as the form's level.
         if form.epsilon is None and blocks:
-            message = "in a survey with blocks, the form needs an epsilon"
-            raise custom(Problem.FIELD_MISSING, message)
+            raise custom(
+                Problem.FIELD_MISSING, "in a survey with blocks, the form needs an epsilon"
+            )
         if form.epsilon is None and budget is not None and Decimal(budget) > MAX_EPSILON:
-            message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
-            raise custom(Problem.FIELD_MISSING, message)
+            raise custom(
+                Problem.FIELD_MISSING,
+                f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget",
+            )
         return form
 
     @model_validator(mode="after")
@@ -357,13 +373,14 @@ class SurveyDefinition(ClosedModel):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])
-        # Distinct across blocks and strata, because answers are given by question id.
+        # Distinct across blocks and strata, because answers are identified by question id.
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
             if set(texts) != set(self.languages):
-                listed = ", ".join(self.languages)
-                message = f"{text_name} needs a text in each of {listed}, and in no other language"
-                raise custom(Problem.DEFINITION_INVALID, message)
+                raise custom(
+                    Problem.DEFINITION_INVALID,
+                    f"{text_name} needs a text in each of {', '.join(self.languages)}, and in no other language",
+                )
         return self
 
     @property
@@ -396,7 +413,7 @@ class SurveyDefinition(ClosedModel):
 
     @property
     def places(self) -> Iterable[tuple[str, QuestionDefinition | FormItem]]:
-        """The path in the file, and the question or box, of everything that is randomised."""
+        """Path in the file and question, or box, for everything that is randomised."""
         for i, block in enumerate(self.blocks):
             for k, question in enumerate(block.questions):
                 yield f"blocks[{i}].questions[{k}]", question
@@ -414,7 +431,7 @@ class SurveyDefinition(ClosedModel):
                 yield f"the label of {question.id}.{choice.id}", choice.label
 
     def to_json(self) -> str:
-        """Return the definition as canonical JSON, without fields that have their defaults."""
+        """Return the definition as canonical JSON, without fields that have default values."""
         # Defaults are left out, so that a new optional field does not change old digests.
         return canonical.dumps(
             self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
@@ -423,7 +440,7 @@ class SurveyDefinition(ClosedModel):
     def to_yaml(self) -> bytes:
         """Return the definition as a survey file, which `parse_definition` reads back."""
         value = canonical.loads(self.to_json().encode("utf-8"))
-        # Fields are in the order of the model, because canonical JSON sorts its keys.
+        # Fields are in the order of the model; canonical JSON would sort the keys.
         return write_yaml({name: value[name] for name in type(self).model_fields if name in value})
 
     @property
@@ -433,12 +450,12 @@ class SurveyDefinition(ClosedModel):
 
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":
-        """Read a definition that `to_json` wrote."""
+        """Parse a definition written by `to_json`."""
         return parse_value(canonical.loads(text.encode("utf-8")))
 
 
 def file_schema() -> dict[str, Any]:
-    """Return the JSON Schema of survey files; `apply` checks more, such as sums of levels."""
+    """Return the JSON Schema of survey files; `apply` also checks, for example, sums of levels."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),
@@ -467,16 +484,16 @@ def _unless_null(schema: Any) -> Any:
 
 
 def parse_definition(data: bytes) -> SurveyDefinition:
-    """Read a survey file (YAML, UTF-8).
+    """Parse a survey file (YAML, UTF-8).
 
-    Raises InvalidInput with problem and field path of the first fault, and further faults in the
-    detail.
+    Raises InvalidInput with the problem and field path of the first fault; the detail lists further
+    faults.
     """
     return parse_value(read_yaml(data))
 
 
 def parse_value(value: Any) -> SurveyDefinition:
-    """Read a survey definition from texts, lists and maps; raises as `parse_definition`."""
+    """Parse a survey definition from texts, lists and maps. Raises like `parse_definition`."""
     if not isinstance(value, dict):
         raise InvalidInput(
             Problem.DEFINITION_INVALID,

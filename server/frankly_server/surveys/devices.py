@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level of a whole report before its design, and warnings for admins before they send a link.
+"""Level of a complete report before its design, and warnings for admins before they send a link.
 
-Warnings are given if devices with the default cap would refuse the survey, or if respondents could
-confuse two choices. They are not errors, because an app may allow a higher cap, a survey may be the
-only one that its respondents ever answer, and similar labels may be intended. A promise that public
-answers void is an error unless a ceiling within the cap remains; so are labels that no reader could
-distinguish.
+There are warnings if devices with the default cap would refuse the survey, or if respondents could
+confuse two choices. These are not errors, because an app may allow a higher cap, a survey may be
+the only one that its respondents ever answer, and similar labels may be intended. Two cases are
+errors: a promise that public answers void, unless a ceiling within the cap remains, and labels that
+no reader could distinguish.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +25,7 @@ from frankly_protocol.audit import (
 from frankly_protocol.audit.report import LevelBlock, LevelDocument
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.languages import explained_in
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
@@ -32,13 +33,13 @@ from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
 from frankly_server.surveys.priors import block_request
 
-# Rounded down, so that no level above the cap passes without a warning.
+# Rounded down, so that a level above the cap always causes a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedBlock:
-    """A block before its design; ceiling : odds bound of its ldp promises, None without any."""
+    """A block before its design. ceiling : odds bound of its ldp promises, None if it has none."""
 
     id: str
     promises: Sequence[Promise]
@@ -47,11 +48,12 @@ class _ExpectedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedForm:
-    """A form before its design. A ceiling that no ldp promise bounds is treated as infinite."""
+    """A survey before its design. A ceiling without an ldp promise is treated as infinite."""
 
     blocks: Sequence[_ExpectedBlock]
     strata: Sequence[LabelledQuestion]
     questions: Mapping[str, LabelledQuestion]
+    languages: Sequence[str]
 
     @property
     def report_level(self) -> ReportLevel:
@@ -60,9 +62,9 @@ class ExpectedForm:
 
 
 def expected_form(definition: SurveyDefinition) -> ExpectedForm:
-    """Return the form of a definition.
+    """Return a survey definition as an `ExpectedForm`.
 
-    Raises InvalidInput as `block_request`, `require_stated` and `require_distinct` do.
+    Raises the InvalidInput errors of `block_request`, `require_stated` and `require_distinct`.
     """
     # Checked here and not in the definition, so that older drafts can still be opened and edited.
     require_distinct(definition)
@@ -70,6 +72,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
         [*(_expected(definition, i) for i in range(len(definition.blocks))), *_forms(definition)],
         definition.strata,
         {question.id: question for question in definition.drawn_questions},
+        definition.languages,
     )
     require_stated(form)
     return form
@@ -81,25 +84,29 @@ def require_distinct(definition: SurveyDefinition) -> None:
     for place, question in (*strata, *definition.places):
         for pair in lookalikes(question):
             if pair.is_refused:
-                message = f"{pair}. Type one of them again on one keyboard, or change its words"
-                raise InvalidInput(Problem.CHOICES_COLLIDE, message, f"{place}.choices")
+                raise InvalidInput(
+                    Problem.CHOICES_COLLIDE,
+                    f"{pair}. Type one of them again on one keyboard, or change its words",
+                    f"{place}.choices",
+                )
 
 
 def require_stated(form: LevelDocument) -> None:
-    """Raise InvalidInput(unsupported) for a voided promise without a ceiling within the cap.
+    """Raise InvalidInput(unsupported) for a void promise without a ceiling within the cap.
 
-    Public answers void a promise that rests on counts of all people: together with a report they
-    can reveal a secret even if the counts are true.
+    Public answers void a promise based on counts of all people: together with a report, they can
+    reveal a secret even if the counts are true.
     """
     for i, block in enumerate(form.blocks):
         # With a ceiling within the cap, the void promise only causes a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
-            message = (
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
                 "with public questions, counts of all people give no protection, and the ceiling "
                 f"of {block.id} is not within {DEVICE_CAP} nats. {_way_out(block)}set ceiling_cap "
-                f"to {DEVICE_CAP} or less"
+                f"to {DEVICE_CAP} or less",
+                f"blocks[{i}].prior",
             )
-            raise InvalidInput(Problem.UNSUPPORTED, message, f"blocks[{i}].prior")
 
 
 def is_unstated(block: LevelBlock, form: LevelDocument) -> bool:
@@ -117,25 +124,22 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         "Such an app refuses the survey unless the app lists it in final_surveys; people who "
         "answer it can never answer another survey."
     )
-    # At most one of the next three warnings, the most serious first.
+    # At most one of the next three warnings is given, the most serious first.
     if level.odds is not None and level.odds > _CAP:
-        message = (
+        warnings.append(
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "
             "such devices cannot answer it."
         )
-        warnings.append(message)
     elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
-        message = (
+        warnings.append(
             f"No backstop: {', '.join(endless)}. Answering costs more than {limit}. {final_text} "
             "Set ceiling_cap."
         )
-        warnings.append(message)
     elif level.cost.odds is None or level.cost.odds > _CAP:
-        message = (
+        warnings.append(
             f"Answering costs {ln_up(level.cost.odds)} nats, more than {limit}. {final_text} "
             "Lower a level or ceiling_cap."
         )
-        warnings.append(message)
     warnings += [
         f"With public questions, counts of all people protect nothing: for {block.id}, only the "
         f"ceiling of {ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer "
@@ -148,6 +152,12 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         for question in (*form.questions.values(), *form.strata)
         for pair in lookalikes(question)
     ]
+    unexplained = [tag for tag in form.languages if not explained_in(tag)]
+    if unexplained:
+        warnings.append(
+            f"Devices explain the survey in English to readers of {', '.join(unexplained)}, because the SDK "
+            "has no texts in their language; an app can bring its own."
+        )
     return tuple(warnings)
 
 
@@ -170,7 +180,7 @@ def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
     block = definition.blocks[i]
     promises = block_request(block, f"blocks[{i}]").promises
     claims = [promise.claim for promise in promises]
-    # Other notions rest on a prior or bound only the secret: no ceiling before the design.
+    # Other notions depend on a prior or bound only the secret, so there is no ceiling yet.
     ldp_levels = [
         Fraction(*claim.level)
         for claim in claims

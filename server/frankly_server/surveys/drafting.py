@@ -21,7 +21,6 @@ from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, de
 from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
-from frankly_server.surveys.asked import FormItem
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
@@ -30,14 +29,15 @@ from frankly_server.surveys.definition import (
 )
 from frankly_server.surveys.devices import expected_form, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request
+from frankly_server.surveys.question_definition import FormItem
 
 # Default times: a survey closes 90 days after it opens, and expires 30 days later.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
-_SEARCH_S = 60.0
+SEARCH_S = 60.0
 _MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
-"""Callback: finished blocks, all blocks, and the id of the next one ("" at the end)."""
+"""Callback with the numbers of finished and of all blocks, and the next id ("" at the end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Place:
     """Identity of a new version: survey id, number, predecessor, time and address.
 
     version : 1, 2, … within the survey. prev : digest of the previous version, None for the first.
-    issued : time of publication. collect_url : address that devices send reports to.
+    issued : time of publication. collect_url : address to which devices send reports.
     """
 
     survey: str
@@ -79,16 +79,16 @@ def draft_blocks(
     progress: Progress | None = None,
     timer: Callable[[], float] = time.monotonic,
 ) -> list[Drafted]:
-    """Design every block with a bound on its gap to the optimum; a search takes at most a minute.
+    """Design every block, with a bound on the gap to the optimum; searches take at most a minute.
 
-    Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
+    Raises the InvalidInput errors of `expected_form` and `design`, with the path of the block.
     """
-    expected_form(definition)  # refuses before any search
+    expected_form(definition)  # raises errors before any search
     drafted: list[Drafted] = []
     for i, part in enumerate(definition.parts):
         if progress:
             progress(i, len(definition.parts), part)
-        drafted.append(draft_part(definition, i, time_limit(timer)))
+        drafted.append(draft_part(definition, i, Limits.within(SEARCH_S, timer)))
     if progress:
         progress(len(definition.parts), len(definition.parts), "")
     return drafted
@@ -106,9 +106,9 @@ def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
 
 
 def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedForm:
-    """Design a form for the wanted estimates of its questions.
+    """Design a form for the requested estimates of its questions.
 
-    Raises InvalidInput as `design_form` does, with the path of the form.
+    Raises the InvalidInput errors of `design_form`, with the path of the form.
     """
     with named("form"):
         designed = design_form(form_request(form, epsilon, limits))
@@ -153,7 +153,7 @@ def draft_document(
     blocks: Sequence[Drafted],
     place: Place,
 ) -> SurveyDocument:
-    """Return the document after verifying every promise, from its integers, and the budget.
+    """Return the document after verifying every promise from its integers, and the budget.
 
     Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
     void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
@@ -180,11 +180,12 @@ def draft_document(
             blocks=tuple(drafted.block for drafted in blocks),
             token=definition.tokens.rule if definition.tokens else None,
         )
-        # Parsed from the bytes and verified as on a device, so that devices accept what is signed.
+        # Parsed from the bytes and verified like on a device, so that devices accept the document.
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
-        # The parser's error names no block, so the message names the one with the largest table.
+        # The parser's error does not name a block; the message names the block with the largest
+        # table.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {
@@ -215,17 +216,18 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
     secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
     secret_odds = secret_odds or {"the answers": level.answers.odds}
     secrets_text = ", ".join(f"{ln_up(odds)} about {name}" for name, odds in secret_odds.items())
-    # Blocks are shown with their prior-free bounds, which hold for any prior.
+    # Blocks are listed with prior-free bounds, which hold for any prior.
     blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
-    message = (
+    raise InvalidInput(
+        Problem.BUDGET_EXCEEDED,
         f"the whole report reveals more than the budget of {budget} nats of log-odds: up to "
-        f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}"
+        f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}",
+        "budget",
     )
-    raise InvalidInput(Problem.BUDGET_EXCEEDED, message, "budget")
 
 
 def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
-    """Return opens, closes and expires, with defaults for those that the definition leaves out."""
+    """Return opens, closes and expires, with defaults for missing values."""
     opens = max(definition.opens or issued, issued)  # no answers before the document exists
     closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
     if closes <= issued:
@@ -237,20 +239,15 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
     return opens, closes, definition.expires or closes + _GRACE
 
 
-def time_limit(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
-    """Return limits that end a search after `seconds`; an exception of `timer` ends it at once."""
-    return Limits.within(seconds, timer)
-
-
 def time_slices(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:
-    """Yield limits for `searches` consecutive searches, which together end within `seconds`.
+    """Yield limits for `searches` consecutive searches, which end within `seconds` in total.
 
-    Each gets an equal share of the time that remains when it begins, so that later searches can use
-    the time that earlier ones saved.
+    Each search gets an equal share of the remaining time when it begins, so that later searches can
+    use time saved by earlier ones.
     """
     deadline = timer() + seconds
     for remaining in range(searches, 0, -1):
-        yield time_limit(timer, max(0.0, deadline - timer()) / remaining)
+        yield Limits.within(max(0.0, deadline - timer()) / remaining, timer)
 
 
 def request_of(block: BlockDefinition, requested: BlockRequest, limits: Limits) -> DesignRequest:
@@ -270,17 +267,17 @@ def request_of(block: BlockDefinition, requested: BlockRequest, limits: Limits) 
 
 
 def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
-    """Design one block; `field` is its path.
+    """Design one block. field : path of the block.
 
-    Raises InvalidInput as `block_request` and `design` do.
+    Raises the InvalidInput errors of `block_request` and `design`.
     """
     requested = block_request(block, field)
     request = request_of(block, requested, limits)
     if block.mechanism in FAMILIES:
-        # Accepted here and refused below, where the error can name the choices: `design` has only
-        # their positions.
+        # Accepted here and refused below, where the error can name the choices; `design` knows
+        # only their positions.
         request = replace(request, accept_unidentifiable=True)
-    # Both calls may refuse the mechanism, and either error needs the block's path.
+    # Both calls may refuse the mechanism, and the error needs the block's path.
     with named(field):
         designed = design(request)
         promises = requested.settled_promises(designed.claims)
@@ -299,7 +296,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
-    # Families are refused here; `design` has refused other mechanisms already.
+    # Families are refused here; `design` has already refused other mechanisms.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, designed)
@@ -320,5 +317,5 @@ def _some(sentences: Sequence[str]) -> str:
 
 
 def _decimal(value: float) -> str:
-    # rounding: a certificate is information for people; no privacy decision uses it.
+    # rounding: a certificate is for people to read; no privacy decision uses it.
     return f"{value:.12g}"

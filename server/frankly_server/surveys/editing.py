@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits of a survey draft by the wizard; a draft is unchecked until `parse_value` reads it."""
+"""Edits of a survey draft by the wizard. A draft is unchecked until `parse_value` parses it."""
 
 import copy
 import re
@@ -33,7 +33,7 @@ def new_draft(
 ) -> Draft:
     """Return a draft with one question, whose answer is protected by LDP at one nat.
 
-    one_level : the questions are those of a form, which share the level.
+    one_level : True to put the questions into a form, where they share the level.
     """
     draft = {
         "name": name,
@@ -48,8 +48,9 @@ def new_draft(
 def add_question(
     draft: Draft, text: str, choices: Sequence[str], *, public: bool = False, wanted: str = ""
 ) -> Draft:
-    """Return the draft with one more question: in a new block, in its form, or public.
+    """Return the draft with an additional question: in a new block, in the form, or public.
 
+    text, choices : in the first language; the other languages begin with the same texts.
     wanted : for a question of a form; a mean uses the scores 0, 1, 2, … in order of the choices.
     """
     edited = copy.deepcopy(draft)
@@ -61,17 +62,18 @@ def add_question(
     if public:
         edited.setdefault("strata", []).append(question)
         return edited
-    # A survey without blocks gets none, because the questions of its form share one level.
+    # A survey without blocks gets no block, because the questions of its form share one level.
     if "form" in edited and not edited.get("blocks"):
         edited["form"]["questions"].append(question)
         return edited
-    block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
-    edited["blocks"].append(block)
+    edited["blocks"].append(
+        {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
+    )
     return with_budget(edited)
 
 
 def remove_question(draft: Draft, question_id: str) -> Draft:
-    """Return the draft without a question's block, or without a public question.
+    """Return the draft without a question's block or without a public question.
 
     Raises InvalidInput: not_found, definition_invalid for the last block.
     """
@@ -94,7 +96,7 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
     elif "form" in edited:
         edited["form"]["questions"] = in_form
         pairs = edited["form"].get("cross_tables", [])
-        # A pair may name a box of the question.
+        # A pair may contain a box of the question.
         names = {question["id"] for question in in_form}
         edited["form"]["cross_tables"] = [
             pair for pair in pairs if all(_asked(name, names) for name in pair)
@@ -111,7 +113,7 @@ def _asked(name: str, questions: set[str]) -> bool:
 
 
 def with_form_level(draft: Draft, epsilon: str) -> Draft:
-    """Return the draft with this level of its form, in nats; without blocks, the budget is set."""
+    """Return the draft with its form's level set to `epsilon` nats; without blocks, sets the budget."""
     edited = copy.deepcopy(draft)
     if edited.get("blocks"):
         edited["form"]["epsilon"] = epsilon
@@ -132,10 +134,10 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 def with_budget(draft: Draft) -> Draft:
     """Set the budget of `draft` to the level of its report, 0.01 to 60 nats; return `draft`."""
-    # The level of a form alone is the budget, or below it.
+    # The level of a form without blocks is at most the budget.
     if "form" in draft and not draft.get("blocks"):
         return draft
-    # The parser needs a budget, so the maximum stands until the level is known.
+    # The parser needs a budget, so the maximum is used until the level is known.
     draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds
@@ -150,13 +152,13 @@ def with_budget(draft: Draft) -> Draft:
 def nats_of_factor(text: str, field: str = "factor") -> str:
     """Return ln of the factor in "at most … times as likely", in nats.
 
-    Rounded down to ten-thousandths, so that the promise is never weaker than the factor. field :
-    name of the input. Raises InvalidInput(eps_format, eps_out_of_range).
+    The result is rounded down to ten-thousandths, so that the promise is never weaker than the
+    factor. field : name of the input. Raises InvalidInput(eps_format, eps_out_of_range).
     """
     if not _NUMERAL.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", field)
     try:
-        # ln(0) is -Infinity: quantize raises InvalidOperation for it.
+        # ln(0) is -Infinity, for which quantize raises InvalidOperation.
         nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
     except InvalidOperation:
         nats = Decimal(0)
@@ -170,7 +172,7 @@ def nats_of_factor(text: str, field: str = "factor") -> str:
 
 
 def slug(text: str, used: Sequence[str] = ()) -> str:
-    """Return an id made of a text's ASCII letters and digits that is not in `used`."""
+    """Return an id that consists of a text's ASCII letters and digits and is not in `used`."""
     ascii_text = (
         unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     )
@@ -183,13 +185,8 @@ def slug(text: str, used: Sequence[str] = ()) -> str:
 
 
 def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
+    # The page for new questions has one language; the question's own page takes the translations.
     languages = draft["languages"]
-    # The wizard's page has one field per text.
-    if len(languages) > 1:
-        message = (
-            "this survey has several languages: edit it as a file, with every text in each language"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "languages")
     blocks = [*draft.get("blocks", []), draft.get("form", {"questions": []})]
     protected = [question for block in blocks for question in block["questions"]]
     used = [question["id"] for question in (*protected, *draft.get("strata", []))]
@@ -198,7 +195,7 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
         choice_list.append(
             {
                 "id": slug(label, [choice["id"] for choice in choice_list]),
-                "label": {languages[0]: label},
+                "label": dict.fromkeys(languages, label),
             }
         )
-    return {"id": slug(text, used), "text": {languages[0]: text}, "choices": choice_list}
+    return {"id": slug(text, used), "text": dict.fromkeys(languages, text), "choices": choice_list}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field types that only survey files have: texts, languages, times, numbers of reports."""
+"""Field types specific to survey files: texts, languages, times, numbers of reports."""
 
-import re
 import unicodedata
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -9,7 +8,7 @@ from typing import Annotated, Any, Final
 from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
 from frankly_protocol.clock import format_time, parse_time
 from frankly_protocol.problems import Problem
-from frankly_protocol.schema import unsafe_character
+from frankly_protocol.schema import LANGUAGE, unsafe_character
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 from frankly_server.requests.fields import (
@@ -22,13 +21,12 @@ from frankly_server.requests.fields import (
     whole_schema,
 )
 
-_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 # Joiners, variation selectors and the soft hyphen, which are invisible.
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
 
 
 def folded(label: str) -> str:
-    """Return a text that is the same for labels that are easily confused.
+    """Return a text that is equal for labels that are easily confused.
 
     Case, width, composition of accents, invisible characters and spacing are ignored; letters of
     different scripts that look alike are not.
@@ -39,7 +37,7 @@ def folded(label: str) -> str:
 
 
 def _language(value: Any) -> str:
-    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
+    if not isinstance(value, str) or not LANGUAGE.fullmatch(value):
         raise custom(Problem.DEFINITION_INVALID, "write a language tag such as en or pt-BR")
     return value
 
@@ -73,7 +71,7 @@ def _moment(value: Any) -> datetime:
 Language = Annotated[
     str,
     BeforeValidator(_language),
-    json_schema("A language tag.", pattern=anchored(_LANGUAGE)),
+    json_schema("A language tag.", pattern=anchored(LANGUAGE)),
 ]
 Text = Annotated[str, BeforeValidator(_text), json_schema("A text.", minLength=1, maxLength=4000)]
 Reports = Annotated[

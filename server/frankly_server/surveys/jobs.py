@@ -2,9 +2,9 @@
 """Background jobs that publish surveys, because a design can take a minute per block.
 
 A job runs in a thread of the process that started it. Its row in the database shows its progress to
-every process, and contains the request to stop. A job whose row has not changed for 15 minutes
-counts as lost, and publishing can be started again. Nothing is half published, because a version is
-stored in one transaction at the end.
+all processes, and contains the request to stop. A job whose row has not changed for 15 minutes
+counts as lost, and publishing can be started again. A version is stored in one transaction at the
+end, so it is never half published.
 """
 
 import secrets
@@ -20,11 +20,11 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.store import Database, Record, unrecorded
 from frankly_server.store.jobs import JobRow
-from frankly_server.surveys.published import require_taking
+from frankly_server.surveys.obstacles import require_accepting
 from frankly_server.surveys.surveys import Surveys
 
-# The row changes with every block, and a search takes at most a minute, so the process of a row
-# that is older has ended.
+# The row changes with every block, and a search takes at most a minute. So if the row is older than
+# this, its process has ended.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
@@ -33,7 +33,7 @@ PublishRecorder = Callable[[int, str], Record]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
-    """Return the digest of the version of a finished job, and True if the job published it."""
+    """Return (digest of a finished job's version, True if the job published it)."""
     return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 
@@ -48,16 +48,16 @@ class Jobs:
         self._database, self._surveys, self._clock = database, surveys, clock
 
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
-        """Start publishing a draft and return the job's id; `recorder` is for `Surveys.publish`.
+        """Start publishing a draft and return the job's id. recorder : see `Surveys.publish`.
 
         Raises InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable
         while another job publishes it.
         """
         total = len(self._surveys.draft(survey_id).parts)
-        # The row exists before the thread, so that the page can show it at once.
+        # The row is stored before the thread starts, so that the page can show it immediately.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.administering("start job") as tx:
-            require_taking(tx, survey_id)
+            require_accepting(tx, survey_id)
             if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
                 raise InvalidInput(
                     Problem.IMMUTABLE,
@@ -75,20 +75,20 @@ class Jobs:
         return job.id
 
     def get(self, survey_id: str, job_id: str) -> JobRow:
-        """Return a survey's job; a lost one is shown as failed. Raises InvalidInput(not_found)."""
+        """Return a survey's job; a lost job counts as failed. Raises InvalidInput(not_found)."""
         with self._database.reading("read job") as tx:
             row = tx.jobs.get(job_id)
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.NOT_FOUND, "there is no such job", "job")
         if row.state in ("running", "cancelling") and self._is_lost(row):
-            return JobRow(row.id, survey_id, "failed", row.done, row.total, "the server stopped meanwhile; start again",
+            return JobRow(row.id, survey_id, "failed", row.done, row.total, "the server stopped; start again",
                           row.updated)  # fmt: skip
         return row
 
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
-        """Ask a running job to stop; return False if it has ended, is lost or was cancelled before.
+        """Request a running job to stop; return False if it has ended, is lost or was cancelled.
 
-        It stops when its search next reads the clock. Raises InvalidInput(not_found).
+        The job stops when its search next reads the clock. Raises InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
         with self._database.administering("cancel job") as tx:
@@ -139,7 +139,7 @@ class Jobs:
 
         def timer() -> float:
             now = time.monotonic()
-            # The search reads its clock often, and a query each time would be too slow.
+            # The search reads its clock often, so a query each time would be too slow.
             if now - last_check[0] > _CHECK_S:
                 last_check[0] = now
                 self._require_running(job_id)
@@ -158,7 +158,7 @@ class Jobs:
             tx.jobs.change(job_id, state=state, detail=detail, updated=self._now())
 
     def _is_lost(self, row: JobRow) -> bool:
-        # In both directions: the clock that wrote the row may have been ahead.
+        # In both directions, because the clock may have been ahead when the row was written.
         return abs(self._clock.now() - parse_time(row.updated)) > timedelta(seconds=_LOST_S)
 
     def _now(self) -> str:

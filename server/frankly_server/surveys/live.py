@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live figures for admins: released reports as numbers, pending and refused ones in bands."""
+"""Live figures for admins: numbers of released reports, bands for pending and refused ones."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from frankly_server.forms import estimated_blocks
 from frankly_server.surveys.preview import planned
 from frankly_server.times import next_release
 
-SMALL: Final = 10  # below this a number could show that a single person has answered
+SMALL: Final = 10  # a smaller number could reveal that a single person has answered
 _LADDER: Final = (1, 2, 5)
 
 
@@ -30,10 +30,10 @@ class VersionCount:
 
 @dataclass(frozen=True, slots=True)
 class BlockOutlook:
-    """Expected precision of a block: margin (half-width at 95%) now, reports missing for a target.
+    """Expected precision of a block: current margin (half-width at 95%), and missing reports.
 
-    margin : None with fewer than 10 reports, or if some shares cannot be estimated. more : missing
-    reports; 0 if the target is met, None if it cannot be.
+    margin : None with fewer than 10 reports, or if some shares cannot be estimated. more : reports
+    missing for the target; 0 if it is reached, None if it cannot be reached.
     """
 
     block: str
@@ -44,9 +44,9 @@ class BlockOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Figures of the intake page. n : released reports of all versions.
+    """Figures of the intake page. n : number of released reports of all versions.
 
-    accepted, pending, refusals : in bands, because the exact numbers change with every report.
+    accepted, pending, refusals : bands, because the exact numbers change with every report.
     """
 
     n: int
@@ -68,7 +68,7 @@ def live(
 
     documents : versions with their numbers of released reports. accepted : stored reports, pending
     or released. target : a half-width above 0. The outlook treats the released reports of all
-    versions as if the newest version's mechanisms had made them.
+    versions as reports of the newest version's mechanisms.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -93,7 +93,7 @@ def live(
 
 
 def band(n: int) -> str:
-    """Return a band such as “20 to 49”, because exact numbers would show when a person answers."""
+    """Return a band such as “20 to 49”: exact numbers would show when a person answers."""
     if n == 0:
         return "none"
     if n < SMALL:

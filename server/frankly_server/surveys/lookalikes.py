@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Confusable choices of one question: labels with equal skeletons [UTS 39, section 4] (ADR 0025).
+"""Confusable choices of a question: labels with equal skeletons [UTS 39, section 4] (ADR 0025).
 
 A pair is **refused** if no reader could distinguish the two: the labels differ only in invisible
 characters or repeated marks, or in characters of different scripts (Latin Y, Cyrillic У). It is
@@ -26,7 +26,7 @@ _BLANK_BRAILLE: Final = "\u2800"  # a symbol by its category, but as blank as a 
 _REPEATED: Final = re.compile(r"(.)\1+", re.DOTALL)
 _UNSCRIPTED: Final = frozenset({"COMMON", "INHERITED", "Unknown"})
 # Scripts that one text may mix [UTS 39, section 5.1]. Bopomofo is not needed, because it has no
-# letter that looks like Han; UTS 39 warns of Latin letters beside those of another script.
+# letter that looks like Han. UTS 39 warns of Latin letters next to those of another script.
 _SYSTEMS: Final = (
     frozenset({"HAN", "HIRAGANA", "KATAKANA"}),
     frozenset({"HAN", "HANGUL"}),
@@ -71,7 +71,7 @@ class Lookalike:
     is_refused: bool
 
     def __str__(self) -> str:
-        """Return the pair with the code points that differ, a clause without a full stop."""
+        """Describe the pair, with the code points that differ, as a clause without a full stop."""
         return (
             f"the choices “{self.first}” and “{self.second}” of {self.question} ({self.language}) "
             f"look alike: {code_points(self.first, self.second)}"
@@ -79,7 +79,7 @@ class Lookalike:
 
 
 def lookalikes(question: LabelledQuestion) -> Iterator[Lookalike]:
-    """Yield every confusable pair of a question's choices, each pair of labels once."""
+    """Yield every confusable pair of a question's choices, each pair of labels only once."""
     pairs = set()
     for language in question.choices[0].label:
         labels = [choice.label[language] for choice in question.choices if language in choice.label]
@@ -93,16 +93,16 @@ def lookalikes(question: LabelledQuestion) -> Iterator[Lookalike]:
 def skeleton(text: str) -> str:
     """Return the skeleton of UTS 39 (internalSkeleton, without reordering bidirectional text).
 
-    The characters are mapped to prototypes by the standard's table, which one pass reduces.
+    The standard's table maps characters to prototypes; one pass is sufficient.
     """
     prototypes = _prototypes()
     return _nfd("".join(prototypes.get(char, char) for char in _nfd(_INVISIBLE.sub("", text))))
 
 
 def code_points(first: str, second: str) -> str:
-    """Return the characters that only one of two labels has, by code point and name.
+    """Describe the characters that only one of two labels has, by code point and name.
 
-    If both have the same characters, the first characters of both are returned.
+    If both have the same characters, describes the first characters of both.
     """
     texts = []
     for label, other in ((first, second), (second, first)):
@@ -122,15 +122,14 @@ def _forms(label: str) -> tuple[str, str, str]:
     letters, because γ looks like y, but Γ does not look like Y.
     """
     text = _visible(label)
-    both_cases = f"{skeleton(text.lower())}\n{skeleton(text.upper())}"
-    return folded(text), skeleton(text), both_cases
+    return folded(text), skeleton(text), f"{skeleton(text.lower())}\n{skeleton(text.upper())}"
 
 
 def _is_hopeless(first: str, second: str) -> bool:
     visible_first, visible_second = _visible(first), _visible(second)
     if folded(visible_first) == folded(visible_second):
         return True
-    # Characters of only one label. If there are none, the labels differ in the order of characters.
+    # Characters of only one label. If there are none, the labels differ only in the order.
     differing = set(visible_first) ^ set(visible_second)
     scripts = _scripts(differing or set(visible_first))
     return len(scripts) > 1 and not any(scripts <= system for system in _SYSTEMS)
@@ -139,7 +138,7 @@ def _is_hopeless(first: str, second: str) -> bool:
 def _visible(label: str) -> str:
     """Return the decomposed label without invisible characters, repeated marks and extra spaces."""
     text = _nfd(_INVISIBLE.sub("", label.replace(_BLANK_BRAILLE, " ")))
-    # A mark drawn twice at one place looks like one; other characters may repeat.
+    # A mark that is drawn twice in the same place looks like one; other characters may repeat.
     text = _REPEATED.sub(lambda m: m[1] if unicodedata.category(m[1]) == "Mn" else m[0], text)
     return " ".join(text.split())
 
@@ -147,10 +146,10 @@ def _visible(label: str) -> str:
 @cache
 def _prototypes() -> Mapping[str, str]:
     """Return the table of UTS 39: each confusable character with its prototype."""
-    # Imported at the first label, because it reads a megabyte of JSON.
+    # Imported on first use, because the import reads a megabyte of JSON.
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
 
-    # The library lists pairs under both of their members; a prototype may have several characters.
+    # The library lists each pair under both members; a prototype may consist of several characters.
     # Only a prototype has more than one partner. If two characters have only each other, the
     # standard maps the first one in the data. Direction marks surround Arabic and Hebrew letters.
     prototypes: dict[str, str] = {}

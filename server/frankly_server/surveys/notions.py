@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions of survey files, in which a notion with a single level must state it."""
+"""Notions in survey files; a notion with a single level must state the level."""
 
 from typing import Annotated, Final
 
@@ -14,9 +14,9 @@ _ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp", "pml", "
 
 
 class StatedLevels(Levels):
-    """Levels of a survey file: required, because the budget is checked before any design."""
+    """Levels in a survey file; required, because the budget is checked before any design."""
 
-    # validate_default, because otherwise the check would not run for a missing level.
+    # validate_default, because otherwise the validator would not run for a missing level.
     epsilon: Annotated[Epsilon | None, Field(validate_default=True)] = None
 
     @field_validator("epsilon", mode="after")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outbound requests to allowed hosts at public addresses, over TLS and within a time limit.
 
-An address that an admin enters could otherwise point into the operator's network (SSRF). The name
-is resolved here and the connection goes to the address that was checked, which defeats DNS
-rebinding. Redirects are not followed, proxies are not used, and only the status of the response is
-used. The connection may take 10 seconds, and TLS and HTTP 20 more; looking up the name has no limit
-here.
+Otherwise an address entered by an admin could point into the operator's network (SSRF). This module
+resolves the name and connects to the checked address, which prevents DNS rebinding. It follows no
+redirects, uses no proxies, and reads only the status of the response. The connection may take 10
+seconds, and TLS and HTTP 20 more; there is no limit for the DNS lookup.
 """
 
 import http.client
@@ -14,6 +13,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -39,20 +39,22 @@ class Undelivered(FranklyError):
 def allowed(url: str, hosts: Collection[str]) -> SplitResult:
     """Return the parts of an allowed address: https, port 443, one of `hosts`.
 
-    Raises InvalidInput: field_type for other addresses, unsupported if the operator allows no host.
+    Raises InvalidInput: field_type for other addresses, unsupported if the operator allows no
+    hosts.
     """
     if not hosts:
-        message = (
-            "webhooks are off: the server's operator must allow hosts with FRANKLY_WEBHOOK_HOSTS"
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "webhooks are off: the server's operator must allow hosts with FRANKLY_WEBHOOK_HOSTS",
+            "url",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks, so it would not check the text that is used.
+        # urlsplit silently drops tabs and line breaks, so it would check a different text.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
-    # Some clients read a backslash as a slash, and would see another host in this address.
+    # Some clients treat a backslash as a slash, and would use another host in this address.
     has_login = url_parts.username is not None or url_parts.password is not None
     is_bare = not has_login and not url_parts.fragment and "\\" not in url
     if (
@@ -62,10 +64,11 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         or port not in (None, 443)
         or len(url) > MAX_URL
     ):
-        message = (
-            "write an address that begins with https://, without a port, a password or a fragment"
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "write an address that begins with https://, without a port, a password or a fragment",
+            "url",
         )
-        raise InvalidInput(Problem.FIELD_TYPE, message, "url")
     if host not in hosts:
         raise InvalidInput(
             Problem.FIELD_TYPE,
@@ -94,7 +97,7 @@ class Post:
         self._context = context
 
     def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Post, and return the status of the response.
+        """Send the request and return the status of the response.
 
         Raises Undelivered or InvalidInput.
         """
@@ -107,10 +110,10 @@ class Post:
         except OSError as error:
             raise Undelivered(f"{host} cannot be reached ({type(error).__name__})") from None
         context = self._context or ssl.create_default_context()
-        # The handshake waits until the timer below runs, because a host could stall it as well.
+        # The handshake starts after the timer below, because a host could also stall the handshake.
         secure = context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
-        # The socket timeout bounds single reads: a host that sends byte by byte could hold the
-        # thread indefinitely.
+        # The socket timeout limits only single reads, and a host that sends byte by byte could
+        # block the thread indefinitely.
         deadline = threading.Timer(_TOTAL_S, _shut_down, (secure,))
         deadline.start()
         try:
@@ -126,7 +129,7 @@ class Post:
                 )
                 return connection.getresponse().status
         except (OSError, http.client.HTTPException) as error:
-            raise Undelivered(f"{host} did not answer ({type(error).__name__})") from None
+            raise Undelivered(f"the request to {host} failed ({type(error).__name__})") from None
         finally:
             deadline.cancel()
 
@@ -138,7 +141,7 @@ class Post:
             addresses = ()
         if not addresses:
             raise Undelivered(f"the name {host} is not known")
-        # All are checked, because a name may have both public and internal addresses.
+        # All addresses are checked, because a name may have public and internal ones.
         for address in addresses:
             if not is_public(address):
                 raise Undelivered(
@@ -148,13 +151,13 @@ class Post:
 
 
 def is_public(address: str) -> bool:
-    """Return True for a public IP address; IPv4 addresses within IPv6 ones are checked."""
+    """Return True for a public IP address; IPv4 addresses within IPv6 addresses are checked too."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
     if isinstance(parsed, ipaddress.IPv6Address):
-        # Gateways forward such addresses to the IPv4 address that they contain.
+        # Gateways forward such addresses to the IPv4 address inside them.
         embedded = (
             parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
         )
@@ -182,7 +185,7 @@ _NOT_GLOBAL: Final = tuple(
         "fec0::/10",  # site-local
     )
 )
-"""Networks that some versions of Python report as global."""
+"""Non-public networks that some versions of Python report as global."""
 _RELAYS: Final = ipaddress.IPv4Network("192.88.99.0/24")
 """6to4 relays (RFC 7526), which forward to other networks."""
 
@@ -196,10 +199,8 @@ def _dial(address: str, port: int, seconds: float) -> socket.socket:
 
 
 def _shut_down(connection: ssl.SSLSocket) -> None:
-    """Cut off a handshake or response that takes too long."""
-    try:
-        # The plain socket's method, because SSLSocket.shutdown discards the TLS session, which
-        # another thread is reading from.
+    """Abort a handshake or response that takes too long."""
+    # The method of the plain socket, because SSLSocket.shutdown discards the TLS session, from
+    # which another thread is reading.
+    with suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
-    except OSError:
-        return

@@ -14,7 +14,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.api import engine
 from frankly_server.design.api.regret import Regret, regret
-from frankly_server.design.tables.limits import Limits
+from frankly_server.design.api.result import Design
+from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
@@ -22,7 +23,6 @@ from frankly_server.surveys.drafting import (
     DraftedBlock,
     draft_block,
     request_of,
-    time_limit,
     time_slices,
 )
 from frankly_server.surveys.priors import block_request
@@ -30,7 +30,8 @@ from frankly_server.surveys.priors import block_request
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
 _SECONDS: Final = 4.0  # a page waits for these searches; publishing searches longer
-_LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
+LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
+"""Levels in nats that pages compare."""
 
 Timer = Callable[[], float]
 
@@ -42,8 +43,8 @@ class Alternative:
     margins : half-widths at 95% for `margin_points`, valid for all true shares; None if some shares
     cannot be estimated. information : nats about the answer, at the design prior. ceiling : upper
     bound in nats under any prior, as text. unchanged : True if answers are sent unchanged.
-    certified : as in `Design`. regret : the loss if all choices are equally common; None if it is
-    small or unknown.
+    certified : as in `Design`. regret : the loss if all choices are equally common; None if small
+    or unknown.
     """
 
     mechanism: str
@@ -66,9 +67,9 @@ class FrontierRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A level in nats, its margin at `comparison_point` reports, and its information in nats.
+    """A level in nats, its margin at the number of reports asked for, and its information in nats.
 
-    is_current : True for the block's present level.
+    is_current : True for the block's current level.
     """
 
     epsilon: str
@@ -78,7 +79,7 @@ class LevelRow:
 
 
 def margin_points(people: int | None) -> tuple[int, ...]:
-    """Return the numbers of reports that margins are shown for.
+    """Return the numbers of reports for which margins are shown.
 
     people : size of the population, None if it is unlimited.
     """
@@ -95,7 +96,7 @@ def alternatives(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[Alternative]:
-    """Return the block's mechanism, then the others offered; their searches share 8 seconds."""
+    """Return the block's mechanism, then alternatives; their searches share 8 seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     slices = time_slices(timer, 2 * _SECONDS, len(names))
     return [
@@ -116,13 +117,13 @@ def frontier(
 ) -> list[FrontierRow]:
     """Return mechanisms from the least margin to the most information under the block's protection.
 
-    Raises InvalidInput as the engine does, for example identity_mechanism.
+    Raises the InvalidInput errors of the engine, such as identity_mechanism.
     """
     requested = block_request(block, block.id)
     request = request_of(
         block.model_copy(update={"mechanism": "optimal"}),
         requested,
-        time_limit(timer, 2 * _SECONDS),
+        Limits.within(2 * _SECONDS, timer),
     )
     frontier_points = engine.frontier(request, points)
     return [
@@ -135,9 +136,11 @@ def by_level(
     block: BlockDefinition,
     timer: Timer = time.monotonic,
     people: int | None = None,
+    reports: int | None = None,
 ) -> list[LevelRow]:
-    """Return rows for the block's level, then for others until a few seconds have passed.
+    """Return rows for the block's level, then for other levels until a few seconds have passed.
 
+    reports : number of reports for which the margins are computed; `comparison_point` by default.
     Empty for a block without a single level (several notions, alip, dpv). Levels without a
     mechanism are left out, as are those at which some shares cannot be estimated.
     """
@@ -145,7 +148,7 @@ def by_level(
         return []
     deadline, row_by_level = timer() + _SECONDS, {}
     # The block's level comes first, so that the table has it even if time runs out.
-    for level in (block.epsilon, *_LEVELS):
+    for level in (block.epsilon, *LEVELS):
         if timer() > deadline or Decimal(level) in row_by_level:
             continue
         update = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
@@ -153,9 +156,11 @@ def by_level(
             drafted = draft_block(
                 block.model_copy(update=update),
                 block.id,
-                time_limit(timer, _SECONDS / 4),
+                Limits.within(_SECONDS / 4, timer),
             )
-            margin = margin_of(drafted.block.numbered_mechanism, drafted.block.design_prior, people)
+            margin = margin_of(
+                drafted.block.numbered_mechanism, drafted.block.design_prior, people, reports
+            )
         except InvalidInput:
             continue
         if margin is not None:
@@ -172,13 +177,12 @@ def planned(
 ) -> Plan | None:
     """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated.
 
-    people : size of the population, in which each person answers at most once; None if it is
-    unlimited.
+    people : size of the population, in which each person answers at most once; None if unlimited.
     """
     try:
         return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
-        # Other refusals are errors in the request.
+        # Other errors are mistakes in the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise
@@ -188,15 +192,19 @@ def margin_of(
     mechanism: Mechanism,
     prior: tuple[int, ...] | None,
     people: int | None,
+    reports: int | None = None,
 ) -> float | None:
-    """Return the largest half-width at `comparison_point`; None if a share cannot be estimated."""
+    """Return the largest half-width at `reports`; None if a share cannot be estimated.
+
+    reports : a number of reports; `comparison_point` by default.
+    """
     plan = planned(mechanism, prior, people)
-    return None if plan is None else plan.margin(comparison_point(people))
+    return None if plan is None else plan.margin(reports or comparison_point(people))
 
 
 def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> DraftedBlock:
-    """Return a block designed within a few seconds. Raises InvalidInput."""
-    return draft_block(block, block.id, time_limit(timer, _SECONDS))
+    """Design a block within a few seconds. Raises InvalidInput."""
+    return draft_block(block, block.id, Limits.within(_SECONDS, timer))
 
 
 def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
@@ -206,7 +214,7 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
 
 
 def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
-    # Both are accepted here for comparison; publishing checks whether the block allows them.
+    # Both are accepted here, for comparison; publishing checks whether the block allows them.
     update = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         designed = draft_block(block.model_copy(update=update), block.id, limits).design
@@ -220,5 +228,12 @@ def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> 
         ceiling=ln_up(designed.ceiling),
         unchanged=designed.mechanism.sends_unchanged,
         certified=designed.certified,
-        regret=regret(designed.mechanism, designed.claims, designed.decoder_prior),
+        regret=_regret_in_time(designed, limits),
     )
+
+
+def _regret_in_time(designed: Design, limits: Limits) -> Regret | None:
+    try:
+        return regret(designed.mechanism, designed.claims, designed.decoder_prior, limits)
+    except TimeExceeded:
+        return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of the priors of survey files to priors of design requests and documents."""
+"""Conversion of priors in survey files to priors of design requests and documents."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from frankly_server.faults import named
 from frankly_server.requests.claims import RequestedClaims
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.known import PriorDefinition, Table, summed
+from frankly_server.surveys.prior_definition import PriorDefinition, Table, summed
 
 _SMALL = frozenset("1234")
 
@@ -35,7 +35,7 @@ class BlockRequest:
     prior : integer counts of all people; equally likely answers if the block has no prior.
     promises : the requested promises, in order; a level is None if `explicit` determines it.
     explicit : explicit parameters of a family. truths : the truths over which the largest variance
-    is minimised; None for the prior's shares alone.
+    is minimised; None for only the prior's shares.
     """
 
     prior: Prior
@@ -49,7 +49,7 @@ class BlockRequest:
         return tuple(claim for promise in self.promises for claim in promise.claims)
 
     def settled_promises(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-        """Return the promises with the levels of `claims`: `self.claims` as settled by a design."""
+        """Return the promises with the levels of `claims`, which a design has determined."""
         remaining = iter(claims)
         slices = [tuple(islice(remaining, len(promise.claims))) for promise in self.promises]
         return tuple(map(_settled, self.promises, slices))
@@ -65,7 +65,7 @@ def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
             "this mechanism cannot use counts for each stratum",
             "mechanism",
         )
-    if not claims:  # each stratum has a single secret, about which a report can reveal nothing
+    if not claims:  # each stratum has a single secret, so a report cannot reveal anything about it
         return promise
     # One promise covers all strata, so that it states the weakest (largest) level.
     levels = {
@@ -77,7 +77,7 @@ def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
 
 
 def block_request(block: BlockDefinition, field: str) -> BlockRequest:
-    """Return the design request of a block; `field` is its path.
+    """Return the design request of a block. field : path of the block.
 
     Raises InvalidInput: prior_small_cells for counts of 1 to 4 that are not marked as public,
     prior_sum, prior_value, prior_shape, secret_empty, choice_unprotected, or the errors of notions
@@ -96,11 +96,12 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         secrets = _secrets(block, block.prior) if block.prior else ()
         requested = RequestedClaims(block, Prior.from_rows(rows), others, secrets)
         for x, n in enumerate(requested.prior.shares):
-            if n == 0:  # the published decoder needs every answer to be possible
-                message = (
-                    f"answer {x} has probability 0 under the prior: smooth it, or leave it out"
+            if n == 0:  # the published decoder requires that every answer is possible
+                raise InvalidInput(
+                    Problem.PRIOR_VALUE,
+                    f"answer {x} has probability 0 under the prior: smooth it, or leave it out",
+                    "prior.joint",
                 )
-                raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")
         plausible = None if block.truths is None else truths.request_value(block.truths)
         return BlockRequest(
             requested.prior,
@@ -122,11 +123,11 @@ def _by_stratum(block: BlockDefinition) -> Iterator[None]:
 
 
 def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-    """Return the claims with names and sources of their priors, as the document publishes them.
+    """Return the claims with names and sources of their priors, in the form of the document.
 
-    Every notion with a prior has one claim under each of the block's priors, in order.
+    Every prior-based notion has one claim under each of the block's priors, in order.
     """
-    # cycle: the claims of each notion are under all priors, in the same order.
+    # cycle: each notion has a claim under every prior, in the same order.
     priors = cycle(
         _document_prior(block, name, prior_definition)
         for name, prior_definition in _named_priors(block)
@@ -140,8 +141,11 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
             promises.append(Promise.under(claim, prior))
         elif claim.notion == "rldp" and block.prior is not None:
             if block.prior.strata:
-                message = "rldp needs counts of all people: give joint, and a ceiling_cap"
-                raise InvalidInput(Problem.UNSUPPORTED, message, "prior.strata")
+                raise InvalidInput(
+                    Problem.UNSUPPORTED,
+                    "rldp needs counts of all people: give joint, and a ceiling_cap",
+                    "prior.strata",
+                )
             promises.append(
                 Promise(claim, None, block.prior.secret or block.id, block.prior.source),
             )
@@ -155,13 +159,13 @@ def _document_prior(
     name: str,
     definition: PriorDefinition,
 ) -> tuple[DocumentPrior, str]:
-    """Return a prior as a document publishes it, and its path within the block."""
+    """Return a prior in the form of a document, and its path within the block."""
     tables = [
         Prior.from_rows(_rows(table), f"{name}.{path}")
         for table, path in zip(definition.tables, definition.paths, strict=True)
     ]
     if block.in_pairs:
-        # The file has one column per u, a document one per joint answer (s, u).
+        # The file has one column per u, a document has one per joint answer (s, u).
         tables = [pairs(table) for table in tables]
     joints = tuple(table.joint for table in tables)
     secret = definition.secret or block.id
@@ -169,27 +173,31 @@ def _document_prior(
 
 
 def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
-    """Refuse counts that would leave people of a stratum unprotected.
+    """Raise InvalidInput for counts that would leave people of a stratum unprotected.
 
-    Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, and
-    eps_out_of_range for a bound on a posterior (dpv) that a public answer alone reaches.
+    The problem is choice_unprotected for an answer without mass in a stratum, and eps_out_of_range
+    for a bound on a posterior (dpv) that public answers alone already reach.
     """
     for z, table in enumerate(prior.by_stratum):
         path = f"{name}.strata[{z}].joint"
         possible = [x for x, n in enumerate(map(sum, zip(*prior.table, strict=True))) if n]
         for x in possible:
             if not any(row[x] for row in table):
-                message = (
-                    f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
+                raise InvalidInput(
+                    Problem.CHOICE_UNPROTECTED,
+                    f"answer {x} has no mass in this stratum: smooth the counts, or merge strata",
+                    path,
                 )
-                raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, path)
-        # No mechanism can lower a posterior below the share that is known before any report.
+        # No mechanism can lower a posterior below the share that is known without any report.
         if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
-            # The share is exact, because it is compared with a promised bound.
+            # The share is exact, because it is compared with the promised bound.
             share = Fraction(sum(table[claim.sensitive]), sum(map(sum, table)))
             if share >= Fraction(*claim.level):
-                message = f"the stratum's sensitive share, {float(share):.6g}, reaches the bound: raise dpv"
-                raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, path)
+                raise InvalidInput(
+                    Problem.EPS_OUT_OF_RANGE,
+                    f"the stratum's sensitive share, {float(share):.6g}, reaches the bound: raise dpv",
+                    path,
+                )
 
 
 def _named_priors(block: BlockDefinition) -> list[tuple[str, PriorDefinition]]:
@@ -204,7 +212,7 @@ def _secrets(block: BlockDefinition, prior: PriorDefinition) -> tuple[str, ...]:
 
 
 def _rows(table: Table) -> list[list[int | Decimal]]:
-    # Decimal, because a float would change the share that the admin wrote.
+    # Decimal, because a float would change the share in the file.
     return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in table]
 
 
@@ -216,7 +224,7 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
         *([choice.id for choice in question.choices] for question in block.questions[1:]),
     )
     names = tuple("-".join(ids) for ids in further_answers)
-    # The questions of a file may be divided into s and u in another way.
+    # The questions in the file may be divided into s and u differently.
     width = len(block.prior.tables[0][0])
     return names if len(names) == width else tuple(str(x) for x in range(width))
 
@@ -239,13 +247,14 @@ def _in_shares(prior: PriorDefinition) -> bool:
 
 
 def _require_public(prior: PriorDefinition, table: Table, field: str) -> None:
-    if prior.public or _in_shares(prior):  # shares do not show how many people a cell has
+    if prior.public or _in_shares(prior):  # shares do not reveal the number of people in a cell
         return
     for s, row in enumerate(table):
         for x, cell in enumerate(row):
             if cell in _SMALL:
-                message = (
+                raise InvalidInput(
+                    Problem.PRIOR_SMALL_CELLS,
                     "counts of 1 to 4 could reveal individual people, and the prior will be "
-                    "published; smooth it, or write public: true if the data are public already"
+                    "published; smooth it, or write public: true if the data are public already",
+                    f"{field}[{s}][{x}]",
                 )
-                raise InvalidInput(Problem.PRIOR_SMALL_CELLS, message, f"{field}[{s}][{x}]")

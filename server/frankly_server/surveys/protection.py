@@ -2,8 +2,8 @@
 """Protection step of the wizard: the secret, its notion and level, and the questions of the block.
 
 The page describes its block completely: a question that is no longer selected gets a separate
-block. Several notions at once, further priors, (ε, δ) and the parameters of a family need a survey
-file.
+block. Several notions at once, additional priors, (ε, δ) and the parameters of a family are only
+possible in a survey file.
 """
 
 import copy
@@ -18,30 +18,30 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.families import Explicit
 from frankly_server.requests.levels import ONE_SIDED
-from frankly_server.surveys.asked import QuestionDefinition
 from frankly_server.surveys.csv_prior import CountTable
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.editing import Draft, block_of, slug, with_budget
 from frankly_server.surveys.fields import folded
+from frankly_server.surveys.question_definition import QuestionDefinition
 
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
-"""Notions that the step offers for a secret other than the answer, which ldp protects. pml and pmc
-are alip with one side, and keep their names."""
+"""Notions that the step offers for a secret other than the answer (ldp protects the answer). pml
+and pmc are one-sided alip under their own names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The fields of the protection step.
+    """Fields of the protection step.
 
     levels : the notion and its levels, as in a survey file. The notion of a secret is lip by
     default; an answer is always protected by ldp. secret : name of a secret other than the answer,
     or None. counts : numbers of people by secret and answer, of all people or by stratum. other :
-    id of the question that is the secret; None if the secret is not asked. together : ids of
-    further questions that are randomised with this one. backstop : LDP level of the answer in nats,
-    which holds in addition to the notion, or None. source : origin of the counts. public : the
-    admin's statement that they are public.
+    id of the question that is the secret; None if no question asks for the secret. together : ids
+    of further questions that are randomised with this one. backstop : LDP level of the answer in
+    nats, in addition to the notion, or None. source : origin of the counts. public : the admin's
+    statement that the counts are public.
     """
 
     levels: Mapping[str, Any]
@@ -73,7 +73,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     every_question = [question for entry in edited["blocks"] for question in entry["questions"]]
     questions = {question["id"]: question for question in every_question}
     _gather(edited, block, protection)
-    # The page is complete, so fields that it does not set must not remain from the last time.
+    # The page is complete, so old values of fields that it does not set must not remain.
     for name in [name for name in block if name not in ("id", "questions")]:
         del block[name]
     block |= {"mechanism": protection.mechanism, "objective": protection.objective}
@@ -90,14 +90,14 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
 
 
 def main_question(block: BlockDefinition) -> QuestionDefinition:
-    """Return the question that a block's page is about: the first that is not the secret."""
+    """Return the main question of a block's page: the first that is not the secret."""
     first = block.questions[0]
     secret = block.prior.secret if block.prior else None
     return block.questions[1] if first.id == secret and len(block.questions) > 1 else first
 
 
 def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
-    """Return the block's features that the form lacks, and that saving the form would remove."""
+    """Return the features of the block that saving the page's form would remove."""
     cap, prior = block.ceiling_cap, block.prior
     features = {
         "several notions at once": bool(block.notions),
@@ -106,7 +106,7 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
         "further priors": bool(block.priors),
         "an expected distribution of the answers": prior is not None and prior.secret is None,
         "plausible truths": block.truths is not None,
-        # The form knows one ceiling, and that beside counts only.
+        # The form has one ceiling, and only for blocks with counts.
         f"a ceiling of {cap} nats": cap is not None
         and (block.notion == "ldp" or Decimal(cap) != Decimal(BACKSTOP)),
         "a ball of another order than 2": block.robust is not None
@@ -129,8 +129,11 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
     # For rldp the device randomises the pair (secret, answer), so it needs the secret.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
-        message = "this promise needs the secret as a question: add it, or choose another promise"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this promise needs the secret as a question: add it, or choose another promise",
+            "notion",
+        )
     if protection.other == main:
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -142,45 +145,49 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     )
     ids = list(dict.fromkeys([*leading, main, *protection.together]))
     if protection.other in ids and not leading:
-        message = "the secret cannot be randomised together with these questions: leave it out"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "together")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "the secret cannot be randomised together with these questions: leave it out",
+            "together",
+        )
     # srlip protects against people who know some of the answers, so it needs several questions.
     if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
-        message = "this promise is about several questions together: select at least one more"
-        raise InvalidInput(Problem.FIELD_MISSING, message, "together")
+        raise InvalidInput(
+            Problem.FIELD_MISSING,
+            "this promise is about several questions together: select at least one more",
+            "together",
+        )
     gathered = [before.get(name) or _take_question(draft, block, name) for name in ids]
     released = [question for name, question in before.items() if name not in ids]
     place = draft["blocks"].index(block)
     block["questions"] = gathered
+    taken = [block["id"] for block in draft["blocks"]]
     new_blocks = [
-        {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"}
+        {"id": slug(q["id"], taken), "questions": [q], "notion": "ldp", "epsilon": "1"}
         for q in released
     ]
-    # New blocks follow this one, so that respondents still see the questions in their order.
+    # New blocks follow this one, so that respondents still see the questions in the same order.
     draft["blocks"][place + 1 : place + 1] = new_blocks
 
 
 def _take_question(draft: Draft, block: Draft, name: str) -> Draft:
     """Remove a question and its block from the draft, and return it.
 
-    Raises InvalidInput: not_found, unsupported if its block has further questions.
+    Raises InvalidInput: not_found, unsupported if its block contains other questions.
     """
     for candidate in draft["blocks"]:
         ids = [question["id"] for question in candidate["questions"]]
         if candidate is not block and name in ids:
             if len(ids) > 1:
-                message = (
-                    "this question is already randomised with another one: change that one first"
+                raise InvalidInput(
+                    Problem.UNSUPPORTED,
+                    "this question is already randomised with another one: change that one first",
+                    "together",
                 )
-                raise InvalidInput(Problem.UNSUPPORTED, message, "together")
             draft["blocks"].remove(candidate)
             question: Draft = candidate["questions"][0]
             return question
     raise InvalidInput(Problem.NOT_FOUND, "there is no such protected question", "together")
-
-
-def _unused_id(draft: Draft, name: str) -> str:
-    return slug(name, [block["id"] for block in draft["blocks"]])
 
 
 def _levels(block: Draft, protection: Protection) -> Draft:
@@ -211,7 +218,7 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
         rows: Sequence[int] = range(len(counts.secrets))
         secrets: list[str] = []
         for name in counts.secrets:
-            # Each id must differ from those before it.
+            # Each id must differ from the previous ones.
             secrets.append(slug(name, secrets))
     else:
         secret_question = questions[protection.other]
@@ -252,15 +259,16 @@ def _order(
 ) -> list[int]:
     """Return the position of each name in `labels`; raises prior_shape if the names differ.
 
-    Columns are matched by name, because a wrong order would otherwise go unnoticed.
+    Columns are matched by name, because otherwise a wrong order would go unnoticed.
     """
     places = {folded(name): i for i, name in enumerate(labels)}
     folded_names = [[folded(name) for name in accepted] for accepted in names]
     order = [next((places[n] for n in accepted if n in places), None) for accepted in folded_names]
     if None in order or len(labels) != len(names):
-        message = (
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
             f"the {where} must name the {kind} {', '.join(accepted[0] for accepted in names)}, "
-            "each once, in any order"
+            "each once, in any order",
+            "counts",
         )
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     return [place for place in order if place is not None]

@@ -2,8 +2,8 @@
 """Owner, state and stop rule of each survey.
 
 Pages show a survey as draft, scheduled, live, paused, closed or archived. The stored state (open,
-paused, closed or archived) is not part of the published documents; the statement that inserts
-reports checks it (`frankly_server.store.reports`).
+paused, closed or archived) is not part of the published documents. The statement that inserts
+reports checks the state (`frankly_server.store.reports`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "close": (("open", "paused"), "closed"),
     "archive": (("closed",), "archived"),
 }
-"""Moves by name: states that allow the move, and the new state. Closed surveys stay closed."""
+"""Move → (states that allow the move, new state). Closed surveys stay closed."""
 
 
 class Lifecycle:
@@ -38,7 +38,7 @@ class Lifecycle:
             return tx.survey_states.get(survey_id)
 
     def every(self) -> Mapping[str, SurveyStateRow]:
-        """Return the states stored in survey_states, by survey id; all other surveys are open."""
+        """Return the stored states by survey id; all other surveys are open."""
         with self._database.reading("survey state") as tx:
             return tx.survey_states.every()
 
@@ -55,7 +55,7 @@ class Lifecycle:
     def require(self, survey_id: str, organisation: str) -> SurveyStateRow:
         """Return the state of an organisation's survey.
 
-        Raises InvalidInput(survey_unknown) alike for unknown surveys and those of other
+        Raises InvalidInput(survey_unknown) for unknown surveys and for those of other
         organisations.
         """
         with self._database.reading("survey state") as tx:
@@ -69,9 +69,9 @@ class Lifecycle:
     ) -> str:
         """Pause, resume, close or archive a survey; return the new state.
 
-        A draft can only be archived. recorder : maps the new state to the writer of the event.
-        Raises InvalidInput: not_found for an unknown move, immutable if the state does not allow
-        it.
+        A draft can only be archived. recorder : function from the new state to the writer of the
+        event. Raises InvalidInput: not_found for an unknown move, immutable if the state does not
+        allow the move.
         """
         if move not in MOVES:
             raise InvalidInput(Problem.NOT_FOUND, f"the moves are {', '.join(MOVES)}", "move")
@@ -79,7 +79,7 @@ class Lifecycle:
         with self._database.administering("move survey") as tx:
             state_row = tx.survey_states.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
-            # Drafts may be archived in any other state; every other move needs a published version.
+            # Drafts may be archived in any other state. All other moves need a published version.
             if state_row.state not in allowed_states and not (
                 move == "archive" and not published and state_row.state != new_state
             ):
@@ -103,7 +103,7 @@ class Lifecycle:
     ) -> None:
         """Set the number of reports at which the survey closes itself; None for never.
 
-        margin : the margin of error that the number was computed from, for display. Raises
+        margin : the margin of error from which the number was computed, for display. Raises
         InvalidInput(field_type) unless the number is 1 to 10⁹.
         """
         if reports is not None and not 1 <= reports <= 10**9:
@@ -122,7 +122,7 @@ class Lifecycle:
 
 def shown_state(summary: Summary, state_row: SurveyStateRow) -> str:
     """Return draft, scheduled, live, paused, closed or archived."""
-    # The server's state comes first: it overrides the times of the document.
+    # The server's state takes precedence over the times of the document.
     if state_row.state == "archived":
         return "archived"
     if summary.version == 0:

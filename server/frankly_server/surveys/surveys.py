@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys service: drafts, and signed documents, whose payloads never change."""
+"""Surveys service: drafts, and signed documents with immutable payloads."""
 
 import secrets
 import time
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from json import loads
+from typing import TYPE_CHECKING
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import ReportLevel
@@ -17,24 +18,30 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.keys import Keyring
+from frankly_server.lazy import LazyModule
 from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, Record, SurveyRow, unrecorded
 from frankly_server.store.schema import is_name
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
-from frankly_server.surveys.definition import SurveyDefinition, parse_definition
-from frankly_server.surveys.devices import expected_form, warnings_of
-from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
-from frankly_server.surveys.published import (
+from frankly_server.surveys.obstacles import (
     KEYS_UNUSABLE,
-    Published,
-    hindrances,
     is_ahead,
-    is_signed,
-    promised,
-    require_taking,
+    obstacles,
+    require_accepting,
 )
+
+if TYPE_CHECKING:
+    from frankly_server.surveys import definition as definitions
+    from frankly_server.surveys import devices, drafting, published
+    from frankly_server.surveys.definition import SurveyDefinition
+else:
+    # Lazy, because these modules import the design engine, which many operations do not need.
+    definitions = LazyModule("frankly_server.surveys.definition")
+    devices = LazyModule("frankly_server.surveys.devices")
+    drafting = LazyModule("frankly_server.surveys.drafting")
+    published = LazyModule("frankly_server.surveys.published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,8 @@ class Change:
 
     status : ``created``, ``updated`` or ``unchanged``. diff : the fields that differ. survey_id :
     None for a survey that a dry run would create. level : an upper bound on the report's level,
-    because no mechanism has been designed. warnings : sentences about devices that would refuse the
-    survey.
+    because there is no designed mechanism yet. warnings : sentences about devices that would refuse
+    the survey.
     """
 
     status: str
@@ -87,23 +94,21 @@ class Surveys:
         self._keys = keys
         self._clock = clock
 
-    def parse_definition(self, data: bytes) -> SurveyDefinition:
-        """Read a survey file; see `frankly_server.surveys.definition.parse_definition`."""
-        return parse_definition(data)
-
     def create(
-        self, definition: SurveyDefinition, organisation: str, recorder: Callable[[str], Record]
+        self, definition: "SurveyDefinition", organisation: str, recorder: Callable[[str], Record]
     ) -> str:
         """Store a new survey of an organisation and return its id.
 
-        A name that the organisation already uses gets a random suffix. recorder : maps the survey's
-        name to the writer of the event. Raises InvalidInput for a prior that cannot be used, as
-        `expected_form` does.
+        A name that the organisation already uses gets a random suffix. recorder : function from the
+        survey's name to the writer of the event. Raises the InvalidInput errors of `expected_form`
+        for an unusable prior.
         """
-        warnings_of(expected_form(definition))  # refuses a prior that cannot be used
+        devices.warnings_of(
+            devices.expected_form(definition)
+        )  # refuses a prior that cannot be used
         survey_id = secrets.token_hex(16)
         with self._database.administering("create survey") as tx:
-            # A second survey with the same title is a new survey, not a change of the first.
+            # A second survey with the same title is a new survey, not a change of the first one.
             if tx.surveys.by_name(full_name(definition.name, organisation)) is not None:
                 name = f"{definition.name[:55]}-{secrets.token_hex(3)}"
                 definition = definition.model_copy(update={"name": name})
@@ -116,50 +121,57 @@ class Surveys:
         return survey_id
 
     def redefine(
-        self, survey_id: str, definition: SurveyDefinition, seen: str, record: Record
+        self, survey_id: str, definition: "SurveyDefinition", seen: str, record: Record
     ) -> None:
-        """Replace the draft of a survey, which keeps its name.
+        """Replace the draft of a survey; the name stays the same.
 
-        seen : digest of the draft that the new one is based on. record : writes the event if the
-        draft changes. Raises InvalidInput: survey_unknown, immutable if the stored draft's digest
-        is not `seen`, and for a prior that cannot be used.
+        seen : digest of the draft on which the new one is based. record : function that writes the
+        event if the draft changes. Raises InvalidInput: survey_unknown, immutable if the digest of
+        the stored draft is not `seen`, and errors for an unusable prior.
         """
-        warnings_of(expected_form(definition))  # refuses a prior that cannot be used
+        devices.warnings_of(
+            devices.expected_form(definition)
+        )  # refuses a prior that cannot be used
         new = definition.to_json()
         with self._database.administering("change draft") as tx:
             row = tx.surveys.get(survey_id)
             if row is None:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
-            if SurveyDefinition.from_json(row.definition).digest != seen:
-                message = (
+            if definitions.SurveyDefinition.from_json(row.definition).digest != seen:
+                raise InvalidInput(
+                    Problem.IMMUTABLE,
                     "this draft has changed meanwhile: look at it in another tab before you save "
-                    "yours"
+                    "yours",
                 )
-                raise InvalidInput(Problem.IMMUTABLE, message)
-            # Saving an unchanged draft is not recorded.
+            # An unchanged draft is not recorded.
             if row.definition != new:
-                tx.surveys.redefine(survey_id, new)
+                tx.surveys.change(survey_id, definition=new)
                 record(tx)
 
     def apply(
         self,
-        definition: SurveyDefinition,
+        definition: "SurveyDefinition",
         *,
         dry_run: bool = False,
         organisation: str = MAIN,
+        recorder: Callable[[str, str], Record] = lambda *_: unrecorded,
     ) -> Change:
         """Make the stored draft of an organisation's survey of this name equal to `definition`.
 
-        Idempotent; published versions do not change. dry_run : check and compare only. Raises
-        InvalidInput: field_type for a malformed organisation or survey name, and as
-        `expected_form` does for a prior that cannot be used.
+        Idempotent; published versions do not change. dry_run : check and compare only. recorder :
+        maps a change's status and the survey's id to the writer of the event. Raises InvalidInput:
+        field_type for a malformed organisation or survey name, and as `expected_form` does for a
+        prior that cannot be used.
         """
         name = full_name(definition.name, organisation)
         if not is_name(name):
-            message = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
-            raise InvalidInput(Problem.FIELD_TYPE, message, "organisation")
-        expected = expected_form(definition)
-        warnings, level = warnings_of(expected), expected.report_level
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9",
+                "organisation",
+            )
+        expected = devices.expected_form(definition)
+        warnings, level = devices.warnings_of(expected), expected.report_level
         new = definition.to_json()
         # A dry run takes no write lock.
         with (
@@ -174,60 +186,64 @@ class Surveys:
                     tx.surveys.add(SurveyRow(survey_id, name, new))
                     if organisation != MAIN:
                         tx.survey_states.put(survey_id, SurveyStateRow(organisation))
+                    recorder("created", survey_id)(tx)
                 diff = differences({}, loads(new))
                 return Change("created", survey_id, name, diff, level, warnings)
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [], level, warnings)
             if not dry_run:
-                tx.surveys.redefine(row.id, new)
+                tx.surveys.change(row.id, definition=new)
+                recorder("updated", row.id)(tx)
             diff = differences(loads(row.definition), loads(new))
             return Change("updated", row.id, row.name, diff, level, warnings)
 
     def publish(
         self,
         name_or_id: str,
-        progress: Progress | None = None,
+        progress: "drafting.Progress | None" = None,
         timer: Callable[[], float] = time.monotonic,
         recorder: Callable[[int, str], Record] = lambda *_: unrecorded,
-    ) -> Published:
+    ) -> "published.Published":
         """Design, verify, sign and store the next version, unless the definition is unchanged.
 
-        recorder : maps version and status to the writer of the event. timer : a clock in seconds;
-        an exception that it raises stops publishing, which is how a job is cancelled. Nothing is
-        stored unless every step succeeds. Raises InvalidInput: survey_unknown, key_file, closed for
-        a survey that accepts no more reports, immutable if another version was published meanwhile,
-        and the errors of drafting; DocumentRejected if the keys were replaced meanwhile.
+        recorder : function from version and status to the writer of the event. timer : a clock in
+        seconds; an exception that it raises stops publishing, which is how a job is cancelled. The
+        version is stored only if every step succeeds. Raises InvalidInput: survey_unknown,
+        key_file, closed for a survey that accepts no more reports, immutable if another version was
+        published at the same time, and the errors of drafting; DocumentRejected if the keys were
+        replaced at the same time.
         """
         signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
         with self._database.reading("survey state") as tx:
-            require_taking(tx, row.id)
-        definition = SurveyDefinition.from_json(row.definition)
+            require_accepting(tx, row.id)
+        definition = definitions.SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
         # The address is part of the digest: if the server has moved, the definition needs a new
-        # document. Compared before the search, which takes up to a minute per block.
+        # document. The comparison precedes the search, which takes up to a minute per block.
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
-        # Idempotent, so that a script may publish again without a new version.
+        # Idempotent, so that a script can publish again without creating a new version.
         if latest is not None and latest.source == source:
             stored_document = SurveyDocument.from_envelope(latest.envelope)
             if not is_ahead(stored_document, self._clock.now()):
                 with self._database.administering("publish survey") as tx:
                     recorder(latest.version, "unchanged")(tx)
                 return self._published("unchanged", row, latest, stored_document, definition.budget)
-        place = Place(
+        place = drafting.Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
             prev=None if latest is None else latest.digest,
             issued=self.now(),
             collect_url=collect_url,
         )
-        document = draft_document(definition, draft_blocks(definition, progress, timer), place)
+        blocks = drafting.draft_blocks(definition, progress, timer)
+        document = drafting.draft_document(definition, blocks, place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
-        # The keys may have been rotated during the search, and devices refuse signatures of old
-        # ones.
+        # The keys may have been rotated during the search, and devices refuse signatures by old
+        # keys.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
             document.digest,
@@ -238,7 +254,7 @@ class Surveys:
         )
         with self._database.administering("publish survey") as tx:
             # Checked again, because the state may have changed during the search.
-            require_taking(tx, row.id)
+            require_accepting(tx, row.id)
             newest = tx.documents.latest(row.id)
             if (newest.digest if newest else None) != place.prev or not tx.documents.add(new_row):
                 raise InvalidInput(
@@ -247,17 +263,17 @@ class Surveys:
                     "version",
                 )
             # Logged in the same transaction, because devices that check the log refuse documents
-            # that it lacks.
+            # that are not in it.
             tx.log.append(new_row.digest)
             recorder(new_row.version, "published")(tx)
         return self._published("published", row, new_row, document, definition.budget)
 
     def now(self) -> datetime:
-        """Return the time, in whole seconds, at which a version published now would be issued."""
+        """Return the time, in whole seconds, for a version published now."""
         return self._clock.now().replace(microsecond=0)
 
     def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
-        """Return the exact bytes of a survey's newest signed document, or of the one with `digest`.
+        """Return the exact bytes of a survey's signed document: the newest, or that with `digest`.
 
         Raises InvalidInput(survey_unknown).
         """
@@ -270,9 +286,9 @@ class Surveys:
             )
         return row.envelope
 
-    def draft(self, name_or_id: str) -> SurveyDefinition:
+    def draft(self, name_or_id: str) -> "SurveyDefinition":
         """Return the stored draft. Raises InvalidInput(survey_unknown)."""
-        return SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
+        return definitions.SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
 
     def versions(self, name_or_id: str) -> Sequence[SurveyDocument]:
         """Return every published version, oldest first. Raises InvalidInput(survey_unknown)."""
@@ -284,11 +300,11 @@ class Surveys:
             ]
 
     def summary(self, name_or_id: str) -> Summary:
-        """Return a survey's summary, as in `list`. Raises InvalidInput(survey_unknown)."""
+        """Return a survey's summary (see `list`). Raises InvalidInput(survey_unknown)."""
         return self._summary(*self._find(name_or_id))
 
-    def hindrances(self, name_or_id: str) -> Sequence[str]:
-        """Return a sentence for each obstacle to answering the newest version; empty for a draft.
+    def obstacles(self, name_or_id: str) -> Sequence[str]:
+        """Return a sentence for each reason why devices refuse the newest version.
 
         Raises InvalidInput(survey_unknown).
         """
@@ -296,27 +312,29 @@ class Surveys:
         if latest is None:
             return ()
         try:
-            return self._hindrances(latest, SurveyDocument.from_envelope(latest.envelope))
+            return self._obstacles(latest, SurveyDocument.from_envelope(latest.envelope))
         except InvalidInput:
-            # The page must still open, because it shows this problem.
+            # No exception, because the page that shows this problem must open.
             return (KEYS_UNUSABLE,)
 
-    def erase(self, name_or_id: str) -> Erased:
+    def erase(self, name_or_id: str, record: Record = unrecorded) -> Erased:
         """Delete all reports, counts and refusals of a survey; its draft, documents and tokens stay.
 
-        Reports that arrive during the erasure may be stored after it. Raises
-        InvalidInput(survey_unknown).
+        Reports that arrive during the erasure may be stored after it. record : writes the event.
+        Raises InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
         with self._database.administering("erase survey") as tx:
             tx.partitions.hold(row.id)
-            # Reports are deleted before counts, in the order that releases use: the opposite order
-            # could deadlock with a release.
+            # Reports are deleted before counts, in the same order as in releases: the opposite
+            # order could deadlock with a release.
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
                 tx.batches.erase(version.digest)
             tx.days.erase(row.id)
+            tx.published_estimates.erase(row.id)
+            record(tx)
         # Until this call, the deleted rows remain in the write-ahead log or in the table's pages.
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
@@ -326,13 +344,13 @@ class Surveys:
         role = self._keys.trusted().publisher
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all()
-        return [row.digest for row in rows if not is_signed(row, role)]
+        return [row.digest for row in rows if not role.has_signed(row.envelope, SURVEY_TYPE)]
 
-    def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
+    def sign_again(self, digests: Sequence[str], record: Record = unrecorded) -> Sequence[str]:
         """Sign documents with the current publisher keys; payloads and digests do not change.
 
-        Raises InvalidInput: key_file, survey_unknown, immutable if a stored payload does not match
-        its digest.
+        record : writes the event if there are documents to sign. Raises InvalidInput: key_file,
+        survey_unknown, immutable if a stored payload does not match its digest.
         """
         signers = self._keys.publishers()
         with self._database.administering("sign again") as tx:
@@ -345,8 +363,7 @@ class Surveys:
                         "digest",
                     )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
-                # The database may have been altered, and only bytes that were published may be
-                # signed.
+                # The database may have been altered, and only published bytes may be signed.
                 if canonical.digest(payload) != digest:
                     raise InvalidInput(
                         Problem.IMMUTABLE,
@@ -354,10 +371,12 @@ class Surveys:
                         "digest",
                     )
                 tx.documents.renew(digest, Envelope.seal(SURVEY_TYPE, payload, signers).to_bytes())
+            if digests:
+                record(tx)
         return digests
 
     def list(self) -> list[Summary]:
-        """Return every survey, by name."""
+        """Return every survey, sorted by name."""
         with self._database.reading("list surveys") as tx:
             surveys = [(row, tx.documents.latest(row.id)) for row in tx.surveys.all()]
         return [self._summary(row, latest) for row, latest in surveys]
@@ -366,15 +385,19 @@ class Surveys:
         with self._database.reading("find survey") as tx:
             row = tx.surveys.by_name(name_or_id) or tx.surveys.get(name_or_id)
             if row is None:
-                message = "no survey has this name or id; `frankly survey list` shows them all"
-                raise InvalidInput(Problem.SURVEY_UNKNOWN, message, "survey")
+                raise InvalidInput(
+                    Problem.SURVEY_UNKNOWN,
+                    "no survey has this name or id; `frankly survey list` shows them all",
+                    "survey",
+                )
             return row, tx.documents.latest(row.id)
 
-    def _hindrances(self, latest: DocumentRow, document: SurveyDocument) -> Sequence[str]:
+    def _obstacles(self, latest: DocumentRow, document: SurveyDocument) -> Sequence[str]:
         with self._database.reading("survey state") as tx:
             state_row = tx.survey_states.get(latest.survey)
-        publishers = self._keys.trusted().publisher
-        return hindrances(latest, document, state_row, publishers, self._clock.now())
+        return obstacles(
+            latest, document, state_row, self._keys.trusted().publisher, self._clock.now()
+        )
 
     def _link(self, row: DocumentRow) -> str:
         # The digest identifies the document. It is in the fragment, which browsers do not send.
@@ -387,8 +410,8 @@ class Surveys:
         stored: DocumentRow,
         document: SurveyDocument,
         budget: str,
-    ) -> Published:
-        return Published(
+    ) -> "published.Published":
+        return published.Published(
             status=status,
             survey_id=row.id,
             name=row.name,
@@ -398,8 +421,8 @@ class Surveys:
             level=document.report_level,
             has_strata=bool(document.strata),
             budget=budget,
-            blocks=promised(document),
-            warnings=(*warnings_of(document), *self._hindrances(stored, document)),
+            blocks=published.promised(document),
+            warnings=(*devices.warnings_of(document), *self._obstacles(stored, document)),
         )
 
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial of a draft: the report that a device would send, drawn by the mechanisms that devices use.
+"""Trial of a draft: the report that a device would send, drawn by the same mechanisms.
 
-Nothing is signed, stored or counted.
+A trial does not sign, store or count anything.
 """
 
 import secrets
@@ -28,7 +28,7 @@ from frankly_server.surveys.drafting import Place, draft_document, draft_part, t
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
 SEARCH_S: Final = 8.0
-"""Seconds for all searches of a draft together; the admin and a server thread wait for them."""
+"""Seconds for all searches of a draft in total; the admin and a server thread wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class Rehearsal:
 
     report: str
     length: int
-    sent: tuple["Sent", ...]
+    sent: tuple["SentSymbol", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """One block's symbol as it is sent.
+class SentSymbol:
+    """One block's symbol in the form in which it is sent.
 
-    chance : its probability, given the answer. min_chance, max_chance : the smallest and largest
-    probability over all answers.
+    chance : probability of the symbol for this answer. min_chance, max_chance : the smallest and
+    largest probability over all answers.
     """
 
     block: str
@@ -59,18 +59,18 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
             ) -> SurveyDocument:  # fmt: skip
     """Return the document of a draft as if published at `now`, with designs found within SEARCH_S.
 
-    Raises InvalidInput as publishing does.
+    Raises the InvalidInput errors of publishing.
     """
     slices = time_slices(timer, SEARCH_S, len(definition.parts))
     blocks = [draft_part(definition, i, limits) for i, limits in enumerate(slices)]
-    # A made-up survey id: the document is never signed.
+    # A made-up survey id, because the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
 
 def rehearse(
     document: SurveyDocument, answers: Mapping[str, str], randbits: RandomBits = secrets.randbits
 ) -> Rehearsal:
-    """Return a device's report of made-up answers; answers : choice ids by question id.
+    """Return a device's report of made-up answers. answers : choice ids by question id.
 
     Public questions need answers too.
 
@@ -114,12 +114,14 @@ def simulate(
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 
-def _sent(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> Sent:
+def _sent(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SentSymbol:
     mechanism: Any = block.mechanism
     symbol = mechanism.sample(truth, randbits)
     if isinstance(mechanism, AgreementMechanism):
         chance, low, high = mechanism.chances(symbol, cast("FormAnswers", truth))
-        return Sent(block.id, mechanism.symbol_json(symbol), chance, low, high)
+        return SentSymbol(block.id, mechanism.symbol_json(symbol), chance, low, high)
     chances = [mechanism.probability(symbol, x) for x in range(mechanism.answers)]
     assert isinstance(truth, int)  # noqa: S101 - as `Block.truth` says
-    return Sent(block.id, mechanism.symbol_json(symbol), chances[truth], min(chances), max(chances))
+    return SentSymbol(
+        block.id, mechanism.symbol_json(symbol), chances[truth], min(chances), max(chances)
+    )

@@ -11,10 +11,11 @@ from frankly_server.design.api.read_truths import MAX_TRUTHS
 from frankly_server.requests.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")
+_LEAST_ANSWERS: Final = 2
 _BALL: Final = frozenset({"around", "radius"})
 _FORMAT: Final = (
-    "give a list of truths (prior, even, or a row of counts or shares), or a map of around and "
-    "radius"
+    "give a list of truths (prior; even, which is uniform; or a row of two or more counts or "
+    "shares), or a map of around and radius"
 )
 
 
@@ -29,7 +30,7 @@ def _truths(value: Any) -> Any:
 
 
 def _truth(value: Any) -> str | tuple[str, ...]:
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, list | tuple) and len(value) >= _LEAST_ANSWERS:
         return tuple(map(cell, value))
     if value not in _NAMES:
         raise custom(Problem.DEFINITION_INVALID, _FORMAT)
@@ -40,7 +41,7 @@ def request_value(truths: Any) -> Any:
     """Return the truths of a survey file in the form that `read_truths` expects."""
     if isinstance(truths, dict):
         return {"around": _truth_value(truths["around"]), "radius": Decimal(truths["radius"])}
-    # A list is a finite set of truths; the map above is a ball around a single one.
+    # A list is a finite set of truths; the map above is a ball around a single truth.
     return [_truth_value(truth) for truth in truths]
 
 
@@ -54,7 +55,10 @@ def _truth_value(truth: str | tuple[str, ...]) -> Any:
 
 _CELL_SCHEMA: Final = {"type": ["string", "number"]}
 _TRUTH_SCHEMA: Final = {
-    "anyOf": [{"enum": list(_NAMES)}, {"type": "array", "items": _CELL_SCHEMA, "minItems": 2}]
+    "anyOf": [
+        {"enum": list(_NAMES)},
+        {"type": "array", "items": _CELL_SCHEMA, "minItems": _LEAST_ANSWERS},
+    ]
 }
 _SCHEMA: Final = {
     "description": "Plausible truths: the design minimises the mechanism's largest variance over them.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words for choices that every survey may need, in twelve languages."""
+"""Labels of common choices in twelve languages."""
 
 from typing import Final
 

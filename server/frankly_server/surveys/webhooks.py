@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhooks: signed notifications of closed surveys and met targets, with retries.
 
-A notification contains the survey, the event and the number of released reports, and nothing about
-a single report. The time of the attempt is in its signature.
+A notification contains the survey, the event and the number of released reports, but no data about
+single reports. The signature contains the time of the attempt.
 """
 
 import hashlib
@@ -19,7 +19,8 @@ import structlog
 from frankly_protocol.canonical import dumps
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import FranklyError
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.store import Database, Record, Transaction, unrecorded
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
@@ -27,7 +28,7 @@ from frankly_server.surveys.outbound import Post, allowed
 
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
 """Seconds between attempts: seven attempts in about 33 hours, then the delivery fails."""
-CLOSED, MET = "survey.closed", "target.met"
+CLOSED, MET, TEST = "survey.closed", "target.met", "test"
 SIGNATURE, DELIVERY = "Frankly-Signature", "Frankly-Delivery"
 _EVERY_S: Final = 30.0
 _log: Final = structlog.get_logger("frankly.webhooks")
@@ -35,7 +36,7 @@ _log: Final = structlog.get_logger("frankly.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """A survey's webhook address (None without one), and its past and pending deliveries."""
+    """A survey's webhook address (or None), and its past and pending deliveries."""
 
     url: str | None
     deliveries: Sequence[DeliveryRow]
@@ -85,6 +86,28 @@ class Webhooks:
             tx.webhooks.remove(survey_id)
             record(tx)
 
+    def send_test(self, survey_id: str, record: Record = unrecorded) -> None:
+        """Put a test message into the survey's outbox; it is sent like any other event.
+
+        Raises InvalidInput: not_found without an address, immutable while an earlier test waits.
+        """
+        with self._database.administering("test webhook") as tx:
+            survey = tx.surveys.get(survey_id)
+            if tx.webhooks.get(survey_id) is None or survey is None:
+                raise InvalidInput(Problem.NOT_FOUND, "set an address first", "url")
+            if any(
+                row.state == "waiting" and row.event.startswith(f"{TEST}/")
+                for row in tx.webhooks.of_survey(survey_id)
+            ):
+                raise InvalidInput(
+                    Problem.IMMUTABLE, "an earlier test message has not been delivered yet", "url"
+                )
+            latest = tx.documents.latest(survey_id)
+            facts = {"event": TEST, "survey": survey_id, "name": survey.name,
+                     "version": latest.version if latest else None, "reports": None, "target": None}  # fmt: skip
+            tx.webhooks.add(self._row(survey_id, f"{TEST}/{secrets.token_hex(4)}", facts))
+            record(tx)
+
     def run_round(self) -> int:
         """Add new events to the outbox, send due deliveries, and return the number of attempts."""
         with self._database.reading("list webhooks") as tx:
@@ -95,7 +118,7 @@ class Webhooks:
                 for _, row in self._happened(tx, survey_id):
                     tx.webhooks.add(row)
         with self._database.reading("due webhooks") as tx:
-            # A webhook may have been removed since the list was read.
+            # A webhook may have been removed after the list was read.
             latest = format_time(self._moment() + timedelta(seconds=max(WAITS_S)))
             due = [row for row in tx.webhooks.due(self._now(), latest) if row.survey in hooks]
         return sum(self._try(hooks[row.survey], row) for row in due)
@@ -147,9 +170,10 @@ class Webhooks:
         headers = {"Content-Type": "application/json", DELIVERY: row.id,
                    SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
         try:
-            # Outside a transaction: the request may take half a minute.
+            # Outside a transaction, because the request may take half a minute.
             status = self._post(hook.url, body, headers)
-            # Redirects are failures, because a redirect could lead to a host that is not allowed.
+            # Redirects count as failures, because a redirect could lead to a host that is not
+            # allowed.
             state, detail = (
                 ("delivered" if 200 <= status < 300 else "waiting"),
                 f"answered {status}",
@@ -182,7 +206,7 @@ def signature(secret: str, now: datetime, body: bytes) -> str:
 class WebhookThread:
     """Background thread that calls `run_round` every `every_s` seconds.
 
-    It starts with the first request to a process, because threads do not survive a fork.
+    The thread starts with the first request to a process, because threads do not survive a fork.
     """
 
     def __init__(self, webhooks: Webhooks, every_s: float = _EVERY_S) -> None:
@@ -194,7 +218,7 @@ class WebhookThread:
         # A forked process inherits the stored pid of its parent, but no threads.
         if self._webhooks.hosts and self._pid != os.getpid():
             self._pid = os.getpid()
-            threading.Thread(target=self._run, name="frankly-herald", daemon=True).start()
+            threading.Thread(target=self._run, name="frankly-webhooks", daemon=True).start()
 
     def stop(self) -> None:
         """End the thread after its round."""
@@ -208,5 +232,5 @@ class WebhookThread:
                 _log.warning("webhook delivery round failed", error=error.code)
             except Exception as error:  # noqa: BLE001 - a thread has no caller; the next round may succeed
                 _log.error("webhook delivery round failed unexpectedly", error=type(error).__name__)
-            # wait instead of sleep, so that stop() ends it at once.
+            # wait instead of sleep, so that stop() ends the thread immediately.
             self._over.wait(self._every_s)

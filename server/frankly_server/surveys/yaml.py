@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict reader and writer of survey files in YAML: texts, lists and maps only.
+"""Strict parser and writer for survey files in YAML: only texts, lists and maps.
 
-The value `no` stays a text, tags are refused, and errors do not quote the file.
+The value `no` is a text, tags are refused, and errors do not quote the file.
 """
 
 from typing import Any, Final
@@ -15,7 +15,7 @@ _MAX_DEPTH: Final = 16
 
 
 class _UnsupportedYaml(Exception):
-    """A construct of YAML that survey files do not use."""
+    """A YAML construct that is not allowed in survey files."""
 
     def __init__(self, detail: str, line: int) -> None:
         super().__init__(detail)
@@ -23,7 +23,7 @@ class _UnsupportedYaml(Exception):
 
 
 class _Loader(yaml.BaseLoader):
-    """A loader of texts; it refuses aliases, tags, duplicate keys and deep nesting."""
+    """YAML loader for texts that refuses aliases, tags, duplicate keys and deep nesting."""
 
     _depth = 0
 
@@ -41,7 +41,7 @@ class _Loader(yaml.BaseLoader):
                 "tags such as !!int are not used here; write the plain value",
                 line,
             )
-        # The composer recurses: without a limit a small file could exhaust the stack.
+        # The composer is recursive, so without a limit a small file could exhaust the stack.
         if self._depth >= _MAX_DEPTH:
             raise _UnsupportedYaml(f"nested deeper than {_MAX_DEPTH} levels", line)
         self._depth += 1
@@ -56,7 +56,7 @@ class _Loader(yaml.BaseLoader):
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
                 raise _UnsupportedYaml("a key must be plain text", line)
-            # PyYAML would silently use the last of equal keys.
+            # PyYAML would silently use the last of several equal keys.
             if key.value in keys:
                 raise _UnsupportedYaml("the same key appears twice", line)
             keys.add(key.value)
@@ -66,8 +66,8 @@ class _Loader(yaml.BaseLoader):
 def read_yaml(data: bytes) -> Any:
     """Return the texts, lists and maps of a UTF-8 YAML document; a byte order mark is allowed.
 
-    Raises InvalidInput (definition_invalid, text_characters), with the number of the wrong line if
-    there is one; the content is not quoted.
+    Raises InvalidInput (definition_invalid, text_characters), with the line number if known; the
+    message does not quote the content.
     """
     if len(data) > MAX_BYTES:
         raise _invalid(f"a survey file has at most {MAX_BYTES} bytes")
@@ -93,7 +93,7 @@ def read_yaml(data: bytes) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper that indents lists and never writes aliases, which survey files do not have."""
+    """YAML dumper that indents lists and never writes aliases, which survey files do not allow."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - yaml's signature
         return super().increase_indent(flow, False)
@@ -103,8 +103,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def write_yaml(value: Any) -> bytes:
-    """Return a YAML document that `read_yaml` reads back; keys keep their order."""
-    # A width of 110, so that most texts stay on one line.
+    """Return a YAML document for `read_yaml`; keys keep their order."""
+    # With a width of 110, most texts fit on one line.
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes for analysts: estimates with their uncertainty, and plans; no route returns reports."""
+"""Routes for analysts: estimates with their uncertainty, counts and plans, but no reports."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_analyst.counts_request import COUNTS_FIELDS
 from frankly_analyst.formats import to_csv
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
@@ -14,9 +15,20 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.parquet import to_parquet
-from frankly_server.requests.plan import plan_within
+from frankly_server.requests.plan import plan_json
+from frankly_server.requests.plan_parts import Planner, within
+from frankly_server.requests.plan_request import PlanRequest
+from frankly_server.requests.waves import WavesRequest, waves_json
 from frankly_server.services import Services
-from frankly_server.web import auth, estimates_request, models, reading
+from frankly_server.surveys.opened import opened_surveys
+from frankly_server.web import (
+    auth,
+    counts_models,
+    estimates_models,
+    estimates_request,
+    plan_models,
+    reading,
+)
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 
@@ -43,17 +55,42 @@ _QUERY = (
         "The format of the response.",
     ),
 )
+_COUNTS_QUERY = tuple(
+    Query(item.name, {"type": "string", **item.metadata["schema"]}, item.metadata["description"])
+    for item in COUNTS_FIELDS.values()
+)
 
 
 def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
-    """Return the routes of analysts, bound to `services`; requests count against a key's limit."""
+    """Return the routes for analysts, bound to `services`, with a rate limit per key."""
     routes = APIBlueprint("analyst", __name__)
+
+    @routes.get("/v1/surveys")
+    @declare(
+        routes,
+        "surveys",
+        answers={
+            200: ("The surveys, by name.", reading.JSON, counts_models.SurveyList),
+        },
+        problems=(Problem.UNAUTHENTICATED, Problem.FORBIDDEN),
+        secured=True,
+    )
+    def surveys() -> Response:
+        """Return the published surveys that the key gives access to."""
+        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        limits.questions.take(holder.prefix)
+        reading.query(())
+        surveys = opened_surveys(services.surveys, services.database, holder.opens)
+        return Response(
+            encode({"surveys": [survey.model_dump() for survey in surveys]}),
+            content_type=reading.JSON,
+        )
 
     @routes.get("/v1/surveys/<survey_id>/estimates")
     @declare(
         routes,
         "estimates",
-        answers={200: ("Estimates with their intervals.", reading.JSON, models.SurveyEstimates)},
+        answers={200: ("Estimates with their intervals.", reading.JSON, estimates_models.SurveyEstimates)},
         also={200: [kind for name, (_, kind) in FORMATS.items() if name != "json"]},
         problems=(
             Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
@@ -71,13 +108,49 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         operator can recompute it with `frankly replay`.
         """
         holder = auth.require_role(services, auth.ANALYST_ROLES)
-        # Before the survey is looked up, so that guessing ids is limited too.
+        # Checked before the survey is looked up, so that guessing ids is limited too.
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
         texts = reading.query({item.name for item in _QUERY})
         write, kind = format_of(texts.get("format", "json"))
-        answer = services.analysis.estimates(survey_id, **estimates_request.read(texts))
-        return Response(write(answer), content_type=kind)
+        fields = estimates_request.read(texts)
+        if fields.get("compare") and write is not encode:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
+                "compare",
+            )
+        return Response(write(services.analysis.estimates(survey_id, **fields)), content_type=kind)
+
+    @routes.get("/v1/surveys/<survey_id>/counts")
+    @declare(
+        routes,
+        "counts",
+        answers={
+            200: (
+                "Counts by stratum, and their mechanisms.",
+                reading.JSON,
+                counts_models.SurveyCounts,
+            )
+        },
+        problems=(
+            Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.FIELD_TYPE,
+            Problem.TARGETS_INVALID, Problem.STRATA_INVALID, Problem.UNSUPPORTED,
+        ),
+        query=_COUNTS_QUERY,
+        secured=True,
+    )  # fmt: skip
+    def counts(survey_id: str) -> Response:
+        """Return released counts of noisy symbols by stratum, with mechanisms and decoders.
+
+        All estimates can be computed from these counts, also by other methods. A stratum with fewer
+        reports than the survey's minimum is not returned; its reports are included in `withheld`.
+        """
+        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        limits.questions.take(holder.prefix)
+        auth.require_survey(services, holder, reading.survey_id(survey_id))
+        answer = services.analysis.counts(survey_id, **reading.query(set(COUNTS_FIELDS)))
+        return Response(encode(answer), content_type=reading.JSON)
 
     @routes.post("/v1/plan")
     @declare(
@@ -87,27 +160,46 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
             200: (
                 "The solution, and the margins around it.",
                 reading.JSON,
-                models.PlanResult,
+                plan_models.PlanResult,
             )
         },
         problems=_PLAN_PROBLEMS,
-        body={reading.JSON: models.PlanRequest},
+        body={reading.JSON: PlanRequest},
         secured=True,
     )
     def plan() -> Response:
-        """Return the reports that a margin needs, the margin that they give, or the level for both.
+        """Return the number of reports for a margin, the margin of a number of reports, or a level.
 
         The body is that of `frankly plan --json` without `limits`: all searches together take at
         most 20 seconds.
         """
+        return _planned(plan_json)
+
+    @routes.post("/v1/waves")
+    @declare(
+        routes,
+        "waves",
+        answers={200: ("Groups of people, and their waves.", reading.JSON, plan_models.WavePlan)},
+        problems=_PLAN_PROBLEMS,
+        body={reading.JSON: WavesRequest},
+        secured=True,
+    )
+    def waves() -> Response:
+        """Return a division of people over several waves, with one level per person over all waves.
+
+        The body is that of `frankly waves --json` without `limits`: all searches together take at
+        most 20 seconds.
+        """
+        return _planned(waves_json)
+
+    def _planned(plan: Planner) -> Response:
         limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
         reading.query(())
         reading.content_type({reading.JSON})
-        # Decimals, because levels must not pass through floats.
-        asked = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
-        return Response(
-            encode(plan_within(asked, time.monotonic, PLAN_S)), content_type=reading.JSON
-        )
+        # Decimals, because levels must not be converted to floats.
+        plan_input = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
+        result = within(plan, plan_input, time.monotonic, PLAN_S)
+        return Response(encode(result), content_type=reading.JSON)
 
     return routes
 

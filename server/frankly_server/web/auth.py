@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """API-key authentication: `Authorization: Bearer frankly_live_…`.
 
-A key that is sent is only checked: it is not stored, logged or repeated in a response.
+A received key is only checked. It is not stored, logged or repeated in a response.
 """
 
 from flask import request
@@ -34,9 +34,9 @@ def require_role(services: Services, roles: frozenset[str]) -> Principal:
 
 
 def require_survey(services: Services, holder: Principal, survey_id: str) -> None:
-    """Raise InvalidInput(survey_unknown) for a survey that the key does not open."""
-    # The same error as for a survey that does not exist: a key of another organisation must not
-    # reveal which surveys exist.
+    """Raise InvalidInput(survey_unknown) for a survey that the key gives no access to."""
+    # The same error as for a survey that does not exist, so that a key of another organisation
+    # does not reveal which surveys exist.
     if not holder.opens(survey_id, services.lifecycle.get(survey_id).organisation):
         raise InvalidInput(
             Problem.SURVEY_UNKNOWN, "no such survey is published here; check the link"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates requests in query strings: OpenAPI parameters and reader, made from declared fields."""
+"""Estimates requests in query strings: OpenAPI parameters and parser, from declared fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field
@@ -15,7 +15,7 @@ from frankly_server.web.openapi import Query
 
 
 def read(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of an estimates request from the parameters of a query; others are ignored.
+    """Return the fields of an estimates request from query parameters; ignore other parameters.
 
     Raises InvalidInput: confidence_range, field_type, targets_invalid.
     """
@@ -28,7 +28,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _parameter(item: Field[Any]) -> Query:
-    """Return the OpenAPI parameter of a field, with its legal values and its default as texts."""
+    """Return the OpenAPI parameter of a field, with allowed values and default as texts."""
     choices = ["true", "false"] if KINDS[item.name] is bool else item.metadata.get("choices")
     schema = {"type": "string", **item.metadata.get("schema", {})}
     schema |= {"enum": list(choices)} if choices else {}
@@ -46,11 +46,12 @@ def _targets(text: str, _name: str) -> Any:
     try:
         return parse_json(text.encode(), max_bytes=reading.MAX_QUERY_BYTES, decimals=True)
     except (InvalidInput, UnicodeEncodeError):
-        words = (
+        raise InvalidInput(
+            Problem.TARGETS_INVALID,
             'write shares, scales, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": '
-            '{"yes": 1, "no": -1}}}'
-        )
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets") from None
+            '{"yes": 1, "no": -1}}}',
+            "targets",
+        ) from None
 
 
 _READERS: Final[Mapping[Any, Callable[[str, str], Any]]] = {

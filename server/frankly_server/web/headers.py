@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Default headers, ETags, log lines and counters of all responses that Flask makes.
+"""Default headers, ETags, log lines and counters for all responses of Flask.
 
-Responses may not be cached unless their view says otherwise. Only responses to analysts, whom their
-API key identifies anyway, have an ETag: browsers send ETags back, which could identify respondents.
+Responses may not be cached unless their view allows it. Only responses to analysts, whom the API
+key identifies anyway, have an ETag: browsers send ETags back, which could identify respondents.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from frankly_server.web.logs import duration_bucket, method_name
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
 STARTED: Final = "frankly.started"
-"""WSGI key: start of a request (monotonic seconds) that the fast path received before Flask."""
+"""WSGI key: start time (monotonic seconds) of a request that the fast path passes to Flask."""
 _REPORTS: Final = "public.report"
 ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -31,7 +31,7 @@ ALWAYS: Final = {
 
 def register(app: Flask) -> None:
     """Attach headers, log lines and counters to every request of `app`."""
-    # One hook of each kind instead of one per concern, because every request pays for each hook.
+    # One hook of each kind instead of one per concern, because each hook costs time per request.
     counted = metrics.of(app)
 
     def begin() -> None:
@@ -40,18 +40,19 @@ def register(app: Flask) -> None:
 
     def finish(response: Response) -> Response:
         headers = response.headers
-        # Admin pages set their own policy, which allows their own style sheet and script.
+        # Admin pages set a policy of their own, which allows their style sheet and script.
         names = {name.lower() for name, _ in headers}
         headers.extend(
             [(name, value) for name, value in ALWAYS.items() if name.lower() not in names]
         )
         headers.extend(g.get("limit_headers", ()))
-        if response.status_code == 200 and getattr(_view(), "tagged", False):
+        view = current_app.view_functions.get(request.endpoint or "")
+        if response.status_code == 200 and getattr(view, "tagged", False):
             _tag(response)
         route = request.url_rule.rule if request.url_rule else "none"
         seconds, method = time.monotonic() - g.started, method_name(request.method)
         counted.answered(route, method, response.status_code, seconds)
-        # A stored report gets no log line: its time would show when a respondent answered.
+        # Stored reports are not logged, because the time would show when a respondent answered.
         if request.endpoint != _REPORTS or response.status_code >= 400:
             _log(response, route, method, seconds)
         return response
@@ -66,23 +67,19 @@ def register(app: Flask) -> None:
     app.teardown_request(release)
 
 
-def _view() -> object:
-    return current_app.view_functions.get(request.endpoint or "")
-
-
 def _tag(response: Response) -> None:
-    """Set the ETag of a response; make it a 304 without a body if the caller has these bytes."""
+    """Set the ETag of a response; convert it to a 304 if the caller already has these bytes."""
     response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
     if request.if_none_match.contains(response.get_etag()[0] or ""):
         response.status_code = 304
         response.set_data(b"")
-        # A 304 has no content, so it must not carry headers that describe one.
+        # A 304 has no content, so it must not have headers that describe content.
         for name in ("Content-Length", "Content-Type"):
             response.headers.remove(name)
 
 
 def _log(response: Response, route: str, method: str, seconds: float) -> None:
-    """Write one line with the template of the route: the path itself may name a survey."""
+    """Write one line with the template of the route, because the path may contain a survey id."""
     details = {"code": g.problem_code} if "problem_code" in g else {}
     if "error_kind" in g:
         details |= {"error": g.error_kind, "where": g.error_place}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health routes. Live: restart the process if it fails. Ready: send no requests while it fails.
+"""Health routes: restart the process if `live` fails; send no requests while `ready` fails.
 
-They are separate because a restart does not repair a database that is down.
+They are separate, because a restart does not repair a database that is down.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,16 @@ _OK = json.dumps({"status": "ok"})
 
 
 class _Checks:
-    """Runs a check in a separate thread, so that its caller waits for a limited time."""
+    """Runner of checks in a separate thread, so that callers wait only for a limited time."""
 
-    # One thread, so that checks that hang do not pile up.
+    # A single thread, so that hanging checks do not accumulate.
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, "frankly-health")
         self._running: Future[None] | None = None
 
     def run(self, check: Callable[[], None]) -> None:
-        """Raise what `check` raises, or StoreUnavailable if it takes longer than _READY_S."""
-        # A check that still waits for the database also serves the next caller.
+        """Run `check`; raise its error, or StoreUnavailable if it takes longer than _READY_S."""
+        # The next caller also uses a check that is still waiting for the database.
         running = self._running
         if running is None or running.done():
             running = self._running = self._threads.submit(check)
@@ -62,5 +62,5 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/health")
     @declare(routes, "health", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
     def health() -> Response:
-        """Check the same as /health/ready."""
+        """Run the same check as /health/ready."""
         return ready()

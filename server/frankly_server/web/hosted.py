@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosted survey page, files of the browser SDK, and cross-origin access (CORS).
+"""Hosted survey page, browser SDK files, and cross-origin access (CORS).
+
+The page has its own files: the SDK, bundled into as few requests as possible and compressed at
+bundling time. For other pages, the SDK is served as readable sources.
 
 A page served by the collecting server protects less than a page with its own copy of the SDK: an
-attacker who changes the server can change the page. The page tells respondents so, and a strict
-Content-Security-Policy limits what it can load and connect to.
+attacker who changes the server can change the page. The page informs respondents about this, and a
+strict Content-Security-Policy limits what it can load and connect to.
 """
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -17,22 +21,27 @@ from apiflask import APIBlueprint, APIFlask
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from pydantic import RootModel
 
 from frankly_server.services import Services
 from frankly_server.web import reading
+from frankly_server.web.front import unknown_survey
+from frankly_server.web.models import PageText
 from frankly_server.web.openapi import declare
+from frankly_server.web.pages import wants_page
 
 _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-_SECONDS: Final = 300  # file names contain no version, so browsers must soon fetch them again
+_SECONDS: Final = 300  # short, because the file names contain no version
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "default-src 'none'; script-src 'self' '{hash}'; style-src '{style}'; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types frankly"
 )
+_PAGE_FILES: Final = "/sdk/v1/page/"
+_ENCODINGS: Final = {"br": ".br", "gzip": ".gz", "identity": ""}
+"""Encodings of the page's files, the smallest first, with their file name extensions."""
 _WORKER: Final = "default-src 'none'; script-src 'self'"
-"""Policy of the verifying worker: a worker has the policy of its script, not of the page."""
+"""Policy of the verifying worker. A worker has the policy of its script, not of the page."""
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
@@ -40,17 +49,19 @@ _PAGE: Final = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>Survey</title>
-<link rel="stylesheet" href="/sdk/v1/hosted.css" integrity="{style}">
+<style>{style}</style>
 <script type="importmap">{modules}</script>
-<script type="module" src="/sdk/v1/hosted.js" integrity="{script}"></script>
+<script type="module" src="{folder}hosted.js" integrity="{script}"></script>
+<link rel="modulepreload" href="{folder}app.js" integrity="{app}">
+<link rel="modulepreload" href="{folder}verifier.js" integrity="{verifier}">
 </head>
 <body><main><noscript>
 <p>Your answers are randomised on your device, before anything is sent. That needs JavaScript, which is switched off
-here; without it nothing can be answered.</p>
+here; switch it on to answer this survey.</p>
 </noscript></main></body>
 </html>
 """
-# Open to every origin: these routes are public, and requests need no cookie or API key.
+# Open to every origin, because these routes are public and need no cookie or API key.
 _OPEN_TO_PAGES: Final = re.compile(
     r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)"
 )
@@ -60,11 +71,7 @@ OPEN: Final = {
     "Access-Control-Expose-Headers": "Retry-After",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
-"""Headers that let pages of other origins read a response."""
-
-
-class PageText(RootModel[str]):
-    """A page, script or style sheet for browsers."""
+"""Headers that allow pages of other origins to read a response."""
 
 
 def files() -> dict[str, bytes]:
@@ -82,6 +89,25 @@ def files() -> dict[str, bytes]:
     return contents
 
 
+def page_files() -> dict[str, dict[str, bytes]]:
+    """Return the hosted page's files from the bundler (name -> encoding -> content).
+
+    Raises FileNotFoundError if this installation has no hosted page.
+    """
+    packaged = _HERE.parents[1] / "page"
+    folder = packaged if packaged.is_dir() else _HERE.parents[3] / "client_sdk" / "browser" / "page"
+    names = sorted(path.name for path in folder.glob("*.js"))
+    if "hosted.js" not in names:
+        raise FileNotFoundError(folder)
+    return {
+        name: {
+            encoding: (folder / f"{name}{ending}").read_bytes()
+            for encoding, ending in _ENCODINGS.items()
+        }
+        for name in names
+    }
+
+
 def integrity(content: bytes, algorithm: str = "sha384") -> str:
     """Return a hash in the form of an `integrity` attribute or, with sha256, of a CSP source."""
     return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode(
@@ -89,37 +115,70 @@ def integrity(content: bytes, algorithm: str = "sha384") -> str:
     )
 
 
-def import_map(served: dict[str, bytes], origin: str = "") -> str:
-    """Return an import map (JSON) with the hashes of all modules under `origin`/sdk/v1/.
+def import_map(served: dict[str, bytes], origin: str = "", folder: str = "/sdk/v1/") -> str:
+    """Return an import map (JSON) with the hashes of all modules under `origin`/`folder`.
 
-    With it, browsers refuse any changed module; an `integrity` attribute covers only the module
-    that a script element names, not the modules that it imports.
+    With the map, browsers refuse any changed module. An `integrity` attribute covers only the
+    module of a script element, not the modules that it imports.
     """
     modules = {
-        f"{origin}/sdk/v1/{name}": integrity(content)
+        f"{origin}{folder}{name}": integrity(content)
         for name, content in served.items()
         if name[-3:] == ".js"
     }
     return json.dumps({"integrity": modules}, indent=0)
 
 
-def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
-    """Return the page and its Content-Security-Policy, which allows the inline import map by hash."""
-    modules = import_map(served)
+def hosted_page() -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy, with hashes of the inline map and style."""
+    served = {name: content["identity"] for name, content in page_files().items()}
+    modules, style = import_map(served, folder=_PAGE_FILES), files()["hosted.css"].decode().strip()
     values = {
         "modules": modules,
-        "style": integrity(served["hosted.css"]),
+        "style": style,
+        "folder": _PAGE_FILES,
         "script": integrity(served["hosted.js"]),
+        "app": integrity(served["app.js"]),
+        "verifier": integrity(served["verifier.js"]),
     }
-    return _PAGE.format(**values), _POLICY.format(hash=integrity(modules.encode(), "sha256"))
+    hashes = {
+        "hash": integrity(modules.encode(), "sha256"),
+        "style": integrity(style.encode(), "sha256"),
+    }
+    return _PAGE.format(**values), _POLICY.format(**hashes)
+
+
+def _encoded(contents: dict[str, bytes], content_type: str) -> Response:
+    """Return a response in the first encoding that the browser accepts."""
+    accepted = request.accept_encodings
+    encoding = next(
+        (one for one in contents if one == "identity" or accepted.quality(one) > 0), "identity"
+    )
+    response = Response(contents[encoding], content_type=content_type)
+    if encoding != "identity":
+        response.headers["Content-Encoding"] = encoding
+    response.vary.add("Accept-Encoding")
+    return response
+
+
+def _script(contents: dict[str, bytes], name: str) -> Response:
+    response = _encoded(contents, _TYPES[Path(name).suffix])
+    response.headers["Cache-Control"] = f"public, max-age={_SECONDS}"
+    if name == "verifier.js":
+        response.headers["Content-Security-Policy"] = _WORKER
+    return response
 
 
 def blueprint(services: Services) -> APIBlueprint:
-    """Return the routes of the hosted page and of the SDK's files."""
+    """Return the routes of the hosted page and the SDK files."""
     routes = APIBlueprint("hosted", __name__)
-    # Read once at start, so that the hashes in the page always match the files.
-    served = files()
-    content, policy = hosted_page(served)
+    # Read once at start-up, so that the hashes in the page always match the files.
+    served, of_page = files(), page_files()
+    content, policy = hosted_page()
+    page_text = {
+        "gzip": gzip.compress(content.encode(), 9, mtime=0),
+        "identity": content.encode(),
+    }
 
     @routes.get("/s/<survey_id>")
     @declare(
@@ -138,8 +197,13 @@ def blueprint(services: Services) -> APIBlueprint:
         """Return a page on which people without an app can answer a survey."""
         reading.query(())
         # Called only to raise for unknown surveys (404); the page is the same for all surveys.
-        services.surveys.envelope(reading.survey_id(survey_id))
-        response = Response(content, content_type="text/html; charset=utf-8")
+        try:
+            services.surveys.envelope(reading.survey_id(survey_id))
+        except InvalidInput as refused:
+            if refused.problem is Problem.SURVEY_UNKNOWN and wants_page():
+                return unknown_survey()
+            raise
+        response = _encoded(page_text, "text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy
         return response
 
@@ -154,34 +218,46 @@ def blueprint(services: Services) -> APIBlueprint:
     def sdk_file(name: str) -> Response:
         """Return one file of the browser SDK. In production serve your own copy instead."""
         reading.query(())
-        # A name from the list of files, never a path: nothing else on disk can be reached.
+        # The name must be in the list of files, so no other file on disk is accessible.
         if name not in served:
             raise InvalidInput(
                 Problem.NOT_FOUND, "the SDK has no such file; begin with /sdk/v1/index.js"
             )
-        response = Response(served[name], content_type=_TYPES[Path(name).suffix])
-        response.headers["Cache-Control"] = f"public, max-age={_SECONDS}"
-        if name == "verifier.js":
-            response.headers["Content-Security-Policy"] = _WORKER
-        return response
+        return _script({"identity": served[name]}, name)
+
+    @routes.get(f"{_PAGE_FILES}<name>")
+    @declare(
+        routes,
+        "pageFile",
+        answers={200: ("One file of the hosted page.", "text/javascript", PageText)},
+        problems=(Problem.NOT_FOUND,),
+    )
+    def page_file(name: str) -> Response:
+        """Return one file of the hosted page, compressed if the browser accepts it."""
+        reading.query(())
+        if name not in of_page:
+            raise InvalidInput(Problem.NOT_FOUND, "the hosted page has no such file")
+        return _script(of_page[name], name)
 
     return routes
 
 
 def open_to_pages(app: APIFlask) -> None:
-    """Add CORS headers, which let pages of every origin read public routes and send reports."""
+    """Add CORS headers that allow pages of every origin to read public routes and send reports."""
 
     def preflight() -> Response | None:
         method = request.headers.get("Access-Control-Request-Method")
-        # Only reports need a preflight, because reads are simple requests.
+        # Only reports need a preflight request, because reads are simple requests.
         if request.method != "OPTIONS" or method != "POST" or not REPORTS.fullmatch(request.path):
             return None
-        headers = {
-            "Access-Control-Allow-Methods": "POST",
-            "Access-Control-Allow-Headers": "content-type",
-            "Access-Control-Max-Age": "86400",
-        }
-        return Response(status=204, headers=headers)
+        return Response(
+            status=204,
+            headers={
+                "Access-Control-Allow-Methods": "POST",
+                "Access-Control-Allow-Headers": "content-type",
+                "Access-Control-Max-Age": "86400",
+            },
+        )
 
     def allow(response: Response) -> Response:
         if _OPEN_TO_PAGES.fullmatch(request.path):

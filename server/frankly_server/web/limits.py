@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rate limits by survey and by API key; not by address, which would have to be stored.
+"""Rate limits by survey and by API key, but not by address, which would have to be stored.
 
-Stored reports, batches and requests of analysts count, because they are expensive. A single report
-that is refused costs little and does not count, so a flood of such reports uses up no limit.
+Stored reports, batches and requests of analysts count, because they are expensive. A refused single
+report is cheap and does not count, so a flood of such reports does not use up any limit.
 """
 
 import time
@@ -17,7 +17,7 @@ from frankly_server.buckets import BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 
-_WINDOW_S = 10  # a bucket holds the tokens of this many seconds, and at least one
+_WINDOW_S = 10  # the capacity of a bucket is the tokens of this many seconds, at least one
 Now = Callable[[], float]
 
 
@@ -33,7 +33,7 @@ class TooMany(InvalidInput):
 
 
 class Limit:
-    """One kind of limit, such as that of surveys: a bucket of 10 · `per_s` tokens for each name.
+    """One kind of limit, such as that for surveys: a bucket of 10 · `per_s` tokens for each name.
 
     shown : True if responses state the remaining tokens. Responses to reports do not, because an
     observer of a survey's remaining tokens could see when a report is stored.
@@ -46,19 +46,19 @@ class Limit:
 
     @property
     def policy(self) -> dict[str, str]:
-        """The header that states the limit, without the remaining tokens."""
+        """The header with the limit, without the remaining tokens."""
         return {"RateLimit-Policy": self._policy}
 
     def has_left(self, name: str) -> bool:
-        """Return True if `check` would not raise; take no token."""
+        """Return True if `check` would succeed, without taking a token."""
         return self._buckets.look(name, self._now()).wait_s == 0.0
 
     def check(self, name: str) -> None:
-        """Raise TooMany if no token is left for this name; take none."""
+        """Raise TooMany if no token is left for this name, without taking a token."""
         self._judge(self._buckets.look(name, self._now()), about_to_take=0)
 
     def spend(self, name: str, cost: int = 1) -> None:
-        """Take `cost` tokens for work that is done; the balance may become negative."""
+        """Take `cost` tokens for completed work; the balance may become negative."""
         self._buckets.take(name, self._now(), cost)
 
     def take(self, name: str) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logging by allow-list: a field that is not listed here is dropped.
+"""Logging with an allow-list: fields that are not listed here are dropped.
 
-A line contains the route, status and duration, never a survey, report, address, user agent or body.
-Of a library's line only the logger, the exception's type and the code location remain, because its
-message may quote a request.
+A line contains route, status and duration, but never a survey, report, address, user agent or body.
+Lines of libraries are reduced to the logger, the exception's type and the code location, because
+the message may quote a request.
 """
 
 import logging
@@ -21,12 +21,12 @@ _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def duration_bucket(seconds: float) -> str:
-    """Return a coarse duration such as ``<=0.03s``; exact ones could be matched with other logs."""
+    """Return a coarse duration such as ``<=0.03s``, which cannot be matched with other logs."""
     return next((f"<={edge:g}s" for edge in _BUCKETS_S if seconds <= edge), f">{_BUCKETS_S[-1]:g}s")
 
 
 def method_name(method: str) -> str:
-    """Return a known HTTP method, or OTHER, because a caller may send any text as the method."""
+    """Return a known HTTP method or OTHER, because callers may send any text as the method."""
     return method if method in METHODS else "OTHER"
 
 
@@ -43,14 +43,15 @@ def code_place(trace: TracebackType | None) -> str:
 def keep_allowed(
     _logger: Any, _name: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Drop every field that is not on the list (a structlog processor)."""
+    """Drop all fields that are not in the list (a structlog processor)."""
     return {key: value for key, value in event.items() if key in FIELDS}
 
 
 def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Send all log lines of this process, libraries included, through the allow-list.
+    """Send all log lines of this process, including those of libraries, through the allow-list.
 
-    One JSON object per line, on `stream` (default: stderr), from `level` up. Call it at start-up.
+    Writes one JSON object per line to `stream` (default: stderr), from `level` up. Call this at
+    start-up.
     """
     structlog.configure(
         processors=[
@@ -75,7 +76,7 @@ class LibraryHandler(logging.Handler):
         self._log = structlog.get_logger("frankly.library")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record's logger, its exception's type or else its level, and its location."""
+        """Write the record's logger, its exception type (or else its level) and its location."""
         kind, trace = (record.exc_info[0], record.exc_info[2]) if record.exc_info else (None, None)
         self._log.warning(
             "library",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prometheus metrics: counts, statuses and durations of requests by route, and use of resources.
 
-Labels are route templates, methods, statuses and fixed names, so their number is bounded and none
-names a survey, key or address. Counts cover one process: scrape every replica separately.
+Labels are route templates, methods, statuses and fixed names. So their number is bounded, and no
+label contains a survey, key or address. Counts cover one process: scrape every replica separately.
 """
 
 import hmac
@@ -52,7 +52,8 @@ class Metrics:
         with self._guard:
             self._answers[route, method, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds floats as well
-            # Histogram buckets of Prometheus are cumulative: those with larger bounds count too.
+            # Histogram buckets of Prometheus are cumulative, so buckets with larger bounds count
+            # too.
             for edge in SECONDS:
                 self._within[route, edge] += seconds <= edge
 
@@ -63,7 +64,7 @@ class Metrics:
 
     def text(self) -> str:
         """Return all metrics in Prometheus' text format 0.0.4."""
-        # Copied under the lock and formatted outside it: a scrape must not hold up requests.
+        # Copied under the lock and formatted after releasing it: a scrape must not delay requests.
         with self._guard:
             answers, within, seconds = dict(self._answers), dict(self._within), dict(self._seconds)
             limited, in_flight = dict(self._limited), self._in_flight
@@ -126,7 +127,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
                 Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to enable them"
             )
         # compare_digest, because its time does not depend on the first wrong character; bytes,
-        # because it accepts only ASCII text and the header may contain any text.
+        # because it accepts only ASCII texts and the header may contain any text.
         sent_header = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
         expected_header = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
         if not hmac.compare_digest(sent_header, expected_header):
@@ -139,7 +140,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
 
 def _process() -> list[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    # Second field of statm: currently resident pages. getrusage has only the peak.
+    # The second field of statm is the number of resident pages. getrusage has only the peak.
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
         *_one(

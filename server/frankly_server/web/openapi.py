@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI 3.1 description, declared beside each view so that both are changed together.
+"""The OpenAPI 3.1 description, declared next to each view so that both are changed together.
 
-A view states its operation with `declare`; APIFlask collects the routes; `finish` adds the schemas.
-The responses of a view are listed with the codes of the shared problem table.
+A view describes its operation with `declare`; APIFlask collects the routes; `finish` adds the
+schemas. Error responses are listed with the codes of the shared problem table.
 """
 
 import json
@@ -33,7 +33,7 @@ _HEADERS: dict[int, dict[str, Any]] = {
             "description": "The methods that this address accepts.",
         }
     },
-    # Sent by this server or by a proxy in front of it; devices obey both.
+    # Sent by this server or by a proxy in front of it; devices respect both.
     429: {
         "Retry-After": {"schema": _SECONDS, "description": "Seconds to wait."},
         "RateLimit-Policy": {
@@ -65,7 +65,7 @@ class ProblemDetails(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query parameter: its name, JSON schema and meaning."""
+    """One query parameter: name, JSON schema and meaning."""
 
     name: str
     schema: Mapping[str, Any]
@@ -88,13 +88,13 @@ def declare(
 
     Parameters
     ----------
-    answers : status -> (description, media type, model) of every success. also : status -> further
-    media types, which have the same content in another format.
-    problems : the view's own problems; those of every route are added.
-    body : media type -> model of the request body; None if the view reads none.
+    answers : status -> (description, media type, model) of every success. also : status ->
+    additional media types for the same content in another format.
+    problems : the problems of this view; those of every route are added.
+    body : media type -> model of the request body; None if the view reads no body.
     secured : True if the view needs an API key. Its response has an ETag unless it reads a body.
     """
-    # Callers with a key are known anyway; an ETag could be used to recognise anyone else.
+    # Callers with a key are known anyway; for anyone else, an ETag could be used for tracking.
     tagged = secured and body is None
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
@@ -128,7 +128,7 @@ def declare(
 
 
 def configure(app: APIFlask) -> None:
-    """Configure APIFlask; to be called before the routes are described."""
+    """Configure APIFlask. Call this before the routes are described."""
     app.config.update(
         AUTO_SERVERS=False,
         AUTO_404_RESPONSE=False,
@@ -147,7 +147,7 @@ def configure(app: APIFlask) -> None:
 
 
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
-    """Return the complete document as the bytes that are served and stored as docs/openapi.json."""
+    """Return the bytes of the complete document, which is also stored as docs/openapi.json."""
     spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
     every: list[type[BaseModel]] = [*models, ProblemDetails]
     described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
@@ -155,7 +155,7 @@ def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
     ]
     _, schemas = models_json_schema(described, ref_template=_REF)
     components = spec.setdefault("components", {})
-    # Definitions that nothing refers to, such as those of hidden fields, are left out.
+    # Unreferenced definitions, such as those of hidden fields, are left out.
     definitions = schemas["$defs"]
     text = json.dumps([spec, definitions])
     components["schemas"] = {
@@ -181,9 +181,9 @@ def _parameter(item: Query) -> dict[str, Any]:
 
 
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:
-    """Return a response for each status, which names the codes of its problems."""
+    """Return a response for each status, with the codes of its problems."""
     grouped: dict[int, list[Problem]] = defaultdict(list)
-    # Each problem once: a view may also declare one that every route has.
+    # Each problem once, because a view may also declare a problem that every route has.
     for problem in dict.fromkeys(problems):
         grouped[problem.status].append(problem)
     return {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the API as problem+json objects (RFC 9457).
 
-The body is made from the shared problem table. The detail is this project's own text, because the
-message of a library's exception could repeat what was sent.
+The body is built from the shared problem table. The detail is text of this project, because the
+message of a library's exception could repeat the request.
 """
 
 import sys
@@ -39,20 +39,23 @@ def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
 
     A status that is not in the table becomes 400 if it is 501 or below 500, and 500 otherwise.
     """
-    # 501, for an unknown transfer encoding, is caused by the request and not by this server.
+    # The request, not this server, causes 501, which means an unknown transfer encoding.
     status = 400 if status == 501 else status
     problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
     body = json.dumps(problem_body(problem, detail)).encode()
-    headers = [
-        ("Content-Type", MEDIA_TYPE),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-    ]
-    return problem, headers, body
+    return (
+        problem,
+        [
+            ("Content-Type", MEDIA_TYPE),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+        ],
+        body,
+    )
 
 
 def problem_response(problem: Problem, detail: str, field: str | None = None) -> Response:
-    """Render a problem with the headers that its status needs."""
+    """Render a problem with the headers that its status requires."""
     body = json.dumps(problem_body(problem, detail, field))
     response = Response(body, status=problem.status, content_type=MEDIA_TYPE)
     # RFC 9110 requires the challenge with every 401.
@@ -68,7 +71,7 @@ def from_http(error: HTTPException) -> Response:
     """Render an error of Flask or werkzeug with its Allow and Retry-After headers."""
     status = error.code or 500
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
-    # The library's own text is dropped, because it may repeat what was sent.
+    # The library's text is dropped, because it may repeat the request.
     problem, detail = _BY_STATUS.get(status, fallback)
     response = problem_response(problem, detail)
     for name, value in error.get_headers(request.environ):
@@ -78,12 +81,12 @@ def from_http(error: HTTPException) -> Response:
 
 
 def from_frankly(error: FranklyError) -> Response:
-    """Render a FranklyError; one without an entry in the problem table is an internal fault."""
+    """Render a FranklyError; without an entry in the problem table it is an internal fault."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     if problem is None:
         return from_unexpected(error)
     if problem in _FOR_OPERATOR_ONLY:
-        # The detail names files and settings, which only `frankly doctor` may show.
+        # The detail contains files and settings, which only `frankly doctor` may show.
         return problem_response(
             Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"
         )

@@ -28,7 +28,7 @@ _REPORT_PROBLEMS = (
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
 FAILED: Final = "frankly.failed"
-"""WSGI key: an exception of the fast path, which the view raises again and Flask renders."""
+"""WSGI key: an exception from the fast path, which the view raises again and Flask renders."""
 _STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
@@ -75,7 +75,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)},
     )
     def keys_chain() -> Response:
-        """Return every version of the keys document, oldest first, as devices need it."""
+        """Return every version of the keys document, oldest first."""
         reading.query(())
         return Response(write_chain(services.keys.chain()), content_type=reading.JSON)
 
@@ -96,7 +96,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
     def document(survey_id: str) -> Response:
         """Return a survey's newest signed document, or the one with the requested digest.
 
-        Any cache may store a document requested by digest, which never changes.
+        A document requested by digest never changes, so any cache may store it.
         """
         pinned_digest = reading.digest(reading.query({"digest"}).get("digest"))
         response = Response(
@@ -129,11 +129,11 @@ def _add_reports(
     def report(survey_id: str) -> Response:
         """Store one noisy report, or a batch of them.
 
-        The response follows the commit. A report may be sent again: the response is then `duplicate`.
+        The response follows the commit. If a report is sent again, the response is `duplicate`.
         """
         reading.query(())
         survey = reading.survey_id(survey_id)
-        # Checked before the body is read, and spent after the commit: a refused report costs nothing.
+        # Checked before the body is read, and spent after the commit, so a refused report is free.
         limits.reports.check(survey)
         if (failed := request.environ.get(FAILED)) is not None:
             raise failed
@@ -150,8 +150,8 @@ def _add_reports(
 
 def receipt(outcome: Outcome) -> tuple[bytes, int]:
     """Return the response body for a stored report, and its HTTP status."""
-    # Faster than json.dumps, because this runs for every report. The id is hex and the status one
-    # of two words, so nothing needs escaping.
+    # Faster than json.dumps; this runs for every report. The id is hex and the status is one of two
+    # words, so no escaping is needed.
     return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[
         outcome.status
     ]
@@ -160,7 +160,7 @@ def receipt(outcome: Outcome) -> tuple[bytes, int]:
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
     """Store a batch in one transaction; return one result per report."""
     body = reading.body(settings.body_limit_bytes)
-    # Depth 5: batch, list of reports, report, its symbols, and the parts of a product's symbol.
+    # Depth 5: batch, list of reports, report, symbols, and the parts of a product's symbol.
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:
         raise InvalidInput(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of requests: body size, content type, and parameters of path and query."""
+"""Parsing of requests: body size, content type, and parameters of path and query."""
 
 import re
 from collections.abc import Collection
@@ -8,14 +8,14 @@ from flask import request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.store.schema import is_digest, is_id
+
 JSON = "application/json"
 TEXT = "text/plain"
 BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
 MAX_QUERY_BYTES = 2048
 MAX_QUERY_FIELDS = 12
-_SURVEY_ID = re.compile(r"[0-9a-f]{32}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def content_type(accepted: Collection[str]) -> str:
@@ -23,7 +23,7 @@ def content_type(accepted: Collection[str]) -> str:
 
     Raises InvalidInput(content_type), also for a charset other than UTF-8 or a compressed body.
     """
-    # The common case first, because parsing a media type costs as much as parsing a small report.
+    # The common case comes first: parsing a media type costs as much as parsing a small report.
     sent = request.content_type
     if sent in accepted and not request.content_encoding:
         return sent
@@ -37,8 +37,8 @@ def content_type(accepted: Collection[str]) -> str:
 
 
 def body(max_bytes: int) -> bytes:
-    """Return the body without caching it; a body above `max_bytes` is refused with 413."""
-    # werkzeug cuts a body without a length at its limit, so that limit is one byte higher.
+    """Return the body without caching it; refuse a body above `max_bytes` with 413."""
+    # werkzeug cuts a body without a length at its limit, so the limit is one byte higher.
     request.max_content_length = max_bytes + 1
     data = request.get_data(cache=False)
     if len(data) > max_bytes:
@@ -54,7 +54,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
     """
     if not request.query_string:
         return {}
-    # Counted in the raw text, because the limit is meant to avoid the work of parsing.
+    # Counted in the raw text, because the purpose of the limit is to avoid parsing.
     if (
         len(request.query_string) > MAX_QUERY_BYTES
         or request.query_string.count(b"&") >= MAX_QUERY_FIELDS
@@ -63,20 +63,20 @@ def query(allowed: Collection[str]) -> dict[str, str]:
             Problem.BAD_REQUEST,
             f"a query has at most {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes",
         )
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for name, value in request.args.items(multi=True):
         if name not in allowed:
-            known = ", ".join(sorted(allowed)) or "none"
+            allowed_names = ", ".join(sorted(allowed)) or "none"
             raise InvalidInput(
                 Problem.FIELD_UNKNOWN,
-                f"a query parameter is not known here; known: {known}",
+                f"a query parameter is not known here; known: {allowed_names}",
                 "query",
             )
-        # Refused, because proxies differ in which of two values they read.
-        if name in found:
+        # Refused, because proxies differ in which of two values they use.
+        if name in parameters:
             raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def survey_id(text: str) -> str:
@@ -84,7 +84,7 @@ def survey_id(text: str) -> str:
 
     Raises InvalidInput(survey_unknown).
     """
-    if not _SURVEY_ID.fullmatch(text):
+    if not is_id(text):
         raise InvalidInput(
             Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits; check the link", "survey"
         )
@@ -93,7 +93,7 @@ def survey_id(text: str) -> str:
 
 def digest(text: str | None) -> str | None:
     """Return `text`, a well-formed document digest or None. Raises InvalidInput(field_type)."""
-    if text is not None and not _DIGEST.fullmatch(text):
+    if text is not None and not is_digest(text):
         raise InvalidInput(
             Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest"
         )
@@ -101,11 +101,11 @@ def digest(text: str | None) -> str | None:
 
 
 def whole(text: str | None, name: str) -> int | None:
-    """Return a parameter's whole number of at most 16 digits, without sign; None if it is left out.
+    """Return a parameter as an integer of at most 16 digits, without sign; None if left out.
 
     Raises InvalidInput(field_type).
     """
-    # Leading zeroes are refused, so that every number has one spelling and every page one address.
+    # Leading zeros are refused, so that every number has one spelling and every page one address.
     if text is not None and not re.fullmatch(r"0|[1-9][0-9]{0,15}", text):
         raise InvalidInput(Problem.FIELD_TYPE, "write a whole number", name)
     return None if text is None else int(text)

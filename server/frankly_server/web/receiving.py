@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fast path for single reports in front of Flask, which takes half the time of a request (ADR 0020).
+"""Fast path for single reports, which bypasses Flask and so saves half the time (ADR 0020).
 
 It handles a POST of one report of an allowed length, without query or encoding, while the survey's
-rate limit has tokens left. All other requests go to Flask. So do reports that fail here: the view
-raises the same error again, so that one place renders, counts and logs it.
+rate limit has tokens left. All other requests go to Flask, and so do reports that fail here: the
+view raises the same error again, so that one place renders, counts and logs it.
 """
 
 import time
@@ -25,7 +25,7 @@ _ENCODED: Final = frozenset({"HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING", 
 
 
 class Receiving:
-    """WSGI application in front of Flask's; `limit` is shared with Flask's view of reports."""
+    """WSGI application in front of Flask; it shares `limit` with Flask's view of reports."""
 
     def __init__(self, app: APIFlask, intake: Intake, limit: Limit, max_bytes: int) -> None:
         self._flask: WSGIApplication = app.wsgi_app
@@ -54,7 +54,7 @@ class Receiving:
         return [body]
 
     def _fast_survey(self, environ: "WSGIEnvironment") -> str | None:
-        """Return the survey id of a request for the fast path, None for any other request."""
+        """Return the survey id of a request for the fast path, None for other requests."""
         match = hosted.REPORTS.fullmatch(environ["PATH_INFO"])
         length = environ.get("CONTENT_LENGTH", "")
         is_fast = (
@@ -63,7 +63,7 @@ class Receiving:
             and not environ.get("QUERY_STRING")
             and not environ.get("SCRIPT_NAME")
             and _ENCODED.isdisjoint(environ)
-            # isdigit also accepts digits of other scripts; nine digits bound the cost of int().
+            # isdigit also accepts digits of other scripts; nine digits limit the cost of int().
             and (
                 length.isascii()
                 and length.isdigit()
@@ -76,7 +76,7 @@ class Receiving:
     def _accept(self, environ: "WSGIEnvironment", survey: str) -> Outcome | None:
         """Store the report and return the outcome; None if Flask must handle the request.
 
-        In that case the body is rewound, and an exception is stored in `environ` under FAILED.
+        In that case the body is rewound, and `environ` contains any exception under FAILED.
         """
         environ[headers.STARTED] = started = time.monotonic()
         length = int(environ["CONTENT_LENGTH"])

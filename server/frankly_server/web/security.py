@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions, CSRF protection and headers of the admin pages. The API uses no cookies.
 
-The cookie is a random token. Before sign-in it only ties a form to a browser; sign-in replaces it,
-which prevents session fixation. Each form contains an HMAC of the token under a key of the
-server. An attacker who plants a cookie in a browser cannot compute the HMAC.
+The cookie is a random token. Before sign-in it only ties a form to a browser. Sign-in replaces the
+token, which prevents session fixation. Each form contains an HMAC of the token under a server key.
+An attacker who plants a cookie in a browser cannot compute the HMAC.
 """
 
 import hmac
-import re
 import secrets
 from collections.abc import Callable
 from functools import wraps
@@ -18,6 +17,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import BROWSER_S, PENDING_S, SESSION_S, Person, SignedIn, may
+from frankly_server.accounts.sessions import is_token
 from frankly_server.services import Services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -33,27 +33,26 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "X-Frame-Options": "DENY",
 }
-_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
-class Door:
+class CookieSession:
     """Session cookie and form check, before and after every request of the admin pages."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._secure = services.settings.public_url.startswith("https://")
-        # Browsers accept a cookie with this prefix only over https, and not from other subdomains.
+        # Browsers accept a cookie with this prefix only over https and not from other subdomains.
         prefix = "__Host-" if self._secure else ""
         self.cookie, self._browser_cookie = f"{prefix}frankly_admin", f"{prefix}frankly_browser"
 
     def browser(self) -> str:
-        """Return the cookie by which the browser is known; "" without one."""
+        """Return the cookie of a known browser, "" if there is none."""
         return request.cookies.get(self._browser_cookie, "")
 
     def enter(self) -> None:
-        """Set g.person (None without a session); raise InvalidInput(forbidden) for a forged form."""
+        """Set g.person (or None); raise InvalidInput(forbidden) for a forged form."""
         token = request.cookies.get(self.cookie, "")
-        g.token = token if _TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
+        g.token = token if is_token(token) else secrets.token_urlsafe(32)
         g.is_new = g.token != token
         g.person = None if g.is_new else self._services.accounts.person(token)
         g.form_token = self._services.keys.mac("form", g.token.encode())
@@ -62,14 +61,17 @@ class Door:
             if g.is_new or not hmac.compare_digest(
                 sent.encode("utf-8", "replace"), g.form_token.encode()
             ):
-                message = "the form is too old, or was not opened here: go back, reload the page and send it again"
-                raise InvalidInput(Problem.FORBIDDEN, message, "csrf")
+                raise InvalidInput(
+                    Problem.FORBIDDEN,
+                    "the form is too old, or was not opened here: go back, reload the page and send it again",
+                    "csrf",
+                )
 
     def leave(self, response: Response) -> Response:
         """Set the headers and, on a page with a new token, the cookie."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        # Only with pages: assets may be cached publicly, and a cached cookie would be shared.
+        # Only for pages: assets may be cached publicly, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
             self._set(response, self.cookie, g.token, SESSION_S)
         return response
@@ -81,7 +83,7 @@ class Door:
         self._set(response, self._browser_cookie, signed.browser, BROWSER_S)
 
     def await_code(self, response: Response, token: str) -> None:
-        """Set the session cookie to the token of a sign-in that waits for its second factor."""
+        """Set the session cookie to the token of a pending sign-in."""
         g.is_new = False
         self._set(response, self.cookie, token, PENDING_S)
 
@@ -93,7 +95,7 @@ class Door:
         )
 
     def _set(self, response: Response, name: str, value: str, max_age: int) -> None:
-        # Scripts cannot read the cookie, and requests from other sites do not carry it.
+        # Scripts cannot read the cookie, and requests from other sites do not include it.
         response.set_cookie(
             name,
             value,
@@ -106,10 +108,10 @@ class Door:
 
 
 def needs(role: str, *, before_enrolment: bool = False) -> Callable[[View], View]:
-    """Return a decorator for views of a role: 403 for lesser roles, sign-in page if signed out.
+    """Return a decorator for views that require a role: 403 for lower roles, else sign-in page.
 
-    before_enrolment : True if members may open the view before they have set up a second factor
-    that their organisation requires; other views redirect them to their account page.
+    before_enrolment : True if members may open the view before they set up a second factor that
+    their organisation requires; other views redirect them to their account page.
     """
 
     def wrap(view: View) -> View:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limit on the requests that are processed at once; further ones are refused after a short wait.
+"""Limit on concurrent requests; further requests are refused after a short wait.
 
 A server has one thread more than slots, so that a thread can refuse requests while all others wait
 for a database that does not respond. `/health/live` needs no slot.
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 LIVE: Final = "/health/live"
 SPARE_THREADS: Final = 1
-"""Threads that a server has in addition to its slots."""
+"""Number of threads that a server has in addition to its slots."""
 _WAIT_S: Final = 1.0
 _log: Final = structlog.get_logger("frankly.web")
 
 
 class Slots:
-    """WSGI application that passes at most `number` requests at once to `application`.
+    """WSGI middleware that passes at most `number` concurrent requests to `application`.
 
-    A request waits up to a second for a slot. If none becomes free, it gets 503, and further
-    requests get 503 without waiting until one does; their clients send them again later.
+    A request waits up to a second for a slot. If no slot becomes free, it gets 503, and further
+    requests get 503 without waiting until a slot is free. Clients send these requests again later.
     """
 
     def __init__(self, application: "WSGIApplication", number: int, counted: Metrics) -> None:
@@ -42,13 +42,13 @@ class Slots:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Answer a request."""
-        # The liveness check does not use the database, and must respond while all others wait.
+        # The liveness check does not use the database, and must respond while all requests wait.
         if environ["PATH_INFO"] == LIVE:
             return self._application(environ, start_response)
         if not self._take():
             return self._refuse(environ["REQUEST_METHOD"], start_response)
         try:
-            # Responses are complete before they are sent, so a slow client holds no slot.
+            # Responses are complete before they are sent, so a slow client does not occupy a slot.
             return self._application(environ, start_response)
         finally:
             self._is_stalled = False
@@ -59,10 +59,10 @@ class Slots:
             return True
         if self._is_stalled:
             return False
-        # In a burst a slot becomes free within milliseconds, so a burst is no reason to refuse.
+        # In a burst a slot becomes free within milliseconds, so waiting is better than refusing.
         if self._free.acquire(timeout=_WAIT_S):
             return True
-        # From now on requests are refused without waiting, so that the spare thread stays free.
+        # From now on requests are refused without waiting, to keep the spare thread free.
         self._is_stalled = True
         _log.warning("every slot is taken: requests are refused until one is free")
         return False

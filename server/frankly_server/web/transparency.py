@@ -33,7 +33,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN,),
     )
     def checkpoint() -> Response:
-        """Return the log's newest head, signed by the log and by the witnesses that have seen it."""
+        """Return the log's newest head, signed by the log and by witnesses."""
         reading.query(())
         return Response(services.log.checkpoint(), content_type=reading.TEXT)
 
@@ -47,7 +47,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
     def proof(digest: str) -> Response:
         """Return a document's inclusion proof for the largest head with enough recent signatures.
 
-        Without such a head, the proof is for the newest one.
+        If there is no such head, the proof is for the newest head.
         """
         reading.query(())
         return Response(services.log.proof(reading.digest(digest) or ""), content_type=reading.TEXT)
@@ -66,11 +66,11 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         body={reading.TEXT: models.LogText},
     )
     def cosignatures() -> Response:
-        """Store witnesses' signatures: the body is a checkpoint of this log with their signature lines.
+        """Store signatures of witnesses; the body is a checkpoint of this log with signature lines.
 
-        No API key is needed: only signatures of witnesses that the keys document names are stored.
+        No API key is needed, because only signatures of witnesses in the keys document are stored.
         """
-        # Not JSON: the body is a C2SP note, whose exact bytes are signed.
+        # Not JSON, because the body is a C2SP note, whose exact bytes are signed.
         reading.query(())
         reading.content_type({reading.TEXT})
         stored = services.log.add_cosignature(reading.body(MAX_NOTE_BYTES))
@@ -90,7 +90,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         ),
     )
     def consistency() -> Response:
-        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of the `new` one."""
+        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of that of `new`."""
         parameters = reading.query({"old", "new"})
         old, new = (
             _needed(reading.whole(parameters.get(name), name), name) for name in ("old", "new")
@@ -106,7 +106,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("size", _WHOLE, "Number of leaf hashes.", required=True),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes, to check older heads against without naming these heads."""
+        """Return the first leaf hashes, for checking older heads without revealing them."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 
@@ -120,12 +120,14 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
     )
     def entries() -> Response:
         """Return at most 1,000 log entries from `start` on."""
-        # One page; from `size` the client knows whether there are more.
+        # One page; `size` shows the client whether there are more entries.
         size, page = services.log.entries(
             reading.whole(reading.query({"start"}).get("start"), "start") or 0
         )
-        body = {"size": size, "entries": [entry_json(entry) for entry in page]}
-        return Response(json.dumps(body), content_type=reading.JSON)
+        return Response(
+            json.dumps({"size": size, "entries": [entry_json(entry) for entry in page]}),
+            content_type=reading.JSON,
+        )
 
 
 def _add_audits(routes: APIBlueprint, services: Services) -> None:

@@ -36,8 +36,7 @@ def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Frac
         raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
     # The exponent is checked before conversion: Fraction would expand 1e999999999 into a billion
     # digits.
-    exponent = Decimal(text).adjusted()
-    number = Fraction(Decimal(text)) if abs(exponent) <= 60 else None
+    number = Fraction(Decimal(text)) if abs(Decimal(text).adjusted()) <= 60 else None
     if number is None or not low <= number <= high:
         raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_message(low, high), field)
     if not _PLAIN.fullmatch(text):
@@ -108,7 +107,7 @@ def ln_up(level: Fraction | None, digits: int = 4) -> str:
     if level is None:
         return "inf"
     with localcontext() as context:
-        # With 60 digits, the rounding error of ln lies far below the digits that are shown.
+        # With 60 digits, the rounding error of ln is far smaller than the last digit shown.
         context.prec = 60
         nats = (Decimal(level.numerator) / Decimal(level.denominator)).ln()
         return str(nats.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
@@ -119,6 +118,15 @@ def chance_up(chance: Fraction) -> str:
     with localcontext() as context:
         context.prec, context.rounding = 3, ROUND_CEILING
         return f"{Decimal(chance.numerator) / Decimal(chance.denominator):f}"
+
+
+def times(ratio: Fraction | None) -> str:
+    """Return a ratio or factor with two decimals, rounded up; "∞" for None."""
+    if ratio is None:
+        return "∞"
+    # Ceiling division: a factor is never shown too small.
+    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
+    return f"{hundredths // 100}.{hundredths % 100:02}"
 
 
 def _text(value: object, field: str) -> str:

@@ -23,7 +23,7 @@ _CARRIES = {
 NOTIONS = tuple(_CARRIES)
 PRIOR_FREE = ("ldp", "dp", "metric-ldp")
 PRIOR_BASED = tuple(notion for notion in NOTIONS if notion not in PRIOR_FREE)
-"""The notions that rest on a public prior; they promise nothing if that prior is false."""
+"""The notions that depend on a public prior; they promise nothing if the prior is wrong."""
 
 Ratio = tuple[int, int]
 Joint = tuple[tuple[int, ...], ...]
@@ -37,10 +37,10 @@ class Claim:
 
     notion : one of NOTIONS.
     level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤
-        E·P(y), None if that side is not promised. metric-ldp: a common factor of all its levels,
+        E·P(y), or None if that side is not promised. metric-ldp: a common factor of all its levels,
         which designs set to (1, 1). dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤ q.
     joint : counts N[s][x], for secret-ldp, lip, alip, srlip and dpv.
-    low_level : alip only: the level of P(y) ≤ E·P(y|s), None if that side is not promised.
+    low_level : alip only: the level of P(y) ≤ E·P(y|s), or None if that side is not promised.
     attributes : srlip only: the number of values of each attribute; answers are numbered row-major,
         the last attribute fastest.
     lower_bounds : rldp only: L[s][u] as ratios, each row summing to at most 1; answers are pairs
@@ -66,9 +66,9 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """The notion's name for people: pml or pmc for alip with one side, otherwise `notion`.
+        """The notion's display name: pml or pmc for alip with one side, otherwise `notion`.
 
-        Documents write both as alip, so that each promise has one form there (ADR 0028).
+        Documents use alip for both, so that each promise has only one form (ADR 0028).
         """
         if self.notion == "alip" and self.low_level is None:
             return "pml"
@@ -100,7 +100,7 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     The caller raises at the first one, so each check may rely on those before it.
     """
     carries = _CARRIES[claim.notion]
-    # A parameter that the notion ignores would read as a promise, but no check would cover it.
+    # A parameter that the notion ignores would look like a promise, but no check would cover it.
     # The first two fields, notion and level, belong to every notion.
     for field in fields(Claim)[2:]:
         if getattr(claim, field.name) is not field.default and field.name not in carries:
@@ -158,7 +158,7 @@ def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
         if len(row) != answers:
             yield f"every row of the prior needs {answers} columns", field
         if not all(_whole(n, 0) for n in row):
-            yield "a prior holds whole numbers, zero or more", field
+            yield "a prior consists of whole numbers, zero or more", field
         if not any(row):
             yield "a secret without mass cannot be protected", field
 
@@ -166,7 +166,7 @@ def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
 def _attribute_faults(attributes: tuple[int, ...] | None, answers: int) -> Iterator[_Fault]:
     # An attribute of one value reveals nothing, but would double the subsets J to verify.
     if not isinstance(attributes, tuple | list) or not all(_whole(k, 2) for k in attributes):
-        yield "attributes are listed by their number of values, two or more each", "attributes"
+        yield "give the number of values of every attribute, two or more", "attributes"
     if prod(attributes or ()) != answers:
         yield (
             f"the attributes' sizes must multiply to {answers}, the number of answers",
@@ -182,7 +182,7 @@ def _bound_faults(bounds: LowerBounds | None, answers: int) -> Iterator[_Fault]:
         field = f"lower_bounds[{s}]"
         if remainder or len(row) != width:
             yield (
-                f"the rows must be equally long and hold {answers} bounds in all, one for each answer (s, u)",
+                f"the rows must be equally long and have {answers} bounds, one for each answer (s, u)",
                 field,
             )
         if not all(_pair(bound) and _whole(bound[0], 0) and _whole(bound[1], 1) for bound in row):
@@ -198,9 +198,9 @@ def _pair_faults(levels: PairLevels | None, answers: int) -> Iterator[_Fault]:
         field = f"levels[{x}]"
         if len(row) != answers:
             yield f"every row of levels needs {answers} columns", field
-        # A level of an answer against itself would read as a promise, and promises nothing.
+        # A level of an answer against itself would look like a promise, but promises nothing.
         if row[x] is not None:
-            yield "an answer has no level against itself: null", field
+            yield "an answer has no level against itself: give null", field
         for ratio in row:
             if ratio is None:
                 continue

@@ -16,7 +16,7 @@ over answers:
 ``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
 (erratum 9.4).
 
-Tables, and products where a notion requires it, are verified report by report (`ratios`); other
+Tables are verified report by report, and so are products if a notion requires it (`ratios`); other
 products factor by factor (`products`); unary and subset mechanisms by the shape that all their
 reports share (`sets`). The agreement kind has two weights, whose ratio is its level for all answers
 together; only ``ldp`` can be promised for it.
@@ -25,12 +25,13 @@ All comparisons are exact, between integers or Fractions. Funnel writes Q transp
 rows are true answers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final, cast
 
 from frankly_protocol.audit import products, ratios, sets
-from frankly_protocol.audit.claims import Claim, Ratio, require_sound
+from frankly_protocol.audit.claims import Claim, Joint, Ratio, require_sound
 from frankly_protocol.audit.ratios import Candidate, Condition
 from frankly_protocol.audit.work import require_verifiable
 from frankly_protocol.canonical import MAX_INT
@@ -56,12 +57,12 @@ class Worst:
     report : the symbol. For dp, which sums over symbols: of a table, one with the largest term; of
         a product, one with the largest likelihood ratio; otherwise one with a positive term.
     pair : the numerator's and the denominator's answer (ldp, dp, metric-ldp) or secret; AVERAGE
-        stands for the prior's average.
+        represents the prior's average.
     field : the field of the claim that bounds this ratio: "level", "delta" for dp, "low_level" for
         the lower side of alip.
-    condition : srlip: the attribute values x_J given, None for an attribute outside J.
+    condition : srlip: the attribute values x_J given, or None for an attribute outside J.
     other : alip: the other side. The side with the larger ratio to its level comes first; a side
-        that is not promised comes second, but has its ratio too.
+        that is not promised comes second, with its ratio.
     """
 
     ratio: Fraction | None
@@ -102,8 +103,11 @@ def require_private(mechanism: AnyMechanism, *claims: Claim) -> None:
                 else f"{result.ratio} is needed"
             )
             report = mechanism.symbol_json(result.report)  # type: ignore[arg-type]  # its own symbol
-            detail = f"{claim.notion}: report {report}: {needed}, {level} is promised"
-            raise DocumentRejected("privacy", detail, result.field)
+            raise DocumentRejected(
+                "privacy",
+                f"{claim.notion}: report {report}: {needed}, {level} is promised",
+                result.field,
+            )
 
 
 def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
@@ -157,7 +161,8 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
 
     It is exact if numerator and denominator are below 2^53, otherwise rounded up.
 
-    Returns None if it is infinite or above 2^53 − 1 (36.7 nats), which hardly protects more.
+    Returns None if it is infinite or above 2^53 − 1 (36.7 nats), which is practically no
+    protection.
     """
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
@@ -165,7 +170,7 @@ def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     # Documents contain only integers below 2^53, because JavaScript reads larger ones inexactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
-    # The most fraction bits with which the rounded numerator has at most 53 bits.
+    # The largest number of fraction bits for which the rounded numerator fits into 53 bits.
     bits = 53 - (exact.numerator // exact.denominator).bit_length()
     return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 
@@ -174,7 +179,7 @@ def is_endless(ratio: Fraction | None) -> bool:
     """Return True if a ceiling is infinite, or above 2^24 (16.6 nats) and explained as infinite.
 
     Rounding turns some zeros of an optimum into a few units of 2^-48. A report with such a chance
-    practically rules an answer out, so it is explained like one that does.
+    practically rules an answer out, so the explanation treats it as one that does.
     """
     return ratio is None or ratio > 1 << 24
 
@@ -192,11 +197,11 @@ def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
 
 def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
-        return _of_sets(sets.Sets.of(mechanism), claim)
+        return _OF_SETS[claim.notion](sets.Sets.of(mechanism), claim)
     if isinstance(mechanism, DenseMechanism):
         if claim.notion == "dp":
             return ratios.excesses(mechanism.weights, *_level(claim))
-        return _of_columns(zip(*mechanism.weights, strict=True), claim)
+        return _OF_COLUMNS[claim.notion](zip(*mechanism.weights, strict=True), claim)
     if claim.notion == "ldp":
         return products.answer_ratios(mechanism)
     if claim.notion == "dp":
@@ -204,53 +209,51 @@ def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
     symbols = list(mechanism.symbols())
     return (
         c._replace(report=symbols[int(c.report)])  # type: ignore[arg-type]
-        for c in _of_columns(products.columns(mechanism), claim)
+        for c in _OF_COLUMNS[claim.notion](products.columns(mechanism), claim)
     )
 
 
-def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:
-    joint = claim.joint or ()
-    if claim.notion == "ldp":
-        return ratios.answer_ratios(columns)
-    if claim.notion == "secret-ldp":
-        return ratios.secret_ratios(columns, joint)
-    if claim.notion in ("lip", "alip"):
-        return ratios.average_ratios(columns, joint)
-    if claim.notion == "srlip":
-        return ratios.side_channel_ratios(columns, joint, claim.attributes or ())
-    if claim.notion == "metric-ldp":
-        return ratios.pair_ratios(columns, claim.levels or ())
-    if claim.notion == "rldp":
-        return ratios.robust_ratios(columns, claim.lower_bounds or (), diagonal=claim.diagonal)
-    if claim.notion == "dpv" and claim.sensitive is not None:
-        return ratios.posteriors(columns, joint, claim.sensitive)
-    # A notion that is listed but not verified must never pass.
-    raise AssertionError(claim.notion)
-
-
-def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
-    joint = claim.joint or ()
-    if claim.notion == "ldp":
-        return sets.answer_ratios(shape)
-    if claim.notion == "dp":
-        return sets.excesses(shape, *_level(claim))
-    if claim.notion == "secret-ldp":
-        return sets.secret_ratios(shape, joint)
-    if claim.notion in ("lip", "alip"):
-        return sets.average_ratios(shape, joint)
-    if claim.notion == "srlip":
-        return sets.side_channel_ratios(shape, joint, claim.attributes or ())
-    if claim.notion == "metric-ldp":
-        return sets.pair_ratios(shape, claim.levels or ())
-    if claim.notion == "rldp":
-        return sets.robust_ratios(shape, claim.lower_bounds or ())
-    if claim.notion == "dpv" and claim.sensitive is not None:
-        return sets.posteriors(shape, joint, claim.sensitive)
-    raise AssertionError(claim.notion)  # as in `_of_columns`
+# `require_sound` has checked that a claim carries what its notion needs.
+_OF_COLUMNS: Final[Mapping[str, Callable[[ratios.Columns, Claim], Iterator[Candidate]]]] = {
+    "ldp": lambda columns, _: ratios.answer_ratios(columns),
+    "secret-ldp": lambda columns, claim: ratios.secret_ratios(columns, _joint(claim)),
+    "lip": lambda columns, claim: ratios.average_ratios(columns, _joint(claim)),
+    "alip": lambda columns, claim: ratios.average_ratios(columns, _joint(claim)),
+    "srlip": lambda columns, claim: ratios.side_channel_ratios(
+        columns, _joint(claim), claim.attributes or ()
+    ),
+    "metric-ldp": lambda columns, claim: ratios.pair_ratios(columns, claim.levels or ()),
+    "rldp": lambda columns, claim: ratios.robust_ratios(
+        columns, claim.lower_bounds or (), diagonal=claim.diagonal
+    ),
+    "dpv": lambda columns, claim: ratios.posteriors(columns, _joint(claim), _sensitive(claim)),
+}
+_OF_SETS: Final[Mapping[str, Callable[[sets.Sets, Claim], Iterator[Candidate]]]] = {
+    "ldp": lambda shape, _: sets.answer_ratios(shape),
+    "dp": lambda shape, claim: sets.excesses(shape, *_level(claim)),
+    "secret-ldp": lambda shape, claim: sets.secret_ratios(shape, _joint(claim)),
+    "lip": lambda shape, claim: sets.average_ratios(shape, _joint(claim)),
+    "alip": lambda shape, claim: sets.average_ratios(shape, _joint(claim)),
+    "srlip": lambda shape, claim: sets.side_channel_ratios(
+        shape, _joint(claim), claim.attributes or ()
+    ),
+    "metric-ldp": lambda shape, claim: sets.pair_ratios(shape, claim.levels or ()),
+    "rldp": lambda shape, claim: sets.robust_ratios(shape, claim.lower_bounds or ()),
+    "dpv": lambda shape, claim: sets.posteriors(shape, _joint(claim), _sensitive(claim)),
+}
+"""The ratios of each notion. One that is listed but not here raises KeyError and never passes."""
 
 
 def _level(claim: Claim) -> Ratio:
-    return claim.level or (1, 1)  # `require_sound` has checked that there is one
+    return claim.level or (1, 1)  # `require_sound` guarantees a level
+
+
+def _joint(claim: Claim) -> Joint:
+    return claim.joint or ()
+
+
+def _sensitive(claim: Claim) -> int:
+    return cast("int", claim.sensitive)
 
 
 def _nowhere(mechanism: Mechanism, least: int) -> Candidate:

@@ -15,6 +15,7 @@ from math import gcd, prod
 from frankly_protocol.audit import ratios
 from frankly_protocol.audit.ratios import Candidate
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_protocol.mechanisms.radix import number_of
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 Likelihoods = tuple[tuple[int, int], ...]
@@ -55,7 +56,7 @@ def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]
     The candidate's report is one with the largest likelihood ratio.
 
     Only the mass of each likelihood ratio matters, and these masses of a product are convolutions
-    of the factors' masses. Pairs that agree in a part are left out: by the data processing
+    of the factors' masses. Pairs that agree in a part are omitted: by the data processing
     inequality, some pair that also differs in that part has an excess at least as large.
     """
     totals = [
@@ -98,10 +99,7 @@ def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
 
 def index(mechanism: ProductMechanism, parts: Sequence[int]) -> int:
     """Return the row of the answer with these parts."""
-    row = 0
-    for factor, part in zip(mechanism.factors, parts, strict=True):
-        row = row * factor.answers + part
-    return row
+    return number_of(parts, (factor.answers for factor in mechanism.factors))
 
 
 def _merged(masses: Iterable[tuple[int, int]]) -> Likelihoods:

@@ -27,7 +27,7 @@ Condition = tuple[int | None, ...]
 class Candidate(NamedTuple):
     """The ratio n/d (infinite for d = 0) of a pair in a report's column.
 
-    `low` marks P(y) over P(y|s).
+    `low` is True for the ratio P(y) / P(y|s).
     """
 
     n: int
@@ -50,7 +50,8 @@ def pair_ratios(columns: Columns, levels: PairLevels) -> Iterator[Candidate]:
     pairs = listed_pairs(levels)
     for y, column in enumerate(columns):
         n, d, pair = 0, 1, pairs[0][:2]
-        # The comparison is repeated here, because a Candidate for every pair takes most of the time.
+        # Compared here instead of in `_largest`: a Candidate for every pair would take most of the
+        # time.
         for x, z, p, q in pairs:
             up, down = column[x] * q, column[z] * p
             if up * d > n * down:
@@ -157,8 +158,7 @@ def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candi
     totals = [sum(column) for column in zip(*joint, strict=True)]
     for y, column in enumerate(columns):
         sensitive_mass = sum(map(mul, column, joint[sensitive]))
-        total = sum(map(mul, column, totals))
-        yield Candidate(sensitive_mass, total, y, (sensitive, AVERAGE))
+        yield Candidate(sensitive_mass, sum(map(mul, column, totals)), y, (sensitive, AVERAGE))
 
 
 def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
@@ -167,12 +167,13 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
     The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w ·
     Σ_x N[s][x], so one multiplication per answer serves every secret.
     """
-    # Without this room, a sum could overflow into the next lane.
+    # Without these extra bits, a sum could overflow into the next lane.
     room = max(sum(row) for row in joint).bit_length()
     packed: dict[int, list[int]] = {}
 
     def weighted(column: Sequence[int]) -> list[int]:
-        # In bytes, rounded up to words: most columns then share a width, and so a packed table.
+        # Width in bytes, rounded up to whole words: most columns then have the same width and can
+        # use the same packed table.
         width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
             lanes = (

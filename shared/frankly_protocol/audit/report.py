@@ -28,53 +28,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from frankly_protocol.audit.claims import Claim, Joint
+from frankly_protocol.audit.claims import Claim
+
+if TYPE_CHECKING:
+    from frankly_protocol.promises import Promise
 
 DEVICE_CAP: Final = "5"
 """Default cap, in nats of log-odds, on the total cost of all surveys that one respondent answers
 on a device."""
 _ODDS: Final = frozenset({"secret-ldp", "rldp"})
 """The notions whose own unit is a ratio of odds."""
-
-
-class LevelPrior(Protocol):
-    """The part of a prior that a report's level depends on."""
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """The names of the secret's values."""
-        ...
-
-    @property
-    def by_stratum(self) -> Sequence[Joint]:
-        """Counts [s][x], one table for all respondents or one per stratum."""
-        ...
-
-
-class LevelPromise(Protocol):
-    """The part of a promise that a report's level depends on."""
-
-    @property
-    def claim(self) -> Claim:
-        """The claim."""
-        ...
-
-    @property
-    def secret(self) -> str | None:
-        """The secret that a prior-based notion protects; None for a prior-free notion."""
-        ...
-
-    @property
-    def prior(self) -> LevelPrior | None:
-        """The prior, if the notion has one."""
-        ...
-
-    @property
-    def is_stratified(self) -> bool:
-        """True if the claim is made within every stratum."""
-        ...
 
 
 class LevelBlock(Protocol):
@@ -86,7 +51,7 @@ class LevelBlock(Protocol):
         ...
 
     @property
-    def promises(self) -> Sequence[LevelPromise]:
+    def promises(self) -> "Sequence[Promise]":
         """All promises about the block."""
         ...
 
@@ -141,7 +106,7 @@ class SecretLevel:
     level : in the `unit` of the secret's notions, "odds" for secret-ldp and rldp, else "lift".
     odds : the bound as a ratio of odds. delta : as in (ε, δ)-DP, P(T|s) ≤ odds · P(T|t) + delta for
     every set T of reports.
-    counted : id of the block whose promise is used for `odds`, None if every block uses its
+    counted : id of the block whose promise is used for `odds`, or None if every block uses its
         prior-free bound.
     strata_lift, strata_odds : bounds for the public answers alone: the largest P(s|z)/P(s) or
     inverse, and the largest change of the odds of two secrets; 1 without public questions, None if
@@ -246,10 +211,15 @@ def lift_bound(claim: Claim) -> Fraction | None:
     """
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
+        # A promise on only one side leaves the other side without a bound.
         return max(sides) if len(sides) == 2 else None
     if claim.levels is not None and claim.level is not None:
         pairs = [
-            ratio for x, row in enumerate(claim.levels) for z, ratio in enumerate(row) if x != z
+            # An answer compared with itself has no level.
+            ratio
+            for x, row in enumerate(claim.levels)
+            for z, ratio in enumerate(row)
+            if x != z
         ]
         ratios = [ratio and Fraction(*claim.level) * Fraction(*ratio) for ratio in pairs]
         return largest(ratios)
@@ -264,17 +234,18 @@ def odds_bound(claim: Claim) -> Fraction | None:
     if claim.notion == "alip" and claim.level is not None and claim.low_level is not None:
         return Fraction(*claim.level) * Fraction(*claim.low_level)
     bound = lift_bound(claim)
+    # Two lifts within [1/E, E] can be at opposite ends, so their ratio is at most E².
     return bound**2 if bound is not None and claim.notion in ("lip", "srlip") else bound
 
 
 def largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
-    """Return the largest ratio, None if one is infinite."""
+    """Return the largest ratio, or None if one is infinite."""
     finite = [ratio for ratio in ratios if ratio is not None]
     return max(finite) if len(finite) == len(ratios) else None
 
 
 def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
-    """Return the product, None if a factor is infinite."""
+    """Return the product, or None if a factor is infinite."""
     factors = list(ratios)
     finite = [ratio for ratio in factors if ratio is not None]
     if len(finite) < len(factors):
@@ -292,6 +263,7 @@ def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCh
     # Greedy choice in sorted order: blocks with an infinite ceiling first, then the least δ.
     spent = Fraction(0)
     for (_, delta), i, bound in sorted(_approximate(blocks)):
+        # Each block uses one promise: the δ of a second one would gain nothing.
         if lines[i].counted_by == "ceiling" and spent + delta <= delta_cap:
             spent += delta
             lines[i] = BlockCharge(blocks[i].id, "dp", bound, delta)
@@ -332,7 +304,8 @@ def _secret(
         for i, block in enumerate(blocks)
     }
     about = {i: promises for i, promises in about.items() if promises}
-    # Chosen separately: the block that lowers lift most need not lower odds most.
+    # Lift and odds are minimised separately: the best block for one need not be the best for the
+    # other.
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
     odds, delta, counted = _least(lines, _bounds(about, odds_bound, has_strata))
     promises = [promise for block_promises in about.values() for promise in block_promises]
@@ -349,17 +322,17 @@ def _secret(
 
 
 def _bounds(
-    about: Mapping[int, Sequence[LevelPromise]],
+    about: "Mapping[int, Sequence[Promise]]",
     bound_of: Callable[[Claim], Fraction | None],
     has_strata: bool,
 ) -> dict[int, Fraction]:
     """Return each block's bound for a secret, by the block's position.
 
-    For each of the block's priors the least promised bound counts, and of these the largest,
+    A block's bound is the largest, over its priors, of the least bound promised under a prior,
     because any of the priors may be the true one. A block without a bound under one of its priors
-    is left out. The result is empty if the blocks list different values of the secret, or if one of
-    several lists none (rldp): the name may then stand for two secrets, and a promise about one says
-    nothing about the other.
+    is omitted. The result is empty if the blocks list different values of the secret, or if one of
+    several lists none (rldp): the name may then refer to two secrets, and a promise about one does
+    not cover the other.
     """
     values = [{_values(promise) for promise in promises} for promises in about.values()]
     # Different values under one name mean different secrets, so bounds must not be combined.
@@ -376,13 +349,14 @@ def _bounds(
                 [],
             )
             prior_bounds.extend([] if bound is None else [bound])
-        # Without a bound under some prior, that prior may be the true one.
+        # A prior without a bound may be the true one, so the block then has no bound.
         if all(under.values()):
+            # All promises under one prior hold together; only one of the priors is true.
             block_bounds[i] = max(map(min, under.values()))
     return block_bounds
 
 
-def _values(promise: LevelPromise) -> tuple[str, ...] | None:
+def _values(promise: "Promise") -> tuple[str, ...] | None:
     """Return the names of the secret's values in a fixed order; None for rldp, which names none."""
     return None if promise.prior is None else tuple(sorted(promise.prior.secrets))
 
@@ -407,7 +381,7 @@ def _least(
     return ratio, delta, counted
 
 
-def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, Fraction | None]:
+def _strata_bounds(promises: "Sequence[Promise]") -> tuple[Fraction | None, Fraction | None]:
     """Return the largest lift and change of odds due to the public answers; None if unknown."""
     priors = [
         promise.prior.by_stratum

@@ -45,7 +45,7 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 class Sets:
     """The shape of all reports: weight `high` on H, `low` ≤ `high` outside H.
 
-    size : |H|, None if H may have any size.
+    size : |H|, or None if H may have any size.
     inverted : True if a symbol is the set of the answers outside H.
     scale : high/scale is the chance, given x, that H contains x but not another answer z.
     """
@@ -106,7 +106,7 @@ class _Search:
     spare: Sequence[int] = field(default_factory=list)
 
     def better(self, cells: Sequence[_Cell], A: int, C: int) -> tuple[int, int, int] | None:
-        """Return (n, d, symbol) of the largest R(H), None unless it exceeds the largest so far.
+        """Return (n, d, symbol) of the largest R(H), or None unless it exceeds the largest so far.
 
         A and C are the totals of the counts. `spare` lists the answers that are not in `cells`.
         """
@@ -114,7 +114,7 @@ class _Search:
         low, g = self.sets.low, self.sets.high - self.sets.low
         while self.d:  # d = 0 is an infinite ratio, which nothing exceeds
             self.steps -= 1
-            # The cost model assumes at most this many steps: no prior may make it wrong.
+            # The cost model assumes at most this many steps, so no prior may cause more.
             if self.steps < 0:
                 raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
@@ -216,14 +216,14 @@ def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
     """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t.
 
     Let H contain j answers of s and l answers of t. The supremum comes from the j largest L[s][u],
-    with the free mass (what L leaves open) on one of them; the infimum from the l smallest L[t][u],
-    with the free mass outside H. So the largest j and the smallest l that |H| allows are best for
-    every pair; H is never all answers, so it can leave out one of t. If every H may occur, it is
-    all of s and nothing of t, and the ratio is high / low.
+    with the free mass (the mass that L does not bound) on one of them; the infimum from the l
+    smallest L[t][u], with the free mass outside H. So the largest j and the smallest l that |H|
+    allows are best for every pair; H is never all answers, so it can leave out one of t. If every H
+    may occur, it is all of s and nothing of t, and the ratio is high / low.
 
     A secret compared with itself (claims with `diagonal`) has no larger ratio. If H can leave out a
     whole secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
-    Otherwise H can contain all of some t ≠ s, whose supremum is then high, beside the fewest
+    Otherwise H can contain all of some t ≠ s, whose supremum is then high, together with the fewest
     answers of s, and no infimum of s is less than theirs.
     """
     scale, fixed = scaled_bounds(bounds)

@@ -9,7 +9,7 @@ Both SDKs compute the same figures, so that both accept the same documents.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from frankly_protocol.audit import products
 from frankly_protocol.audit.claims import Claim, LowerBounds
@@ -24,46 +24,21 @@ from frankly_protocol.mechanisms import (
 )
 from frankly_protocol.mechanisms.base import MAX_REPORTS
 
+if TYPE_CHECKING:
+    from frankly_protocol.blocks import Block
+
 MAX_WORK = 10**9
 """Largest number of units for verifying a claim, or for verifying all claims of a document and
 computing the level of its report: about a second."""
 MAX_COUNTS = 1 << 21
-"""Largest total number of counts in a document's priors, written out with a row for each secret in
-each stratum, and of cells in its forms."""
+"""Largest total number of counts in a document's priors (with a row for each secret in each stratum)
+and of cells in its forms."""
 _FIRST_STEPS, _STEPS = 64, 2
 """Step limit of all searches for the worst set together: a fixed part, and a part for each
 search."""
 
 
-class WorkPromise(Protocol):
-    """The part of a promise that its cost depends on."""
-
-    @property
-    def claims(self) -> Sequence[Claim]:
-        """The claims that the mechanism must keep."""
-        ...
-
-    @property
-    def secret(self) -> str | None:
-        """The protected secret, None for a prior-free notion."""
-        ...
-
-
-class WorkBlock(Protocol):
-    """The part of a block that its cost depends on."""
-
-    @property
-    def mechanism(self) -> AnyMechanism:
-        """The mechanism whose verification is estimated."""
-        ...
-
-    @property
-    def promises(self) -> Sequence[WorkPromise]:
-        """All promises about the block."""
-        ...
-
-
-def require_affordable(blocks: Sequence[WorkBlock]) -> None:
+def require_affordable(blocks: "Sequence[Block]") -> None:
     """Raise DocumentRejected("work_limit") if verification and level take more than MAX_WORK."""
     total = level_work(blocks)
     pairs = [
@@ -94,15 +69,20 @@ def require_verifiable(mechanism: AnyMechanism, *claims: Claim) -> None:
     """
     for claim in claims:
         if isinstance(mechanism, AgreementMechanism) and claim.notion != "ldp":
-            detail = "of the agreement kind only ldp can be promised"
-            raise DocumentRejected("privacy", f"{claim.notion}: {detail}", "notion")
+            raise DocumentRejected(
+                "privacy",
+                f"{claim.notion}: of the agreement kind only ldp can be promised",
+                "notion",
+            )
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
         # Every other notion averages over secrets, so the product's reports must be listed one by one.
         if listed and mechanism.reports > MAX_REPORTS:
-            detail = (
-                f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
+            raise DocumentRejected(
+                "privacy",
+                f"{claim.notion}: a product of more than {MAX_REPORTS} reports can be verified for "
+                "ldp and dp only",
+                "notion",
             )
-            raise DocumentRejected("privacy", f"{claim.notion}: {detail}", "notion")
     if sum(work(mechanism, claim) for claim in claims) > MAX_WORK:
         raise too_long(*claims)
 
@@ -131,7 +111,7 @@ def work(mechanism: AnyMechanism, claim: Claim) -> int:
     return sizes if sizes > MAX_WORK else sizes + _of_likelihoods(mechanism, claim)
 
 
-def level_work(blocks: Sequence[WorkBlock]) -> int:
+def level_work(blocks: "Sequence[Block]") -> int:
     """Return the units that it takes to compute the level of the whole report."""
     promises = [promise for block in blocks for promise in block.promises]
     secrets = len({promise.secret for promise in promises if promise.secret is not None})
@@ -149,7 +129,7 @@ def _of_sizes(mechanism: AnyMechanism, claim: Claim) -> int:
     For (ε, δ) of a product, these are the units of counting its likelihoods.
     """
     if isinstance(mechanism, AgreementMechanism):
-        return 100_000  # its level follows from two numbers; its constructor has checked the covers
+        return 100_000  # two numbers determine its level; its constructor has checked the covers
     tables = len(claim.joint or ()) * mechanism.answers * 100
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return 100_000 + tables + _of_sets(mechanism, claim)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agreement kind: many questions under one level (docs/maths/forms.md).
 
-A *part* is one question, or a few that act as one. The device draws a component, then some of its
-parts, then a random set of answers for each of these. Every set that contains the true answer adds
-to the score. An outcome whose score reaches the component's threshold has `agree`/`disagree` times
-the weight of other outcomes. A report shows the component and, for each part drawn, its set.
+A *part* is one question, or a few questions that are treated as one. The device draws a component,
+then some of its parts, then a random set of answers for each of these. Every set that contains the
+true answer adds to the score. An outcome whose score reaches the component's threshold has
+`agree`/`disagree` times the weight of other outcomes. A report shows the component and, for each
+part drawn, its set.
 
 There are only two weights, and every answer of a part is covered equally often, so the normalisation
 is the same for all true answers. A report is therefore ε-LDP for the whole form, with e^ε =
@@ -83,14 +84,14 @@ class Cover:
             return
         full = (1 << self.answers) - 1
         if not 2 <= len(self.listed) <= MAX_REPORTS or len(self.listed) * self.answers > _MAX_CELLS:
-            detail = (
-                f"a cover lists 2 to {MAX_REPORTS} sets, at most {_MAX_CELLS // self.answers} here"
+            raise invalid(
+                f"a cover lists 2 to {MAX_REPORTS} sets, at most {_MAX_CELLS // self.answers} here",
+                "cover",
             )
-            raise invalid(detail, "cover")
         if len({mask for mask, _ in self.listed}) < len(self.listed):
             raise invalid("the sets of a cover must differ", "cover")
         if not all(0 < mask < full for mask, _ in self.listed):
-            raise invalid("a set of a cover holds some answers and not all", "cover")
+            raise invalid("a set of a cover contains some answers but not all", "cover")
         if sum(weight for _, weight in self.listed) > MAX_INT:
             raise invalid("the weights of a cover must sum to less than 2^53", "cover")
         # With unequal coverage the normalisation would depend on the truth, and the level would be
@@ -156,7 +157,10 @@ class Cover:
         )
 
     def number(self, answer: int, rank: int, *, holds: bool) -> int:
-        """Return the number of the set at `rank`, by weight, among those with `answer` or without."""
+        """Return the number of the set at cumulative weight `rank`.
+
+        Only the sets that contain `answer` count if `holds`, otherwise only the others.
+        """
         cumulative, numbers = self.rows[answer][holds]
         return numbers[bisect_right(cumulative, rank)]
 
@@ -227,8 +231,8 @@ class Component:
     def others(self) -> tuple[tuple[int, int], ...]:
         """For each pool, two weights of the outcomes of all slots except one of the pool's.
 
-        The first weight is that of the outcomes that reach the threshold if the slot adds its
-        score, the second that of those that reach it if the slot adds nothing.
+        The first is the weight of the outcomes that reach the threshold if the slot adds its score,
+        the second the weight of those that reach it if the slot adds nothing.
         """
         weights, slot, law = [], 0, [1] + [0] * self.threshold
         for pool in self.pools:
@@ -322,12 +326,16 @@ class AgreementMechanism:
         for i, component in enumerate(self.components):
             self._check_component(component, f"components[{i}]")
         pools = [pool for component in self.components for pool in component.pools]
+        # A part in no pool would never be drawn, so its answers could not be estimated.
         if {part for pool in pools for part in pool.parts} != set(range(len(self.parts))):
             raise invalid("every part must be in some pool", "parts")
+        # The choice of the component uses exactly `bits` random bits, without rejection.
         if sum(component.chance for component in self.components) != 1 << self.bits:
             raise invalid("the chances of the components must sum to 2^bits", "components")
+        # A small document could otherwise demand a lot of work from a device.
         if self.cells > MAX_CELLS:
             raise invalid(f"the tables of a form have at most {MAX_CELLS} cells", "components")
+        # Computed once, because every draw compares with all cumulative chances.
         object.__setattr__(self, "_chances", tuple(accumulate(c.chance for c in self.components)))
 
     def _check_parts(self) -> None:
@@ -336,12 +344,14 @@ class AgreementMechanism:
         for i, part in enumerate(self.parts):
             where = f"parts[{i}]"
             if not 1 <= len(part) <= MAX_GROUPED or list(part) != sorted(set(part)):
-                detail = f"a part names 1 to {MAX_GROUPED} different questions, in order"
-                raise invalid(detail, where)
+                raise invalid(
+                    f"a part names 1 to {MAX_GROUPED} different questions, in order", where
+                )
             if part[-1] >= len(self.choices):
                 raise invalid("there is no such question", where)
             if self.answers_of(i) > MAX_ANSWERS:
                 raise invalid(f"a part has at most {MAX_ANSWERS} joint answers", where)
+        # Two equal parts would be two names for the same table.
         if len(set(self.parts)) < len(self.parts):
             raise invalid("the parts must differ", "parts")
         if set(chain.from_iterable(self.parts)) != set(range(len(self.choices))):
@@ -358,17 +368,19 @@ class AgreementMechanism:
             require_whole(pool.score, 1, MAX_SCORE, f"{place}.score")
             if pool.parts[-1] >= len(self.parts):
                 raise invalid("there is no such part", f"{place}.parts")
-            own = [question for part in pool.parts for question in self.parts[part]]
+            questions_of_pool = [question for part in pool.parts for question in self.parts[part]]
             # The parts of a pool that draws only one may share questions.
-            questions += set(own) if pool.pick == 1 else own
+            questions += set(questions_of_pool) if pool.pick == 1 else questions_of_pool
             for part in pool.parts:
                 if self.answers_of(part) != pool.cover.answers:
-                    detail = "the parts of a pool have as many answers as its cover"
-                    raise invalid(detail, f"{place}.parts")
+                    raise invalid(
+                        "the parts of a pool have as many answers as its cover", f"{place}.parts"
+                    )
         # If a question were in two parts that are drawn together, their scores would be dependent.
         if len(set(questions)) < len(questions):
             raise invalid("a component names a question once", f"{where}.pools")
         most = sum(pool.score for pool in component.slots)
+        # A threshold above the largest score would be met by no outcome.
         require_whole(component.threshold, 1, most, f"{where}.threshold")
 
     @property
@@ -420,6 +432,7 @@ class AgreementMechanism:
         for component in self.components:
             sizes = [sorted(len(self.parts[i]) for i in pool.parts) for pool in component.pools]
             pairs = list(zip(sizes, component.pools, strict=True))
+            # The shortest parts of each pool, and below the longest ones.
             numbers.append(sum(sum(lengths[: pool.pick]) for lengths, pool in pairs))
             numbers.append(sum(sum(lengths[-pool.pick :]) for lengths, pool in pairs))
         return min(numbers), max(numbers)
@@ -434,21 +447,21 @@ class AgreementMechanism:
         for component in self.components:
             mean = self.mean_weight(component)
             for pool, (agreeing, other) in zip(component.pools, component.others, strict=True):
-                # The slots of a pool are alike, and each of its parts is drawn equally often.
+                # All slots of a pool are equivalent, and each of its parts is drawn equally often.
                 drawn = Fraction(component.chance * pool.pick, len(pool.parts) << self.bits)
                 sets = pool.cover.inside + pool.cover.outside
-                more = Fraction((self.agree - self.disagree) * (agreeing - other) * sets, mean)
+                added = Fraction((self.agree - self.disagree) * (agreeing - other) * sets, mean)
                 gains: dict[tuple[int, int], Fraction] = {}
                 for part in pool.parts:
                     for question in self.parts[part]:
                         place = self._place(part, question)
                         if place not in gains:
                             gains[place] = _gain(pool.cover, *place)
-                        chances[question] += drawn * more * gains[place]
+                        chances[question] += drawn * added * gains[place]
         return tuple(chances)
 
     def _place(self, part: int, question: int) -> tuple[int, int]:
-        """Return the numbers of the question's choices and of the joint answers after it."""
+        """Return the number of choices of a question, and of joint answers to later ones."""
         after = prod(self.choices[q] for q in self.parts[part] if q > question)
         return self.choices[question], after
 
@@ -471,8 +484,8 @@ class AgreementMechanism:
         """Draw the symbol to send for `truth`.
 
         The number of random bits and of steps does not depend on the truth. The time of the
-        divisions may depend on it by a few microseconds, but reports are sent at random moments.
-        Raises RandomnessError if the operating system gives no bits.
+        divisions may vary with the truth by a few microseconds, but reports are sent at random
+        times. Raises RandomnessError if the operating system provides no random bits.
         """
         u = draw(self.bits, randbits)
         number = sum(u >= cumulative for cumulative in self._chances)
@@ -482,6 +495,7 @@ class AgreementMechanism:
         u = draw_below(self.mean_weight(component), randbits)
         agrees = u < self.agree * agreeing
         # All outcomes of the drawn weight are equally likely, and `rank` selects one of them.
+        # Indexing replaces branches, so that the steps are the same for both outcomes.
         offset = (self.agree * agreeing, 0)[agrees]
         rank = (u - offset) % (total - agreeing, agreeing)[agrees]
         symbol, score = [number], 0
@@ -493,6 +507,7 @@ class AgreementMechanism:
                 (everything - missed, everything - reached),
                 (missed, reached),
             )[agrees]
+            # Completions with a set that contains the truth are numbered first.
             first = pool.cover.inside * after[1]
             holds = rank < first
             rank, place = divmod(
@@ -517,6 +532,7 @@ class AgreementMechanism:
     def probability(self, symbol: tuple[int, ...], truth: FormAnswers) -> Fraction:
         """Return Q(symbol|truth) exactly, for a symbol that can be sent."""
         component = self.components[symbol[0]]
+        # Every choice of parts is equally likely, independent of the truth.
         drawn = prod(comb(len(pool.parts), pool.pick) for pool in component.pools)
         base, score = Fraction(component.chance, drawn << self.bits), 0
         for pool, part, number in self.drawn(symbol):
@@ -533,6 +549,7 @@ class AgreementMechanism:
     def symbols(self) -> Iterator[tuple[int, ...]]:
         """Yield every symbol; there may be very many."""
         for number, component in enumerate(self.components):
+            # Parts are in increasing order, so each choice of them occurs once.
             picks = product(*(combinations(pool.parts, pool.pick) for pool in component.pools))
             for parts in map(list, map(chain.from_iterable, picks)):
                 for sets in product(*(range(p.cover.sets) for p in component.slots)):
@@ -544,15 +561,18 @@ class AgreementMechanism:
         Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
         """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
-            detail = "a symbol of this block is a list of whole numbers"
-            raise InvalidInput(Problem.Y_TYPE, detail, field)
+            raise InvalidInput(
+                Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field
+            )
         numbers = cast("Sequence[int]", value)
         if not numbers or numbers[0] >= len(self.components):
             raise unknown("a symbol of this block begins with one of its components", field)
         component = self.components[numbers[0]]
         if len(numbers) != 1 + 2 * len(component.slots):
-            detail = f"a symbol of this component names {len(component.slots)} parts and their sets"
-            raise unknown(detail, field)
+            raise unknown(
+                f"a symbol of this component names {len(component.slots)} parts and their sets",
+                field,
+            )
         start = 1
         for pool in component.pools:
             parts = numbers[start : start + 2 * pool.pick : 2]
@@ -633,9 +653,11 @@ def _gain(cover: Cover, choices: int, after: int) -> Fraction:
     else:
         first = sum(1 << x for x in range(cover.answers) if x // after % choices == 0)
         chosen = [first << after * choice for choice in range(choices)]
+        # The best guess after a set is the choice with the most joint answers in it.
         for mask, weight in zip(cover.masks, cover.weights, strict=True):
             best += weight * max((mask & own).bit_count() for own in chosen)
-    # The mean share of the best choice's joint answers that is in the set, less that of any choice.
+    # The mean share of the best choice's joint answers in the set, minus the same share for an
+    # average choice.
     return (
         Fraction(best, total * (cover.answers // choices)) - Fraction(cover.inside, total)
     ) / choices
@@ -644,6 +666,7 @@ def _gain(cover: Cover, choices: int, after: int) -> Fraction:
 def _pick(pool: Pool, randbits: RandomBits) -> list[int]:
     """Draw `pick` of the pool's parts uniformly, in increasing order (Fisher-Yates)."""
     parts = list(pool.parts)
+    # If all parts are drawn, no randomness is spent on their order.
     for i in range(pool.pick if pool.pick < len(parts) else 0):
         j = i + draw_below(len(parts) - i, randbits)
         parts[i], parts[j] = parts[j], parts[i]
@@ -682,7 +705,8 @@ def _pool(
 ) -> Pool:
     data = _record(value, ("parts", "pick", "score", "cover"), where)
     numbers = _whole_list(data["parts"], MAX_PARTS, f"{where}.parts")
-    # Read for the first part's answers; the mechanism checks that all parts have equally many.
+    # The cover is read for the answers of the first part; the mechanism checks that all parts have
+    # the same number of answers.
     questions = parts[numbers[0]] if numbers[0] < len(parts) else ()
     answers = prod(choices[q] for q in questions if q < len(choices))
     if not 2 <= answers <= MAX_ANSWERS:
@@ -707,8 +731,10 @@ def _cover(value: object, answers: int) -> Cover:
             listed.append((mask_of(entry[0], answers, "cover"), entry[1]))
         except InvalidInput:
             digits = -(-answers // 4)
-            detail = f"a set of these answers is {digits} lower-case hex digits, no higher bit set"
-            raise invalid(detail, f"cover[{i}]") from None
+            raise invalid(
+                f"a set of these answers is {digits} lower-case hex digits, no higher bit set",
+                f"cover[{i}]",
+            ) from None
     return Cover(answers, None, tuple(listed))
 
 

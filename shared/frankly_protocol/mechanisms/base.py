@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the mechanism kinds: limits, random bits without fallback, and set-valued symbols.
 
-A set of answers is a bit mask in memory (bit x stands for answer x) and hex of fixed length in
+A set of answers is a bit mask in memory (bit x represents answer x) and hex of fixed length in
 JSON.
 """
 
@@ -63,7 +63,7 @@ def require_keys(data: object, keys: tuple[str, ...], field: str) -> Mapping[str
 def draw(bits: int, randbits: RandomBits) -> int:
     """Return `bits` random bits.
 
-    There is no fallback: raises RandomnessError if the operating system gives none.
+    There is no fallback: raises RandomnessError if the operating system provides none.
     """
     try:
         return randbits(bits)

@@ -119,7 +119,7 @@ class DenseMechanism:
         """Draw the symbol to send for `truth`, exactly from the published row.
 
         Every cumulative threshold is compared, so the time does not depend on the draw. There is no
-        fallback: raises RandomnessError if the operating system gives no bits.
+        fallback: raises RandomnessError if the operating system provides no random bits.
         """
         thresholds = self.thresholds
         return thresholds.passed(draw(self.bits, randbits), thresholds.rows[truth])

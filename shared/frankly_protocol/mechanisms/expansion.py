@@ -31,8 +31,11 @@ def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple
     Raises InvalidInput(unsupported) if there are more than `most` symbols.
     """
     if mechanism.reports > most:
-        detail = f"the mechanism has more than {most} reports: they cannot be listed"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "mechanism")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the mechanism has more than {most} reports: they cannot be listed",
+            "mechanism",
+        )
     answers = range(mechanism.answers)
     chance = mechanism.probability
     return {y: tuple(chance(y, x) for x in answers) for y in mechanism.symbols()}  # type: ignore[arg-type]

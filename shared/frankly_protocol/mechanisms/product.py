@@ -20,6 +20,7 @@ from frankly_protocol.mechanisms.base import (
 )
 from frankly_protocol.mechanisms.dense import DenseMechanism
 from frankly_protocol.mechanisms.lanes import Thresholds
+from frankly_protocol.mechanisms.radix import digits_of
 from frankly_protocol.problems import Problem
 
 MAX_FACTORS = 16
@@ -95,19 +96,16 @@ class ProductMechanism:
 
     def parts(self, truth: int) -> tuple[int, ...]:
         """Return the parts of an answer; answers are numbered row-major, the last part fastest."""
-        reversed_parts = []
-        for factor in reversed(self.factors):
-            truth, part = divmod(truth, factor.answers)
-            reversed_parts.append(part)
-        return tuple(reversed(reversed_parts))
+        return digits_of(truth, [factor.answers for factor in self.factors])
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> tuple[int, ...]:
         """Draw the symbol to send for `truth`.
 
-        Raises RandomnessError if the operating system gives no bits. The rows are looked up in a
-        list of all answers, because the time to compute an answer's parts would depend on it.
+        Raises RandomnessError if the operating system provides no random bits. The rows are looked
+        up in a list of all answers, because the time to compute an answer's parts would depend on
+        it.
         """
-        if not self._rows:  # one append: other threads see all rows or none
+        if not self._rows:  # a single append, so that other threads see either all rows or none
             tables = [factor.thresholds for factor in self.factors]
             self._rows.append(
                 tuple(product(*([(table, row) for row in table.rows] for table in tables)))

@@ -95,13 +95,13 @@ class SubsetMechanism(SetSymbols):
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.
 
-        Raises RandomnessError if the operating system gives no bits. `size` of the other answers
-        are drawn without replacement (Fisher-Yates shuffle with rejection sampling); if the truth
-        is to be inside, it replaces the last of them. The work depends on the random bits, not on
-        the truth: the shuffle runs on places 0 … answers − 2, and their answers are looked up at
-        the end.
+        Raises RandomnessError if the operating system provides no random bits. `size` of the other
+        answers are drawn without replacement (Fisher-Yates shuffle with rejection sampling); if the
+        truth is to be inside, it replaces the last of them. The work depends on the random bits,
+        not on the truth: the shuffle runs on places 0 … answers − 2, and their answers are looked
+        up at the end.
         """
-        if not self._rows:  # one append: other threads see all rows or none
+        if not self._rows:  # a single append, so that other threads see either all rows or none
             masks = [1 << self.answers | 1 << x for x in range(self.answers)]
             self._rows.append(
                 tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers))

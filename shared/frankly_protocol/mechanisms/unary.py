@@ -34,7 +34,7 @@ class UnaryMechanism(SetSymbols):
     ----------
     bits : 4 to 48.
     answers : 2 to 1000.
-    keep, flip : two different whole numbers from 0 to 2^bits; if equal, reports would say nothing.
+    keep, flip : two different whole numbers from 0 to 2^bits; if equal, reports would reveal nothing.
 
     A symbol is the set of the answers whose bit is 1, as a bit mask; in JSON ⌈answers/4⌉ hex
     digits.
@@ -61,7 +61,7 @@ class UnaryMechanism(SetSymbols):
         require_whole(self.keep, 0, self.denominator, "keep")
         require_whole(self.flip, 0, self.denominator, "flip")
         if self.keep == self.flip:
-            raise invalid("keep and flip must differ: otherwise the report says nothing", "flip")
+            raise invalid("keep and flip must differ: otherwise the report reveals nothing", "flip")
 
     @property
     def denominator(self) -> int:
@@ -99,9 +99,9 @@ class UnaryMechanism(SetSymbols):
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.
 
-        Raises RandomnessError if the operating system gives no bits. One draw supplies `bits`
-        random bits per answer, lowest first; each number is compared once, so the time does not
-        depend on the answer.
+        Raises RandomnessError if the operating system provides no random bits. One draw supplies
+        `bits` random bits per answer, lowest first; each number is compared once, so the time does
+        not depend on the answer.
         """
         # Two threads may both append: the two values are equal, and only the first is read.
         if not self._fields:

@@ -28,7 +28,7 @@ MAX_CHAIN_BYTES = MAX_BYTES
 class KnownKeys:
     """A keys envelope and its chain.
 
-    chain : digest of the payload of the chain's version 1, None if unproven.
+    chain : digest of the payload of the chain's version 1, or None if unproven.
     """
 
     envelope: bytes
@@ -65,8 +65,10 @@ class Proven:
         their version, Equivocation if the chain has another document in that version.
         """
         if known.chain not in (None, self.first_root):
-            detail = "these keys do not descend from those known here: the server has changed or begun a new chain"
-            raise KeyChainError(detail, "chain")
+            raise KeyChainError(
+                "these keys do not descend from those known here: the server has changed or begun a new chain",
+                "chain",
+            )
         # Payloads are compared, not envelopes: signatures are not part of a version.
         payload = Envelope.from_bytes(known.envelope, KEYS_TYPE).payload
         version = KeysDocument.parse(payload).version
@@ -105,7 +107,8 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
     payloads = tuple(version.envelope.payload for version in versions)
     proven = Proven(keys, chain[-1], payloads, digest(payloads[0]))
     if known is not None:
-        # (K6) Otherwise a server could serve an older chain, in which a withdrawn key is valid.
+        # (K6) Without this check, a server could serve an older chain, in which a withdrawn key is
+        # still valid.
         proven.require_contains(known)
     keys.require_window(now)  # (K7)
     return proven

@@ -37,6 +37,14 @@ class Role:
                 "threshold",
             )
 
+    def has_signed(self, envelope: bytes, payload_type: str) -> bool:
+        """Return True if enough keys of the role signed the envelope with these bytes."""
+        try:
+            Envelope.from_bytes(envelope, payload_type).verify(self.keys, self.threshold)
+        except DocumentRejected:
+            return False
+        return True
+
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Role":
         """Read a role; raises DocumentRejected("schema"), naming the field."""
@@ -123,7 +131,7 @@ class KeysDocument:
     """One version of the keys.
 
     root : signs the next version. publisher : signs survey documents. log : the transparency log
-    with its witnesses, None if there is none. Log and witness keys must have no other role.
+    with its witnesses, or None if there is none. Log and witness keys must have no other role.
     """
 
     version: int
@@ -215,8 +223,9 @@ class SignedKeys:
         (K3) its version is one more; (K4) signed by the threshold of the previous root.
         """
         if self.keys.version != previous.version + 1:  # (K3)
-            detail = f"version {self.keys.version} does not follow version {previous.version}"
-            raise KeyChainError(detail, "version")
+            raise KeyChainError(
+                f"version {self.keys.version} does not follow version {previous.version}", "version"
+            )
         if self.keys.root == previous.root:
             return  # (K2) has already verified it
         try:

@@ -134,7 +134,7 @@ class SignedCheckpoint:
             raise LogError("the log's key did not sign this checkpoint", "signature")
 
     def seen_at(self, key: NoteKey) -> datetime | None:
-        """Return the latest time of a witness's cosignature of this head, None if there is none.
+        """Return the latest time of a witness's cosignature of this head, or None if there is none.
 
         Raises LogError if a signature of this key is invalid.
         """

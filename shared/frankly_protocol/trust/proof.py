@@ -96,5 +96,4 @@ def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> N
             else ""
         )
         count = f"{len(fresh)} of the {role.threshold} witnesses needed"
-        detail = f"{count} signed this checkpoint in the last 30 days{last}"
-        raise LogError(detail, "witnesses")
+        raise LogError(f"{count} signed this checkpoint in the last 30 days{last}", "witnesses")

@@ -11,13 +11,16 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 INVITE_BYTES = NONCE_BYTES = PREFIX_BYTES = 32
 KEY_BITS = (2048, 4096)
@@ -38,7 +41,7 @@ class TokenVerifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InviteVerifier:
-    """Checks the form of invites; only the store knows which ones exist, for which survey."""
+    """Checks the form of invites; only the store knows which exist, and for which survey."""
 
     def spend_hash(self, survey: str, token: str) -> str:  # noqa: ARG002 - the store binds an invite to its survey
         """Return SHA-256 of the token's bytes."""
@@ -49,32 +52,10 @@ class InviteVerifier:
 
 
 class RsaPssVerifier:
-    """Checks tokens that an issuer signed blindly.
-
-    key : DER SubjectPublicKeyInfo of an RSA key of 2048 to 4096 bits, in base64url without padding.
-    Raises InvalidInput(token_invalid) for any other key.
-    """
+    """Checks tokens that an issuer signed blindly; key : as for `issuer_key`."""
 
     def __init__(self, key: str) -> None:
-        # Imported here because loading RSA takes longer than everything else that devices use from
-        # the cryptography package.
-        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
-        from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
-
-        try:
-            public = load_der_public_key(_decoded(key))
-        except (ValueError, UnsupportedAlgorithm):
-            public = None
-        if (
-            not isinstance(public, RSAPublicKey)
-            or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]
-        ):
-            raise InvalidInput(
-                Problem.TOKEN_INVALID,
-                "the issuer's key must be RSA with 2048 to 4096 bits",
-                "token.key",
-            )
-        self._public = public
+        self._public = issuer_key(key)
 
     def spend_hash(self, survey: str, token: str) -> str:
         """Return SHA-256 of the signed message, so all signatures of it count as one token."""
@@ -93,6 +74,29 @@ class RsaPssVerifier:
         except InvalidSignature:
             raise _invalid() from None
         return hashlib.sha256(message).hexdigest()
+
+
+def issuer_key(key: str) -> "RSAPublicKey":
+    """Read an issuer's key: DER SubjectPublicKeyInfo in base64url without padding.
+
+    Raises InvalidInput(token_invalid) unless it is an RSA key of 2048 to 4096 bits.
+    """
+    # Imported here because loading RSA takes longer than everything else that devices use from
+    # the cryptography package.
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
+
+    try:
+        public = load_der_public_key(_decoded(key))
+    except (ValueError, UnsupportedAlgorithm):
+        public = None
+    if not isinstance(public, RSAPublicKey) or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]:
+        raise InvalidInput(
+            Problem.TOKEN_INVALID,
+            "the issuer's key must be RSA with 2048 to 4096 bits",
+            "token.key",
+        )
+    return public
 
 
 def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str | None:
@@ -146,7 +150,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _invalid() -> InvalidInput:
-    """Return the one error for every fault, so that guessing reveals nothing."""
+    """Return the same error for every fault, so that a guesser learns nothing from it."""
     return InvalidInput(
         Problem.TOKEN_INVALID,
         "the token is not valid for this survey; use the one that you were given",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The admin's pages in real Chromium."""
+"""Tests of the admin pages in Chromium."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with its first owner, and a browser that records console messages and other requests."""
+"""Fixtures: a server with its first owner, and a browser that records console messages and requests
+to other sites."""
 
 import os
 import socket
@@ -19,17 +20,15 @@ from frankly_server.accounts import Passwords
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
 from playwright.sync_api import Locator, Page, sync_playwright
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.routing import Map
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from tests.chromium import CHROMIUM, QUIET
+from tests.migrated import migrated
+
 PASSWORD = "correct horse battery"
-_QUIET = (
-    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-).split()
 
 
 class _Silent(WSGIRequestHandler):
@@ -39,7 +38,7 @@ class _Silent(WSGIRequestHandler):
 
 @dataclass
 class Desk:
-    """A server and a page on it; messages : the browser's complaints, checked : routes checked."""
+    """A server and a page open on it; messages : console messages and errors, checked : routes checked."""
 
     url: str
     home: Path
@@ -54,7 +53,7 @@ class Desk:
         self.page.goto(self.url + path)
 
     def press(self, name: str) -> None:
-        """Press the button of this name and wait for the page that follows."""
+        """Press the button with this name and wait for the next page."""
         self.follow(self.page.get_by_role("button", name=name, exact=True).first)
 
     def follow(self, what: Locator) -> None:
@@ -69,9 +68,9 @@ class Desk:
             self.page.get_by_label("Password").press("Enter")  # signing in needs no mouse
 
     def check(self, name: str, *, again: bool = False) -> None:
-        """Check that the page fits wide and narrow screens and has no serious finding of axe.
+        """Check that the page fits wide and narrow screens and that axe reports no serious finding.
 
-        again : a nearly identical page was checked before, so axe runs in dark mode only.
+        again : a nearly identical page has already been checked, so axe runs in dark mode only.
         """
         screens: tuple[tuple[int, Literal["light", "dark"]], ...] = (
             (1100, "light"),
@@ -98,18 +97,18 @@ class Desk:
         self.page.set_viewport_size({"width": 1100, "height": 800})
         self.page.emulate_media(color_scheme="light")
         assert self.messages == []
-        with suppress(MethodNotAllowed):  # the page is a form's response, at an address without GET
+        with suppress(MethodNotAllowed):  # a form's response; its URL has no GET route
             rule, _ = self.routes.bind("").match(urlsplit(self.page.url).path, return_rule=True)
             self.checked.add(rule.rule)
 
     def open_refused(self, path: str, status: int) -> None:
-        """Open a page that is refused; the browser must report its status and nothing else."""
+        """Open a page that the server refuses; the browser must log this status and nothing else."""
         answer = self.page.goto(self.url + path)
         assert answer is not None
         self.expect_refusal(answer.status, status)
 
     def press_refused(self, name: str, status: int) -> None:
-        """Press a button and require a refusal with this status."""
+        """Press a button and require that the server refuses with this status."""
         with self.page.expect_navigation() as navigation:
             self.page.get_by_role("button", name=name, exact=True).first.click()
         self.expect_refusal(navigation.value.status, status)
@@ -122,7 +121,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """An owner's desk; screenshots are saved in the folder of SCREENSHOTS."""
+    """A desk on a server with an owner; screenshots are saved in the folder that SCREENSHOTS names."""
     home = tmp_path_factory.mktemp("desk")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -130,8 +129,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     settings = Settings(
         home=home, public_url=f"http://localhost:{port}", webhook_hosts="hooks.example.org"
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
     services = Services(settings, database, SystemClock(), cheap)
     services.keys.init()
@@ -142,11 +140,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     thread.start()
     folder = os.environ.get("SCREENSHOTS")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         page = chromium.new_page(
             reduced_motion="reduce"
-        )  # axe could measure a button's colour in mid-transition
-        # Playwright injects axe in spite of the page's policy, which stays in force for the page.
+        )  # without transitions, axe never measures a colour in the middle of one
+        # Playwright can inject axe despite the page's policy; the policy remains in force for the
+        # page itself.
         owner_desk = Desk(
             settings.public_url,
             home,

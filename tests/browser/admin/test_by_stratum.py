@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard with public questions: counts per stratum, their errors, and factors of the form."""
+"""Wizard with public questions: counts per stratum, their errors, and the factors shown on the form."""
 
 import re
 
@@ -27,11 +27,11 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     counts = page.get_by_label("How often each secret occurs with each answer")
     assert counts.input_value() == "region,,never,often"
     page.get_by_label("Something that is not asked").check()
-    page.get_by_label("Level ε", exact=True).fill("0.5")
+    page.get_by_label("Very strong").check()
     page.get_by_label("The secret's name").fill("vote")
     page.get_by_label("Source of the counts").fill("a public table")
     counts.fill(COUNTS.rsplit("\n", 2)[0])
-    desk.press_refused("Keep, and see the margins", 422)
+    desk.press_refused("Save, and see the margins", 422)
     assert (
         "every stratum needs a line for each of left, right"
         in page.locator("#counts-error").inner_text()
@@ -40,11 +40,11 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     desk.check("strata-protection-refused")
     counts.fill(EVERYBODY)
     page.get_by_label("Keep a backstop").uncheck()
-    desk.press_refused("Keep, and see the margins", 422)
+    desk.press_refused("Save, and see the margins", 422)
     assert "counts of all people give no protection" in page.locator("#counts-error").inner_text()
     counts.fill(COUNTS)
     page.get_by_label("Keep a backstop").check()
-    desk.press("Keep, and see the margins")
+    desk.press("Save, and see the margins")
     desk.open(f"{where}/protection")
     assert (
         counts.input_value()
@@ -58,7 +58,8 @@ def _publish(desk: Desk, where: str) -> None:
     page = desk.page
     desk.open(where)
     before = page.locator("form table").inner_text()
-    # LIP at 0.5 is ×e^0.5 in belief and ×e in odds; no region alone reveals anything; the backstop is ln 20.
+    # LIP at 0.5 changes a belief by at most ×e^0.5 and odds by ×e; no region reveals anything by
+    # itself; the backstop is ln 20.
     assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", before)
     assert re.search(r"the answers themselves, or anything else\s+×20.00\s+×20.00\s+–", before)
     assert "Answering costs 2.9957 nats" in page.locator("form.card").inner_text()

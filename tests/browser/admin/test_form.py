@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form of twelve questions on a phone: answered on the hosted page, counted, and read on the admin's pages."""
+"""Form of twelve questions on a phone: answered on the hosted page, counted, and shown on the admin pages."""
 
 from dataclasses import replace
 from random import Random
@@ -7,7 +7,7 @@ from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_sdk.answer import Answer
-from frankly_server.surveys import parse_definition
+from frankly_server.surveys.definition import parse_definition
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
@@ -45,13 +45,13 @@ def test_a_form_from_the_phone_to_the_estimates(desk: Desk) -> None:
     for tab in ("questions", "protection", "margins", "estimates"):
         desk.open(f"/admin/surveys/{published.survey_id}/{tab}")
         desk.check(f"form-{tab}")
-    words = page.locator("main").inner_text()
-    assert "Which did you take this year? Weed" in words
-    assert "Mean of the answers with a score: " in words
+    text = page.locator("main").inner_text()
+    assert "Which did you take this year? Weed" in text
+    assert "Mean of the answers with a score: " in text
 
 
 def _answer(page: Page) -> None:
-    """Answer all twelve, with a rule that asks a question and one that skips it."""
+    """Answer all twelve questions; one rule shows a question, and another rule skips one."""
     page.set_viewport_size({"width": 360, "height": 800})
     page.locator("button[type=submit]").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

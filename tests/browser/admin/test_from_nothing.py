@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An admin creates a survey, respondents answer it, an analyst reads it; every page is checked."""
+"""A complete survey: an admin creates it, respondents answer, an analyst reads the estimates; every
+page is checked."""
 
 import re
 import time
@@ -15,7 +16,7 @@ from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.frankly_server.accounts.people import code
 
 ANSWERS = 12
-# Addresses that are not pages: files, data, and the redirect to the first page.
+# Routes that are not pages: files, data, and the redirect to the first page.
 NO_PAGES = {
     "/admin/",
     "/admin/assets/<digest>/<name>",
@@ -65,7 +66,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
-    # From the application's URL map: a new page that no test opens fails here.
+    # The routes come from the application's URL map, so a new page that no test opens fails here.
     assert desk.checked | NO_PAGES == {
         rule.rule
         for rule in desk.routes.iter_rules()
@@ -106,26 +107,30 @@ def _write_survey(desk: Desk) -> None:
     desk.check("new")
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
-    page.get_by_label("Its choices, one a line").fill("No\nYes")
+    page.get_by_label("Its choices, one per line").fill("No\nYes")
     desk.press("Begin")
     page.get_by_role("textbox", name="Question", exact=True).fill("Where do you live?")
-    page.get_by_label("Its choices, one a line").fill("North\nSouth")
+    page.get_by_label("Its choices, one per line").fill("North\nSouth")
     page.get_by_label("Public:").check()
     desk.press("Add")
     desk.check("questions")
+    desk.follow(page.get_by_role("link", name="Edit Did you ever cheat?"))
+    desk.check("question")
+    page.get_by_label("Choice 2, en").press("Enter")  # keeps the question, and moves no choice
     page.get_by_role("textbox", name="Question", exact=True).fill("Which?")
-    page.get_by_label("Its choices, one a line").fill("Same\nsame")
+    page.get_by_label("Its choices, one per line").fill("Same\nsame")
     desk.press_refused("Add", 422)
     desk.check("questions-refused", again=True)
     page.get_by_label("Show no estimate with fewer answers than").fill("6")
-    desk.press("Keep")
+    desk.press("Save")
     desk.follow(page.get_by_role("link", name="Protection", exact=False).first)
     page.get_by_text("If the secret is something else").click()
     desk.check("protection")
+    page.get_by_label("Another level").check()
     page.get_by_label("As a factor").check()
     page.get_by_role("textbox", name="This many times").fill("4")
-    desk.press("Keep, and see the margins")
-    # Truth with chance 4/5 at a factor of 4: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
+    desk.press("Save, and see the margins")
+    # At a factor of 4 the truth is sent with probability 4/5: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
     assert "±7.3" in page.locator("tr.chosen").first.inner_text()
     desk.check("margins")
     desk.follow(page.get_by_role("link", name="File"))
@@ -158,7 +163,7 @@ def _estimates_wait(desk: Desk) -> None:
 
 
 def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
-    """One person answers on the hosted page, two by the Embed page's snippets, others in an app."""
+    """Answer once on the hosted page, twice through the Embed page's snippets, and otherwise in an app."""
     with _visitor(desk) as visitor:
         visitor.goto(link)
         _fill_in(visitor)
@@ -187,14 +192,14 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
 
 @contextmanager
 def _visitor(desk: Desk) -> Iterator[Page]:
-    """A visitor's page, in a separate browser context."""
+    """Return a visitor's page in a separate browser context."""
     context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # not None here
     yield context.new_page()
     context.close()
 
 
 def _open_own(page: Page, desk: Desk, snippet: str) -> None:
-    """Open an app's page with this snippet, the SDK's files taken from the server."""
+    """Open an app's page with this snippet; the SDK's files come from the server."""
     assert "/frankly/" in snippet
     body = f"<!doctype html><title>Mine</title>{snippet.replace('/frankly/', '/sdk/v1/')}"
     page.route(
@@ -230,6 +235,9 @@ def _set_webhook(desk: Desk) -> None:
     desk.press("Notify this address")
     assert re.fullmatch("[0-9a-f]{64}", page.locator("pre").first.inner_text())
     desk.check("webhook")
+    desk.follow(page.get_by_role("link", name="Invitations"))
+    assert "open to everybody who has its link" in page.locator("main").inner_text()
+    desk.check("invitations")
 
 
 def _make_analyst(desk: Desk) -> str:
@@ -243,7 +251,7 @@ def _make_analyst(desk: Desk) -> str:
 
 
 def _read(desk: Desk, link: str) -> None:
-    """The analyst sees the estimates of the service, and no link to the API keys."""
+    """Check that the analyst sees the service's estimates and no link to the API keys."""
     page = desk.page
     desk.follow(page.get_by_role("link", name="Study habits"))
     assert page.get_by_role("link", name="API keys").count() == 0
@@ -256,7 +264,7 @@ def _read(desk: Desk, link: str) -> None:
         assert share in cells
         assert all(f"{row[end] * 100:.1f}%".replace("-", "−") in cells for end in ("low", "high"))
     assert page.locator("svg.intervals .whisker").count() == 6
-    # Twelve random reports may lead to any finding, even an estimate beyond the possible range.
+    # Twelve random reports may lead to any result, even an estimate outside the possible range.
     findings, page_text = (
         sentences_of(answer["questions"][0], answer["level"], "en").findings,
         page.locator("main").inner_text(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages with much content: three questions, two regions, several days; drafts with a prior."""
+"""Pages with a lot of content: three questions, two regions, several days, and drafts with a prior."""
 
 import random
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ PEOPLE, DAYS = 900, 5
 
 @pytest.fixture(scope="module")
 def survey(desk: Desk) -> str:
-    """A survey with answers of several days: people in the north and those who drink smoke more."""
+    """A survey with answers from several days; people in the north and people who drink smoke more."""
     draft = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
     draft = editing.add_question(
         draft, "How often do you drink?", ["Never", "Up to once a week", "More often"]
@@ -63,7 +63,7 @@ def _report(
             "token": None}  # fmt: skip
 
 
-# name -> (query, text that the page must contain)
+# Name -> (query, text that the page must contain)
 VIEWS = {
     "all": ("", "is the most common answer"),
     "apart": ("?by=where-do-you-live", "is more common in “North” than in “South”"),
@@ -73,7 +73,7 @@ VIEWS = {
 
 
 def default_or_full(names: Iterable[str], default: set[str]) -> list[Any]:
-    """Return parameters, of which those not in `default` need --full."""
+    """Return test parameters; those not in `default` run only with --full."""
     return [
         pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names
     ]
@@ -92,7 +92,8 @@ def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None
     "template", default_or_full(["student", "census", "attributes"], {"census"})
 )
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
-    """The margins page draws the frontier; the form shows the draft. `survey` has signed in."""
+    """The margins page draws the frontier, and the form shows the draft. The fixture `survey` has
+    signed in."""
     services = desk.services
     services.surveys.apply(parse_definition(survey_templates.template(template)))
     summary = services.surveys.summary(parse_definition(survey_templates.template(template)).name)

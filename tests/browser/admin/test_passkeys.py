@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys in Chromium, with the virtual authenticator of its developer tools."""
+"""Passkeys in Chromium, with the virtual authenticator of the DevTools protocol."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.browser.admin.conftest import PASSWORD, Desk
 
 
 class Device:
-    """Virtual authenticator; `recognise` sets if it recognises its owner."""
+    """Virtual authenticator; `recognise` sets whether it recognises its owner."""
 
     def __init__(self, session: CDPSession) -> None:
         self._session = session
@@ -65,7 +65,7 @@ def test_a_passkey_is_added_and_signs_in_alone(desk: Desk, device: Device) -> No
     desk.press("Sign in with a passkey")
     assert page.url.endswith("/admin/surveys")
 
-    # The password alone opens nothing; after it, the passkey does.
+    # The password alone does not sign in; the password followed by the passkey does.
     desk.press("Sign out")
     desk.sign_in("ada@example.org", PASSWORD)
     assert page.url.endswith("/admin/sign-in/code")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python ask.py SOCKET init|refresh|answer: pass a command to `conformance.py serve SOCKET`."""
+"""Client of `conformance.py serve SOCKET`: python ask.py SOCKET init|refresh|answer."""
 
 import socket
 import sys
 
 
 def main() -> int:
-    """Forward standard input, write the reply to stdout or stderr; return the command's exit code."""
+    """Forward standard input, write the reply to stdout or stderr, and return the command's exit code."""
     request = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
     with socket.socket(
         socket.AF_UNIX

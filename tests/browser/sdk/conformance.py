@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tests.browser.sdk.conformance init|refresh|answer: the suite's commands in Chromium.
+"""Commands of the conformance suite in Chromium: python -m tests.browser.sdk.conformance
+init|refresh|answer.
 
-A command starts Chromium on the store's own profile, opens a page of the survey's origin whose modules are the files
-of client_sdk/browser/src, and runs the SDK in that page. Commands on one store wait for each other,
-because two Chromiums cannot share a profile. The Python command's reader parses the input; the
-browser checks links, limits, documents, answers and random bits.
+Each command starts Chromium with the store's profile, opens a page on the survey's origin that
+loads its modules from client_sdk/browser/src, and runs the SDK in that page. Commands on the same
+store wait for each other, because two Chromium processes cannot share a profile. The Python
+command's reader parses the input; the browser checks links, limits, documents, answers and random
+bits.
 
-`serve SOCKET [FOLDER]` does the same for the commands of ask.py in one browser, with a context per
-store: it starts Chromium once. FOLDER is `src`, or `bundle` for the modules built by bundle.mjs.
+`serve SOCKET [FOLDER]` does the same for the commands of ask.py in one browser, which it starts
+once, with one context per store. FOLDER is `src`, or `bundle` for the modules built by bundle.mjs.
 """
 
 import fcntl
@@ -22,22 +24,23 @@ from urllib.parse import urlsplit
 
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem, problem_body
+from frankly_sdk import cli
 from frankly_sdk import conformance as python
 from playwright.sync_api import Browser, BrowserContext, Route, sync_playwright
 
-from tests.browser.sdk.conftest import CHROMIUM, QUIET
 from tests.browser.sdk.wire import FOLDERS, TYPES, program
+from tests.chromium import CHROMIUM, QUIET
 
 PLACE = "/sdk-under-test/"
 USAGE = 2
 EXITS = {
     **dict.fromkeys(
-        ("InvalidInput", "UnknownChoice", "LinkError", "InsecureTransport"), python.BAD_INPUT
+        ("InvalidInput", "UnknownChoice", "LinkError", "InsecureTransport"), cli.BAD_INPUT
     ),
     **dict.fromkeys(
-        ("PolicyRefused", "BudgetExceeded", "SurveyClosed", "AlreadyAnswered"), python.REFUSED
+        ("PolicyRefused", "BudgetExceeded", "SurveyClosed", "AlreadyAnswered"), cli.REFUSED
     ),
-    "NetworkError": python.NETWORK,
+    "NetworkError": cli.NETWORK,
 }
 Device = Callable[[Path], AbstractContextManager[BrowserContext]]
 
@@ -58,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, str]:
-    """Return the exit code (as frankly_sdk.conformance) and the JSON line to write."""
+    """Return the exit code (the same as frankly_sdk.conformance returns) and the JSON line to write."""
     try:
         result = in_browser(name, python._read_request(name, text), device, sdk)
     except FranklyError as error:
@@ -70,12 +73,12 @@ def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, st
         }
     failed = result.get("failed")
     body = problem(result) if failed else result
-    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(body) + "\n"
+    return EXITS.get(failed, cli.INTEGRITY) if failed else 0, json.dumps(body) + "\n"
 
 
 @contextmanager
 def own_profile(folder: Path) -> Iterator[BrowserContext]:
-    """Run Chromium on the profile of this store, once no other command uses it."""
+    """Run Chromium with this store's profile as soon as no other command uses the profile."""
     with (folder / "lock").open("w") as lock, sync_playwright() as playwright:
         fcntl.flock(lock, fcntl.LOCK_EX)
         profile = str(folder / "profile")
@@ -87,7 +90,7 @@ def own_profile(folder: Path) -> Iterator[BrowserContext]:
 
 
 def contexts_of(browser: Browser) -> Device:
-    """Return a device with one context per store; contexts last as long as the browser."""
+    """Return a device with one browser context per store; contexts live as long as the browser."""
     contexts: dict[Path, BrowserContext] = {}
 
     @contextmanager
@@ -100,7 +103,8 @@ def contexts_of(browser: Browser) -> Device:
 
 
 def serve(address: str, sdk: str = "src") -> None:
-    """Serve commands on a socket one by one until killed: a line with the name, then the input."""
+    """Serve commands on a socket one at a time until killed. A request is a line with the command's
+    name, then its input."""
     with sync_playwright() as playwright:
         device = contexts_of(playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET))
 
@@ -119,7 +123,7 @@ def serve(address: str, sdk: str = "src") -> None:
 
 
 def problem(refusal: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the problem object of an error; device-only codes are not in the server's table."""
+    """Return the problem object of an error; codes that only devices use are not in the server's table."""
     kind = Problem.from_code(refusal["code"])
     if kind is not None:
         return problem_body(kind, refusal["detail"], refusal["field"])
@@ -132,7 +136,7 @@ def problem(refusal: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def in_browser(name: str, request: Mapping[str, Any], device: Device, sdk: str) -> dict[str, Any]:
-    """Run a command in a page; the settings of `init` are saved in the store's folder."""
+    """Run a command in a page; the store's folder contains the settings from `init`."""
     folder = python._folder(request)
     if name == "init":
         if request.get("keys") is not None:
@@ -167,7 +171,7 @@ def at_page(
     request: Mapping[str, Any],
     sdk: str,
 ) -> dict[str, Any]:
-    """Run the program in a page of this origin, with the modules of this folder."""
+    """Run the program in a page on this origin, with the modules of this folder."""
     with device as context:
         page = context.new_page()
         page.route(f"**{PLACE}*", lambda route: fulfil(route, sdk))
@@ -178,7 +182,7 @@ def at_page(
 
 
 def fulfil(route: Route, sdk: str) -> None:
-    """Fulfil a request with a file of the SDK, or with the empty page."""
+    """Fulfil a request with an SDK file or the empty page."""
     name = route.request.url.rpartition("/")[2]
     body = (
         (FOLDERS[sdk] / name).read_bytes()

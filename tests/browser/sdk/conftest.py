@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real Chromium, a page with a strict policy, and a scripted server."""
+"""Fixtures: Chromium, a page with a strict policy, and a scripted server."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 from tests.browser.sdk.wire import Wire, running
+from tests.chromium import CHROMIUM, QUIET
 
-# Chromium's own services are switched off: nothing may leave the machine during tests.
-QUIET = (
-    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-).split()
-CHROMIUM = "/usr/bin/chromium"
 WATCH = "window.violations = []; addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective))"
 
 
@@ -46,7 +41,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="module")
 def shared_page(browser: Browser) -> Iterator[Page]:
-    """One page for all tests of a module that only call functions without state in it."""
+    """One page shared by all tests of a module; the tests must call only stateless functions."""
     with running(Wire()) as served:
         opened = browser.new_page()
         opened.goto(f"{served.origin}/blank.html")
@@ -56,7 +51,7 @@ def shared_page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(context: BrowserContext, wire: Wire) -> Page:
-    """An empty page of the server's origin, under a strict policy."""
+    """An empty page on the server's origin, under a strict policy."""
     opened = context.new_page()
     opened.goto(f"{wire.origin}/blank.html")
     return opened

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey documents with public questions: random ones whose promises need not hold, and some that hold exactly."""
+"""Survey documents with public questions: random documents whose promises may not hold, and
+documents whose promises hold exactly."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -84,7 +85,7 @@ def ratio_of(random: Random) -> tuple[int, int]:
 
 
 def prior(random: Random, secret: str, cells: int) -> Prior:
-    """Draw one table or one per stratum: two rows, diagonal, or one row; some rows are empty."""
+    """Draw one table, or one per stratum, with two rows, a diagonal, or one row; some rows are empty."""
     tables = []
     shape = random.choice(["rows", "rows", "diagonal", "one row"])
     for _ in range(random.choice([1, cells])):
@@ -95,17 +96,17 @@ def prior(random: Random, secret: str, cells: int) -> Prior:
         tables.append(cell[shape])
     names = random.choice(
         [("no", "yes")] * 6 + [("yes", "no"), ("low", "high")]
-    )  # now and then of different secrets
+    )  # sometimes about different secrets
     return Prior(secret, names, tuple(tables), SOURCE)
 
 
 def as_texts(ratio: Fraction | None) -> list[str] | None:
-    """A ratio as its two numbers in decimal; None for infinite."""
+    """Return a ratio as two decimal numbers, or None if it is infinite."""
     return None if ratio is None else [str(n) for n in ratio.as_integer_ratio()]
 
 
 def stratified() -> dict[str, SurveyDocument]:
-    """Documents with a prior for each stratum, exactly at the level of the worst stratum."""
+    """Return documents with a prior for each stratum that promise exactly the level of the worst stratum."""
     regions = question("region", "north", "south", "east")
     by_name = {}
     for kind in KINDS:
@@ -121,12 +122,12 @@ def stratified() -> dict[str, SurveyDocument]:
 TABLES = (
     JOINT,
     ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # a stratum without the second secret
-    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # a stratum where everybody has the third
+    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # a stratum where everybody has the third secret
 )
 
 
 def within(mechanism: Mechanism, notion: str) -> Promise:
-    """Return the promise with the smallest level that a mechanism keeps in every stratum."""
+    """Return the promise with the smallest level that the mechanism satisfies in every stratum."""
     original = every_kind_promise(mechanism, notion)
     assert original.prior is not None
     stratified_prior = replace(original.prior, tables=TABLES)

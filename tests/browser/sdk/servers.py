@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with their own keys and logs, behind a relay on the page's origin; visits to them."""
+"""Servers with separate keys and logs, behind a relay on the page's origin, and visits to these servers."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,7 +34,7 @@ FORMER = [f"sha256:{i:064x}" for i in range(20)]
 
 @dataclass
 class Server:
-    """A server with its own keys, behind a relay on the page's origin."""
+    """A server with separate keys, behind a relay on the page's origin."""
 
     wire: Wire
     name: str
@@ -49,7 +49,7 @@ class Server:
 
     @property
     def relay(self) -> str:
-        """Address of this server at the relay."""
+        """URL of this server at the relay."""
         return f"{self.wire.origin}/{self.name}"
 
     def put(self, path: str, kind: str, body: bytes) -> None:
@@ -57,7 +57,7 @@ class Server:
         self.wire.answers[f"/{self.name}{path}"] = (kind, body)
 
     def keys(self, version: int) -> KeysDocument:
-        """Make a version of the server's keys document."""
+        """Return a version of the server's keys document."""
         log_key = NamedKey(self.log.origin, self.log.key.public, LOG)
         named = replace(role(), log=log_key)
         return replace(keys_document(version, self.root, self.publisher), log=named)
@@ -69,7 +69,7 @@ class Server:
         self.put("/v1/keys/chain", JSON, write_chain(self.chain))
 
     def show(self, document: SurveyDocument, survey_id: str = SURVEY) -> str:
-        """Serve a document that collects at this server, logged; return the link without a pin."""
+        """Log and serve a document that collects at this server; return the link without a pin."""
         collect = f"https://{self.name}.example/v1/surveys/{survey_id}/reports"
         served = replace(document, survey=survey_id, collect_url=collect)
         self.put(
@@ -82,19 +82,19 @@ class Server:
         return f"https://{self.name}.example/s/{survey_id}"
 
     def publish_log(self) -> None:
-        """Serve the proof and the leaves of the log's current tree."""
+        """Serve the inclusion proof and the leaves of the log's current tree."""
         tree = self.log.tree()
         self.put(f"/v1/log/proof/{self.digest}", TEXT, self.log.proof(self.digest).to_bytes())
         self.put("/v1/log/leaves", BYTES, b"".join(tree.leaves(tree.size)))
 
     @property
     def pin(self) -> str:
-        """The fragment that pins the link of the document shown last."""
+        """The fragment that pins the document served last."""
         return "#" + self.digest.replace(":", "=")
 
     @property
     def first(self) -> str:
-        """The digest of the first version of its keys."""
+        """The digest of the first version of the server's keys."""
         return digest_of(self.keys(1).payload())
 
 

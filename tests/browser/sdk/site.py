@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real application behind a socket, with a survey in English and Arabic that is open now."""
+"""The real application behind a socket, with a currently open survey in English and Arabic."""
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import yaml
+from flask import request
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.app import create_app
 from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
+from tests.migrated import migrated
 from tests.ports import free_port
 
 SURVEY = """
@@ -61,34 +66,58 @@ strata:
 
 @dataclass(frozen=True)
 class Site:
-    """origin : its address. link : the pinned link. services : access to the stored data."""
+    """The application's origin, the survey's pinned link, and the services for access to stored data.
+
+    requested : paths of all requests so far.
+    """
 
     origin: str
     link: str
     services: Services
     survey: str
+    requested: list[str]
+
+
+def in_languages(text: str, languages: Sequence[str]) -> str:
+    """Return a survey's file in these languages; those that it lacks have the English texts with a mark."""
+
+    def spoken(value: Any) -> Any:
+        if isinstance(value, list):
+            return [spoken(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if "en" not in value:
+            return {key: spoken(one) for key, one in value.items()}
+        return {one: value.get(one, f"{value['en']} ({one})") for one in languages}
+
+    return json.dumps(
+        spoken(yaml.safe_load(text)) | {"languages": list(languages)}, default=format_time
+    )
 
 
 @contextmanager
-def hosted(home: Path, more: str = "") -> Iterator[Site]:
-    """Publish and serve; more : further lines of the survey's file."""
+def hosted(
+    home: Path, more: str = "", languages: Sequence[str] = ("en", "ar"), text: str = SURVEY
+) -> Iterator[Site]:
+    """Publish and serve; text : the survey's file. more : further lines of it."""
     port = free_port()
     origin, now = f"http://127.0.0.1:{port}", datetime.now(UTC)
     settings = Settings(
         home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=origin
     )
-    database = Database(settings.store_url())
-    upgrade(database)
-    database.close()
+    migrated(settings.store_url()).close()
     services = Services.open(settings, SystemClock())
     services.keys.init()
-    text = SURVEY.format(
+    text = text.format(
         opens=format_time(now - timedelta(hours=1)), closes=format_time(now + timedelta(days=30))
     )
-    services.surveys.apply(services.surveys.parse_definition((text + more).encode()))
+    services.surveys.apply(parse_definition(in_languages(text + more, languages).encode()))
     published = services.surveys.publish("habits")
+    requested: list[str] = []
+    app = create_app(settings, services=services)
+    app.before_request(lambda: requested.append(request.path))
     server = Server(
-        create_app(settings, services=services),
+        app,
         host="127.0.0.1",
         port=port,
         threads=4,
@@ -98,7 +127,8 @@ def hosted(home: Path, more: str = "") -> Iterator[Site]:
     thread.start()
     pin = published.digest.replace(":", "=")
     try:
-        yield Site(origin, f"{origin}/s/{published.survey_id}#{pin}", services, published.survey_id)
+        link = f"{origin}/s/{published.survey_id}#{pin}"
+        yield Site(origin, link, services, published.survey_id, requested)
     finally:
         server.stop()
         thread.join()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The preview of the ledger, final surveys and strata in a real browser: figures and refusals are the Python SDK's."""
+"""Ledger previews, final surveys and strata in a browser: figures and refusals equal those of the
+Python SDK."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,13 +19,14 @@ from tests.frankly_sdk.test_budget import LEAKY, Person, stratified_survey, xor_
 
 AT = int(NOW.timestamp() * 1000)
 VISIT = """async ([link, at, policy, answer]) => {
+  const {withSeams} = await import("/sdk/testing.js");
   const {Client} = await import("/sdk/index.js"), results = [];
   const look = async (client) => {
     const budget = await client.budget(), {toString: _, ...figures} = budget;
     results.push({figures, words: String(budget), explanation: String(client.explain("en", budget))});
   };
   try {
-    const client = await Client.open(link, {now: () => at, spreadMs: 0, policy});
+    const client = await Client.open(link, withSeams({spreadMs: 0, policy}, {now: () => at}));
     await look(client);
     if (answer) {
       results.push((await client.answer(answer.choices, {strata: answer.strata})).status);
@@ -42,7 +44,7 @@ VISIT = """async ([link, at, policy, answer]) => {
 def in_python(
     store: Path, document: SurveyDocument, link: str, policy: Policy, answer: dict[str, Any] | None
 ) -> list[Any]:
-    """Visit with the Python SDK; return its budgets, receipts or refusal."""
+    """Visit with the Python SDK; return the budgets and receipts, or the refusal."""
     results: list[Any] = []
     try:
         with FakeServer(document=document).open(store, link=link, policy=policy) as client:
@@ -75,7 +77,8 @@ def visit_with_both(
     final: bool = False,
     **answer: str,
 ) -> list[Any]:
-    """Visit a survey with both SDKs at a cap of 4 nats, answer if `answer`; return equal results."""
+    """Visit a survey with both SDKs at a cap of 4 nats, and answer it if `answer` is set; return
+    the equal results."""
     link = wire.publish(document, document.survey)
     served = wire.documents[document.survey]
     public = {name: value for name, value in answer.items() if name == "region"}
@@ -134,7 +137,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
 def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(
     page: Page, wire: Wire, tmp_path: Path
 ) -> None:
-    """S = X xor Z: every published table is correct, and yet the report reveals everything."""
+    """With S = X xor Z, every published table is correct, but the report reveals everything."""
     for final in (False, True):
         (refused,) = visit_with_both(page, wire, tmp_path / "s.db", xor_survey(), final=final)
         assert refused[:2] == ["policy_composition", "blocks"]
@@ -162,8 +165,9 @@ def test_with_a_prior_for_each_stratum_a_survey_is_accepted(
 def test_nothing_of_the_level_is_computed_while_the_store_is_locked(page: Page, wire: Wire) -> None:
     status = page.evaluate(
         """async ([link, at, choices]) => {
+          const {withSeams} = await import("/sdk/testing.js");
           const {Client} = await import("/sdk/index.js");
-          const client = await Client.open(link, {now: () => at, spreadMs: 0});
+          const client = await Client.open(link, withSeams({spreadMs: 0}, {now: () => at}));
           // From here on the survey throws if a level is computed again.
           const promises = {get: () => { throw new Error("again"); }};
           for (const block of client.survey.blocks) Object.defineProperty(block, "promises", promises);
@@ -176,7 +180,8 @@ def test_nothing_of_the_level_is_computed_while_the_store_is_locked(page: Page, 
 
 ELEMENT = """async ([link, at, names, attribute]) => {
   const {FranklySurvey} = await import("/sdk/element.js"), element = new FranklySurvey();
-  element.options = {now: () => at, spreadMs: 0, ...(!attribute && {policy: {finalSurveys: names}})};
+  const {withSeams} = await import("/sdk/testing.js");
+  element.options = withSeams({spreadMs: 0, ...(!attribute && {policy: {finalSurveys: names}})}, {now: () => at});
   if (attribute) element.setAttribute("final-surveys", names.join(" \\n"));
   const ended = new Promise((done) => {
     element.addEventListener("frankly-error", (event) => done(event.detail.code));

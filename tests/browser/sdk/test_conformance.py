@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance suite (tests/conformance) against the browser SDK, as for any SDK."""
+"""The conformance suite (tests/conformance), run against the browser SDK as against any other SDK."""
 
 import json
 import os
@@ -29,7 +29,8 @@ SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers
 
 @pytest.fixture(params=["src", pytest.param("bundle", marks=pytest.mark.full_only)])
 def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A command line of the browser SDK, from sources and bundled; one Chromium serves it."""
+    """A command line for the browser SDK, from sources and bundled; one Chromium process serves all
+    commands."""
     address = tmp_path / "socket"
     serve = [
         sys.executable,
@@ -70,7 +71,7 @@ def suite(root: Path, command: str, *options: str) -> str:
 
 
 def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
-    """Return the browser SDK's command, run in this process, with the modules of a folder."""
+    """Return the browser SDK's command, which runs in this process with the modules of a folder."""
 
     def run(name: str, command_input: Any) -> driver.Outcome:
         status, output = command_of(
@@ -97,7 +98,7 @@ def test_some_cases_of_the_suite_without_processes(
         test_answers.test_a_lost_receipt_leaves_one_report,
         test_trust.test_8_a_log_only_grows,
         test_trust.test_10_earlier_answers_count,
-        lambda install: test_ways.test_the_draw_is_that_of_the_choices_derived_from_answers(
+        lambda install: test_ways.test_the_draw_equals_that_of_the_choices_derived_from_answers(
             install, *SETTLED[0]
         ),
         lambda _: test_answers.test_bad_input_is_refused_by_name(run, "init", "[]", "json_invalid"),
@@ -108,7 +109,7 @@ def test_some_cases_of_the_suite_without_processes(
 
 
 def test_the_browser_sdk_conforms(root: Path, command: str, full: bool) -> None:
-    """By commands; a few cases by default, every one with --full."""
+    """The suite runs the commands of the browser SDK: a few cases by default, all cases with --full."""
     printed = suite(root, command, *(["--full"] if full else ["-k", FEW]))
     assert " passed" in printed
     assert "skipped" not in printed
@@ -116,6 +117,6 @@ def test_the_browser_sdk_conforms(root: Path, command: str, full: bool) -> None:
 
 @pytest.mark.full_only
 def test_the_command_also_stands_alone(root: Path) -> None:
-    """Each command starts its own Chromium on the profile of the command before it."""
+    """Each command starts its own Chromium with the profile that the previous command used."""
     alone = shlex.join([sys.executable, "-m", "tests.browser.sdk.conformance"])
     assert "2 passed" in suite(root, alone, "-k", "a_log_only_grows or lost_receipt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value sent and none lost, although pages die, tabs race, networks fail or storage fails."""
+"""Delivery of exactly one value, although pages crash, tabs race, networks fail or storage fails."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Playwright
 from playwright.sync_api import Error as PageError
 
-from tests.browser.sdk.conftest import CHROMIUM, QUIET
 from tests.browser.sdk.wire import Wire, program
+from tests.chromium import CHROMIUM, QUIET
 from tests.frankly_protocol.samples import NOW
 
 AT = int(NOW.timestamp() * 1000)
@@ -37,7 +37,7 @@ def answer(page: Page, patience: int = 3000) -> Any:
 
 
 def finished(wire: Wire, page: Page, link: str) -> None:
-    """Check that the next visit sends the same bytes, or answers if nothing was ever sealed."""
+    """Check that the next visit sends the same bytes, or answers if nothing was sealed before."""
     wire.steps.clear()
     page.goto(f"{wire.origin}/blank.html")
     opened(page, link)
@@ -133,7 +133,7 @@ def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(
     else:
         page.goto("about:blank")
     assert wire.arrived.wait(10)
-    assert len(set(wire.posted)) == 1  # leaving hides the page too: the same bytes again
+    assert len(set(wire.posted)) == 1  # leaving also hides the page, which sends the same bytes
 
 
 def test_a_browser_that_is_killed_keeps_what_it_sealed(
@@ -165,7 +165,7 @@ def test_a_browser_that_is_killed_keeps_what_it_sealed(
 
 
 def kill(profile: Path) -> None:
-    """SIGKILL the browser that was started on this profile, by its process id."""
+    """Send SIGKILL to the browser process that uses this profile."""
     for entry in Path("/proc").iterdir():
         try:
             arguments = (
@@ -250,7 +250,7 @@ def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in
     assert len(wire.posted) == 1
 
 
-# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any case.
+# Link -> (code, field) of the refusal. In every case nothing is drawn, stored or sent.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
     "no link": ("insecure_transport", "link"),
@@ -278,7 +278,7 @@ POLICIES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_an_app_does_not_allow(page: Page, wire: Wire, name: str) -> None:
+def test_surveys_outside_the_apps_policy_are_refused(page: Page, wire: Wire, name: str) -> None:
     policy, code = POLICIES[name]
     visit = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
     problem = page.evaluate(TRY, {"code": OPEN, "given": visit})
@@ -305,7 +305,7 @@ def test_invalid_answers_are_refused_and_never_repeated(page: Page, wire: Wire, 
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])
 
 
-def test_a_random_source_that_fails_seals_nothing(page: Page, wire: Wire) -> None:
+def test_with_a_failing_random_source_nothing_is_sealed(page: Page, wire: Wire) -> None:
     opened(page, wire.publish())
     page.evaluate(
         "() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }"

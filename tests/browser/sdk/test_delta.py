@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on δ in the browser: limits are parsed as in Python, and surveys share one ledger."""
+"""Cap on δ in the browser: limits are parsed as in Python, and surveys share one ledger."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Policy
-from frankly_sdk.conformance import REFUSED
+from frankly_sdk.cli import REFUSED
 from playwright.sync_api import Browser, Page
 
 from tests.browser.sdk.conformance import contexts_of
@@ -22,7 +22,7 @@ from tests.frankly_sdk.test_delta import BAD, times
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """These tests only call functions without state."""
+    """Return the shared page, because these tests call only stateless functions."""
     return shared_page
 
 
@@ -62,7 +62,7 @@ def both_sdks(browser: Browser) -> list[Callable[[str, Any], driver.Outcome]]:
 
 
 def test_both_sdks_spend_delta_alike(browser: Browser, tmp_path: Path) -> None:
-    """A cap of one δ: an answer at ε = 1, then one that does not fit, and one that needs no δ."""
+    """The cap allows one δ: one answer at ε = 1 fits, the next does not, and a third needs no δ."""
     steps: list[list[tuple[int, str | None]]] = []
     for i, run in enumerate(both_sdks(browser)):
         outcomes: list[tuple[int, str | None]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device rules of the browser SDK: respondents, persistent storage, and hosts that take reports."""
+"""Device rules of the browser SDK: respondents, persistent storage, and hosts that accept reports."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,7 +28,7 @@ def test_keys_of_respondents_that_look_the_same_are_one(page: Page, ours: Server
 
 
 def test_a_key_stored_before_normalisation_is_still_known(page: Page, ours: Server) -> None:
-    """Before keys were normalised, each spelling had its own ledger."""
+    """Before the SDK normalised keys, each spelling had a separate ledger."""
     assert opened(page, ours, ours.show(FIRST)) is None
     assert answered(page, respondent="Zoé") == "sent"
     respell = """async () => {

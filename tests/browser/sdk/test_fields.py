@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The element has all fields of spec 3.5: boxes, numbers, scales, roles and skipped questions."""
+"""Fields of spec 3.5 in the element: boxes, numbers, scales, roles and skipped questions."""
 
 import json
 from collections.abc import Callable
@@ -17,13 +17,14 @@ from frankly_protocol.questions import Choice, Question
 from frankly_server.design.families.sets import ldp_subsets
 from playwright.sync_api import Browser, Page
 
+from tests.browser.accessible import findings
 from tests.browser.sdk.conftest import WATCH
-from tests.browser.sdk.test_forms import AT, PAGE, SHOW, serious
+from tests.browser.sdk.test_forms import AT, PAGE, SHOW
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.asked import AGE, DRUGS, QUESTIONS, SETTLED, asked
 from tests.frankly_protocol.samples import ldp_block, question, survey
 
-# Records the answers that the element passes to the client, because the reports are random.
+# The reports are random, so the tests record the answers that the element passes to the client.
 SPY = """async () => {
   const {Client} = await import("/sdk/client.js"), {answer} = Client.prototype;
   window.given = [];
@@ -37,7 +38,7 @@ Show = Callable[..., Page]
 
 @pytest.fixture
 def show(browser: Browser, wire: Wire) -> Any:
-    """Return a function that opens a page of a given width with a survey in the element."""
+    """Return a function that opens a page of a given width with the element showing a survey."""
     wire.pages["/form.html"] = PAGE
     opened = []
 
@@ -72,7 +73,7 @@ def send(page: Page) -> None:
 
 
 def given(page: Page) -> Any:
-    """Wait until the answers have arrived; return those that the element passed to the client."""
+    """Wait until the report has been sent; return the answers that the element passed to the client."""
     page.get_by_text("Thank you.").wait_for()
     assert page.evaluate("violations") == []
     ((answers, _),) = page.evaluate("given")
@@ -80,7 +81,7 @@ def given(page: Page) -> Any:
 
 
 def fill_in(page: Page, answers: dict[str, Any]) -> None:
-    """Fill in answers written as in the tables of asked.py, in the survey's order."""
+    """Fill in the survey's fields in order, with answers in the format of the tables of asked.py."""
     first = {"signs": "signs-sleep", "drugs": "drugs-beer"}
     for name, answer in answers.items():
         field = group(page, first.get(name, name))
@@ -95,7 +96,7 @@ def fill_in(page: Page, answers: dict[str, Any]) -> None:
 @pytest.mark.parametrize("i", range(len(SETTLED)))
 def test_every_way_of_answering_passes_through_the_page(show: Show, wire: Wire, i: int) -> None:
     page, (answers, _) = show(asked()), SETTLED[i]
-    # The page has one number field instead of ranges, and one group for all boxes of a question.
+    # The page shows one number field instead of ranges, and one group for all boxes of a question.
     if answers["age"] in ("young", "middle", "old"):
         answers = answers | {"age": 75}
     if "drugs-beer" in answers:
@@ -113,7 +114,7 @@ def test_every_way_of_answering_passes_through_the_page(show: Show, wire: Wire, 
 
 
 def visible(page: Page) -> list[str]:
-    """Return the ids of the questions that are shown."""
+    """Return the ids of the visible questions."""
     return page.locator("fieldset:visible").evaluate_all(
         "all => all.map(({id}) => id.replace('question-', ''))"
     )
@@ -122,13 +123,13 @@ def visible(page: Page) -> list[str]:
 def test_questions_are_skipped_and_come_back(show: Show) -> None:
     page = show(asked())
     always, stress, signs = ["age", "work", "drugs-beer"], "stress", "signs-sleep"
-    assert visible(page) == always  # questions that depend on an unanswered one stay hidden
+    assert visible(page) == always  # questions that depend on an unanswered question stay hidden
     tick(page, "work", "yes")
     assert visible(page) == ["age", "work", stress, "drugs-beer"]
     tick(page, "stress", "hard")
     assert visible(page) == ["age", "work", stress, signs, "drugs-beer"]
     tick(page, "signs-sleep", "pain")
-    tick(page, "work", "no")  # hides stress, and with it signs
+    tick(page, "work", "no")  # hides stress, and therefore signs
     assert visible(page) == always
     tick(page, "work", "yes")
     assert visible(page) == ["age", "work", stress, signs, "drugs-beer"]
@@ -201,7 +202,7 @@ def test_a_number_that_has_no_range_is_refused_at_its_field(show: Show, wire: Wi
         error = page.locator("#error-age")
         assert error.inner_text() == "Please enter a whole number, 18 or more.", wrong
         assert number.get_attribute("aria-invalid") == "true"
-    assert serious(page) == []
+    assert findings(page) == []
     assert wire.posted == []
     assert page.evaluate("given") == []
     number.fill("18")
@@ -273,7 +274,7 @@ def test_everything_is_answered_by_keyboard(show: Show) -> None:
 
     press("Tab")
     page.keyboard.type("44")
-    press("Tab", "Tab", "ArrowDown")  # past the radio of the role, to "no", and on to "yes"
+    press("Tab", "Tab", "ArrowDown")  # past the role's radio button to "no", then on to "yes"
     press("Tab", "ArrowRight", "ArrowRight")
     press("Tab", "Space", "Tab", "Space", "Tab", "Tab", "Tab", "Tab", "Space", "Tab", "Enter")
     assert given(page) == {
@@ -296,7 +297,7 @@ ARABIC = {
 
 
 def scaled() -> SurveyDocument:
-    """The survey with every way of answering, five long labels on a scale, in two languages."""
+    """Return the survey with every way of answering and a scale with five long labels, in two languages."""
     labels = ("not at all", "a little", "moderately", "very much", "extremely stressful")
     points = tuple(
         Choice(f"p{i}", {"en": label}, score=QUESTIONS[2].choices[i % 2].score)
@@ -325,26 +326,26 @@ def test_all_ways_are_accessible_and_fit(
 ) -> None:
     page = show(scaled(), width, language)
     send(page)
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     group(page, "age").locator("[type=number]").fill("17")
     tick(page, "work", "yes")
     tick(page, "stress", "hard")
     tick(page, "signs-sleep", "sleep")
     send(page)
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     scale = group(page, "pace").locator(".choice:not(.role)")
     rows = {scale.nth(i).bounding_box()["y"] for i in range(5)}
     assert (len(rows) == 1) == (width == 1280)
     page.screenshot(path=str(tmp_path / f"ways-{width}-{language}.png"), full_page=True)
     page.locator("summary").click()
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def occupations(count: int) -> SurveyDocument:
-    """A survey of one question with many choices, whose reports are sets of them."""
+    """Return a survey with one question and many choices, whose reports are sets of choices."""
     mechanism = ldp_subsets(count, max(1, count // 21), Fraction(20))
     level = stated_ceiling(mechanism)
     assert level is not None
@@ -377,7 +378,7 @@ def test_a_thousand_choices_are_a_list(show: Show, wire: Wire) -> None:
     assert field.get_attribute("aria-invalid") == "true"
     assert field.evaluate("element => element.getRootNode().activeElement === element")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert serious(page) == []
+    assert findings(page) == []
     field.select_option("j777")
     send(page)
     assert given(page) == {"job": "j777"}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firefox ESR, started as by a user, on a page that answers and reports its result to the server.
+"""Firefox ESR, started as a user would start it, on a page that answers and reports its result.
 
-No driver: the page reports by requesting /done.html?…, so the installed browser is unchanged.
+The tests use no driver: the page reports by requesting /done.html?…, so the installed browser is
+unchanged.
 """
 
 import json
@@ -19,7 +20,8 @@ import pytest
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
-# All but loopback goes to a proxy that does not exist, so that nothing leaves the machine.
+# All traffic except loopback goes to a proxy that does not exist, so that nothing leaves the
+# machine.
 PREFERENCES: dict[str, Any] = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
@@ -41,7 +43,7 @@ PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Smoke</ti
 
 @contextmanager
 def firefox(profile: Path, address: str) -> Iterator[None]:
-    """Firefox with this profile at this address, killed at the end."""
+    """Run Firefox with this profile at this URL, and kill it at the end."""
     command = shutil.which("firefox-esr")
     assert command, "firefox-esr is needed for --full: apt-get install firefox-esr"
     profile.mkdir(exist_ok=True)
@@ -60,7 +62,7 @@ def firefox(profile: Path, address: str) -> Iterator[None]:
 
 
 def result_of(wire: Wire, times: int) -> Any:
-    """Wait for the page's n-th result, n = `times`, and return it."""
+    """Wait for result number `times` of the page and return that result."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         results = [

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosted page and element: accessible, in both text directions, without violating the policy."""
+"""Hosted page and element: accessible in both text directions, without violating the content
+security policy."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
-from axe_playwright_python.sync_playwright import Axe
+from frankly_protocol.languages import EXPLAINED
 from frankly_server.web.hosted import files, hosted_page, integrity
 from playwright.sync_api import Browser, Page
 
+from tests.browser.accessible import controls, findings, strings
 from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.site import Site, hosted
-from tests.browser.sdk.test_work import slow
-from tests.browser.sdk.wire import Wire, program
+from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW
+from tests.frankly_sdk.test_reading import GRADE
+from tests.reading import grade
 
 LOOKS = [
     (width, scheme, language)
@@ -52,15 +56,6 @@ def visit(
     return page
 
 
-def serious(page: Page) -> list[str]:
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{violation['id']}: {violation['nodes'][0]['html']}"
-        for violation in violations
-        if violation["impact"] in ("serious", "critical")
-    ]
-
-
 @pytest.mark.parametrize(
     ("width", "scheme", "language"),
     [
@@ -81,17 +76,30 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator("summary").click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert serious(page) == []
+    assert findings(page) == []
     page.locator("summary").click()
     assert page.locator("button[type=submit]").get_attribute("aria-describedby") == "final"
     assert page.locator("#final").is_visible()
     assert page.locator("#final").inner_text() == FINAL[language]
-    page.locator("button[type=submit]").click()  # nothing is chosen: every question has an error
+    page.locator("button[type=submit]").click()  # nothing is chosen, so every question has an error
     assert page.locator(".error:not(:empty)").count() == 3
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("violations") == []
     assert page.said == []  # type: ignore[attr-defined]
     page.screenshot(path=str(tmp_path / f"{width}-{scheme}-{language}.png"), full_page=True)
+    page.context.close()
+
+
+def test_the_first_screen_is_plain_and_has_no_table(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link)
+    page.locator("button[type=submit]").wait_for()
+    assert page.locator("details .words").is_hidden()
+    first = page.locator("frankly-survey [part=body]").inner_text()
+    assert FINAL["en"] in first
+    assert grade(first) <= GRADE
+    assert "×" not in first
+    page.locator("summary").click()
+    assert page.locator("details .words").is_visible()
     page.context.close()
 
 
@@ -116,12 +124,38 @@ def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(
         )
         == "status"
     )
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("violations") == []
     page.reload()
     page.get_by_text("This device has answered already").wait_for()
     assert page.title() == "Health and habits"
     page.context.close()
+
+
+TOWNS = ", ".join(f'{{id: t{n}, label: {{en: "Town {n}"}}}}' for n in range(21))
+MORE = f"""  - id: town
+    text: {{en: "Which town?"}}
+    choices: [{TOWNS}]
+tokens: {{kind: invite}}
+"""
+
+
+def test_every_control_has_a_name_in_every_language(browser: Browser, tmp_path: Path) -> None:
+    """With a list, a field for the invitation, and the list of languages."""
+    with hosted(tmp_path, MORE, EXPLAINED) as speaking:
+        page = visit(browser, speaking.link)
+        for language in EXPLAINED:
+            page.locator("#language").select_option(language)
+            page.locator(f"[part=body][lang={language}]").wait_for()
+            texts, named = strings(language), controls(page)
+            assert all(name for _, name in named), (language, named)
+            assert {
+                ("button", texts["send"]), ("DisclosureTriangle", texts["details"]), ("combobox", texts["language"]),
+                ("textbox", texts["invitation"]), ("combobox", f"Which town? ({language})".removesuffix(" (en)")),
+            } <= set(named)  # fmt: skip
+            if language in ("ar", "zh"):
+                assert findings(page) == []
+        page.context.close()
 
 
 def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
@@ -132,8 +166,13 @@ def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
     page.context.close()
 
 
-def test_arabic_texts_keep_their_position_in_an_english_page(browser: Browser, site: Site) -> None:
-    page = visit(browser, site.link, language="ar")
+def test_arabic_texts_keep_their_position_in_english_sentences(
+    browser: Browser, site: Site
+) -> None:
+    """The explanation is in English if the texts of a language cannot be loaded."""
+    page = visit(browser, "about:blank", language="ar")
+    page.route("**/words.ar.js", lambda route: route.abort())
+    page.goto(site.link)
     page.locator("summary").click()
     places = page.locator(".words bdi").evaluate_all(
         "all => all.map(one => [one.textContent, one.getBoundingClientRect().x, one.getBoundingClientRect().y])"
@@ -150,7 +189,21 @@ def test_arabic_texts_keep_their_position_in_an_english_page(browser: Browser, s
     page.context.close()
 
 
-# link -> the text of the page
+def test_the_whole_page_is_in_the_language_of_the_visitor(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link, language="ar")
+    page.locator("summary").click()
+    words = page.locator(".words")
+    assert (words.get_attribute("lang"), words.get_attribute("dir")) == ("ar", "rtl")
+    report = words.locator("bdi[dir=ltr]").inner_text()
+    assert report.startswith('{"v":1,')
+    assert report.endswith('"token":null}')
+    sentences = re.sub(r"<[^>]*>|\{.*\}|[0-9a-f]{16}", "", words.inner_text())
+    assert set(re.findall(r"[a-z]{4,}", sentences)) <= {"smokes", "drinks"}  # ids of blocks
+    assert not findings(page)
+    page.context.close()
+
+
+# Link -> the text of the page
 WRONG: dict[str, str] = {
     "": "policy_unpinned",
     "#sha256=" + "00" * 32: "not_found",
@@ -161,7 +214,7 @@ WRONG: dict[str, str] = {
 def test_invalid_links_show_an_error_and_send_nothing(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link)
     page.locator("form").wait_for()
-    for fragment, code in WRONG.items():  # a link with another pin, in the same page
+    for fragment, code in WRONG.items():  # a link with another pin, opened in the same page
         page.evaluate("fragment => { location.hash = fragment; }", fragment)
         page.locator("[part=detail]").filter(has_text=f"({code})").wait_for()
         assert page.get_by_role("alert").count() == 1
@@ -172,7 +225,7 @@ def test_invalid_links_show_an_error_and_send_nothing(browser: Browser, site: Si
 def test_a_page_of_another_origin_can_use_the_server(
     browser: Browser, site: Site, wire: Wire
 ) -> None:
-    """CORS, including the report's preflight."""
+    """The test covers CORS, including the preflight request of a report."""
     wire.pages["/embed.html"] = b"<!doctype html><html lang=en><title>A host</title><main></main>"
     context = browser.new_context()
     page = context.new_page()
@@ -195,7 +248,8 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
         """async ([link, at]) => {
           const {FranklySurvey} = await import("/sdk/element.js");
           const survey = new FranklySurvey();
-          survey.options = {now: () => at};
+          const {withSeams} = await import("/sdk/testing.js");
+          survey.options = withSeams({}, {now: () => at});
           window.events = [];
           for (const name of ["opened", "sealed", "sent", "error"])
             addEventListener("frankly-" + name, () => events.push(name));
@@ -206,7 +260,7 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     )
     page.get_by_label("yes").check()
     page.get_by_label("good").check()
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button").click()
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
@@ -217,9 +271,9 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
         assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 
-def test_what_the_server_serves(site: Site) -> None:
+def test_routes_and_headers_of_the_hosted_page(site: Site) -> None:
     page = requests.get(site.link, timeout=5)
-    assert page.headers["Content-Security-Policy"] == hosted_page(files())[1]
+    assert page.headers["Content-Security-Policy"] == hosted_page()[1]
     assert page.headers["Content-Type"].startswith("text/html")
     assert "Set-Cookie" not in page.headers
     served = files()
@@ -236,7 +290,7 @@ def test_what_the_server_serves(site: Site) -> None:
         "/s/x",
     ):
         assert requests.get(site.origin + path, timeout=5).status_code == 404, path
-    for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # not for other origins
+    for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # closed to other origins
         assert (
             "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
         )
@@ -244,24 +298,34 @@ def test_what_the_server_serves(site: Site) -> None:
 
 def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) -> None:
     """The page may load by address only the SDK's worker, and the worker only the SDK's modules."""
-    page = visit(browser, site.link, 900, "light", "en")
-    workers: list[str] = []
+    context = browser.new_context()
+    context.add_init_script(WATCH)
+    page, workers = context.new_page(), list[str]()
     page.on("worker", lambda worker: workers.append(worker.url))
-    payload = slow().payload().decode()
-    (verdict,) = page.evaluate(program("beside"), {"payloads": [payload], "folder": "/sdk/v1/"})
-    assert verdict["said"] is None
-    assert workers == [f"{site.origin}/sdk/v1/verifier.js"]
+    page.goto(site.link)
+    page.locator("button[type=submit]").wait_for()
+    assert workers == [f"{site.origin}/sdk/v1/page/verifier.js"]
     assert page.evaluate("violations") == []
     policy = requests.get(workers[0], timeout=5).headers["Content-Security-Policy"]
     assert policy == "default-src 'none'; script-src 'self'"
-    page.context.close()
+    context.close()
 
 
-def test_every_string_is_there_in_every_language(page: Page) -> None:
-    strings_by_language = page.evaluate(
-        "import('/sdk/words.js').then(({STRINGS, learn}) => learn('ar').then(() => STRINGS))"
+def test_the_names_of_languages_are_those_of_the_browser(page: Page) -> None:
+    named, browsers = page.evaluate(
+        """(tags) => import("/sdk/languages.js").then(({nameOf}) => [
+             tags.map(nameOf), tags.map((tag) => new Intl.DisplayNames([tag], {type: "language"}).of(tag))])""",
+        [*EXPLAINED, "de-AT", "sv"],
     )
-    assert set(strings_by_language) == {"en", "ar"}
-    for language, strings in strings_by_language.items():
-        assert set(strings) == set(strings_by_language["en"])
-        assert all(strings[name] for name in strings if (language, name) != ("en", "english"))
+    assert named == browsers
+    listed = page.evaluate("import('/sdk/languages.js').then(({NAMES}) => Object.keys(NAMES))")
+    assert sorted(listed) == sorted(EXPLAINED)
+
+
+def test_the_texts_of_every_language_can_be_loaded(page: Page) -> None:
+    spoken = page.evaluate(
+        """languages => import('/sdk/words.js').then(({Texts, learn}) =>
+             Promise.all(languages.map((one) => learn(`${one}-XX`).then(() => new Texts(one).language))))""",
+        EXPLAINED,
+    )
+    assert spoken == list(EXPLAINED)

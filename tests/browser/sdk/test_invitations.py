@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys with a token rule: the token is set by the page, or entered by the person."""
+"""Surveys with a token rule: the page sets the token, or the person enters it."""
 
 import json
 import secrets
@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.tokens import TokenRule
+from frankly_protocol.trust.invite_codes import new_code, token_of_code
 from frankly_protocol.trust.tokens import encode_token
 from playwright.sync_api import Browser, Page
 
+from tests.browser.accessible import findings
 from tests.browser.sdk.site import Site, hosted
-from tests.browser.sdk.test_hosted import LOOKS, serious, visit
+from tests.browser.sdk.test_hosted import LOOKS, visit
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_server.samples import spent
@@ -25,7 +27,7 @@ SHOW = """async ([link, at, entry, given]) => {
   window.events = [];
   for (const name of ["sealed", "sent", "refused", "error"])
     addEventListener(`frankly-${name}`, ({detail}) => events.push(detail.code ? `${name} ${detail.code}` : name));
-  element.options = {now: () => at, spreadMs: 0};
+  element.options = (await import(`/${entry}/testing.js`)).withSeams({spreadMs: 0}, {now: () => at});
   Object.assign(element, given);
   element.setAttribute("link", link);
   document.querySelector("main").append(element);
@@ -47,7 +49,7 @@ def sent_tokens(wire: Wire) -> list[str]:
 
 
 @pytest.mark.parametrize("entry", ["sdk", "bundle"])
-def test_a_token_that_the_page_gives_is_not_asked_for(
+def test_no_field_is_shown_for_a_token_that_the_page_sets(
     page: Page, wire: Wire, link: str, entry: str
 ) -> None:
     show(page, link, entry, token=GOOD)
@@ -87,7 +89,7 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
     for wrong in ("", "   ", *WRONG):
         field.fill(wrong)
         button.click()
-        page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()
+        page.locator("#invitation-error").filter(has_text="is not valid for the survey").wait_for()
         assert (field.get_attribute("aria-invalid"), page.evaluate(focused)) == (
             "true",
             "invitation",
@@ -95,7 +97,7 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
         assert (button.is_enabled(), button.inner_text()) == (True, "Randomise and send")
     assert page.evaluate("events") == ["error token_invalid"] * len(WRONG)
     assert (wire.posted, page.get_by_label("yes").is_checked()) == ([], True)
-    assert serious(page) == []
+    assert findings(page) == []
     field.fill(f"  {GOOD} ")  # with the spaces that copying adds
     field.press("Enter")
     page.get_by_role("status").get_by_text("Thank you").wait_for()
@@ -106,11 +108,46 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
 def test_a_wrong_token_of_the_page_shows_the_field(page: Page, wire: Wire, link: str) -> None:
     show(page, link, token="stale")
     page.get_by_role("button").click()
-    page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()
+    page.locator("#invitation-error").filter(has_text="is not valid for the survey").wait_for()
     page.get_by_label("Invitation").fill(GOOD)
     page.get_by_role("button").click()
     page.get_by_role("status").get_by_text("Thank you").wait_for()
     assert sent_tokens(wire) == [GOOD]
+
+
+def test_a_code_can_be_typed_and_a_mistake_in_it_corrected(
+    page: Page, wire: Wire, link: str
+) -> None:
+    codes = [new_code() for _ in range(20)]
+    tokens = [encode_token(token_of_code(code, "ab" * 16)) for code in codes]
+    spelled = [code.lower().replace("-", " " * (i % 3)) for i, code in enumerate(codes)]
+    found = page.evaluate(
+        """async ([codes, survey]) => {
+          const { checkToken } = await import("/sdk/tokens.js");
+          return Promise.all(codes.map((code) => checkToken({ survey, token: { kind: "invite", key: null } }, code)));
+        }""",
+        [spelled, "ab" * 16],
+    )
+    assert found == tokens
+    show(page, link)
+    field, code = page.get_by_label("Invitation"), codes[0]
+    field.fill(("1" if code[0] != "1" else "2") + code[1:])
+    page.get_by_role("button").click()
+    page.locator("#invitation-error").filter(has_text="is not valid for the survey").wait_for()
+    assert wire.posted == []
+    field.fill(code)
+    page.get_by_role("button").click()
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
+    assert sent_tokens(wire) == tokens[:1]
+
+
+def test_a_personal_link_shows_no_field(page: Page, wire: Wire, link: str) -> None:
+    code = new_code()
+    show(page, f"{link}&invite={code}")
+    assert not page.get_by_label("Invitation").is_visible()
+    page.get_by_role("button").click()
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
+    assert sent_tokens(wire) == [encode_token(token_of_code(code, "ab" * 16))]
 
 
 def test_missing_fields_are_all_reported_and_the_first_has_the_focus(
@@ -163,7 +200,7 @@ BEFORE = "This device has answered already; the first answer stands."
 
 
 def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> str:
-    """Paste a code into the hosted page and return its status; with `twice`, also after a reload."""
+    """Paste a code into the hosted page and return the page's status; with `twice`, repeat after a reload."""
     page = visit(browser, site.link)
     for name in ("In the south", "Yes", "Never"):
         page.get_by_label(name).check()
@@ -172,7 +209,7 @@ def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> 
     status = (
         page.get_by_role("status")
         .filter(has_text="arrived")
-        .or_(page.get_by_text("does not take this invitation"))
+        .or_(page.get_by_text("does not accept this invitation"))
     )
     status.wait_for()
     first_text = status.inner_text()
@@ -190,7 +227,7 @@ def test_one_report_per_invitation_on_the_hosted_page(browser: Browser, site: Si
     (code,) = site.services.invites.make("habits", 1)
     assert answered(browser, site, code).startswith("Thank you. Your randomised answer has arrived")
     assert spent(site.services.database, site.survey) == 1
-    refused = "The server does not take this invitation"
+    refused = "The server does not accept this invitation"
     assert answered(browser, site, code).startswith(refused)
     assert answered(browser, site, encode_token(secrets.token_bytes(32)), twice=False).startswith(
         refused
@@ -222,7 +259,7 @@ def test_the_field_is_accessible_and_fits(
     assert form is not None
     assert box["height"] >= 44
     assert form["x"] <= box["x"] <= box["x"] + box["width"] <= form["x"] + form["width"]
-    assert serious(page) == []
+    assert findings(page) == []
     assert page.evaluate("violations") == []
     page.screenshot(
         path=str(tmp_path / f"invitation-{width}-{scheme}-{language}.png"), full_page=True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a browser: stored per chain of keys; other servers cannot change it."""
+"""Memory of a browser: records are stored per key chain, and other servers cannot change them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,7 +34,7 @@ from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import PUBLISHER, ROOT, keys_document, sealed_keys
 from tests.frankly_protocol.trust.samples import ORIGIN, FakeLog
 
-RENAMED = "the survey's log has another name now; the last head of its old one is kept as evidence"
+RENAMED = "the survey's log has a new name; the last head under its old name is kept as evidence"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def ours(wire: Wire) -> Server:
 
 @pytest.fixture
 def strangers(wire: Wire) -> Iterator[Server]:
-    """Any number of servers, each with its own keys; their logs have the name of ours."""
+    """Yield servers with separate keys, whose logs have the same name as our log."""
     return (stranger(wire, i) for i in count())
 
 
@@ -79,7 +79,7 @@ def test_another_server_does_not_lock_a_log_out(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
     rival, watched = next(strangers), {"requireLog": True}
-    rival.log.digests[:] = FORMER  # larger than ours, under the same name
+    rival.log.digests[:] = FORMER  # larger than our log, under the same name
     assert opened(page, rival, rival.show(FIRST), watched) is None
     assert rival.log.origin == ours.log.origin == ORIGIN
     assert opened(page, ours, ours.show(FIRST), watched) is None
@@ -94,10 +94,10 @@ def test_other_servers_do_not_fill_the_evidence(
 ) -> None:
     for rival in (
         next(strangers) for _ in range(3)
-    ):  # the same id, other documents: no contradiction
+    ):  # the same id on another server, with other documents, is no contradiction
         assert opened(page, rival, rival.show(FIRST)) is None
         assert pieces(page) == []
-    for i in range(18):  # one of them contradicts itself again and again
+    for i in range(18):  # one server contradicts itself repeatedly
         code = opened(page, rival, rival.show(replace(FIRST, min_reports=100 + i)))
         assert code == "document_version"
     assert opened(page, ours, ours.show(FIRST)) is None
@@ -110,7 +110,7 @@ def test_other_servers_do_not_fill_the_evidence(
 
 
 def served_payload(document: SurveyDocument, server: Server, min_reports: int) -> bytes:
-    """Return the payload of a document as a server publishes it."""
+    """Return the payload of the document that a server publishes."""
     collect = f"https://{server.name}.example/v1/surveys/{SURVEY}/reports"
     return replace(document, min_reports=min_reports, collect_url=collect).payload()
 
@@ -138,8 +138,8 @@ def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> Non
             assert answered(page) == "already_answered"
 
 
-def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server) -> None:
-    """Installs without keys, with older ones and with the newest make the same requests."""
+def test_every_visit_requests_the_same_keys(page: Page, wire: Wire, ours: Server) -> None:
+    """Installs without keys, with old keys and with the newest keys make the same requests."""
 
     def take_paths() -> list[str]:
         paths = [
@@ -168,11 +168,12 @@ def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server
 
 
 def forged(ours: Server, other: Server) -> list[bytes]:
-    """Return our version 1, and a version 2 signed by a stranger's root key."""
+    """Return our version 1 and a version 2 signed with a stranger's root key."""
     return [ours.chain[0], sealed_keys(other.keys(2), other.root)]
 
 
-# Forged chains that a stranger serves to impersonate our server -> the field of document_keys.
+# Forged chains that a stranger serves to impersonate our server -> the field of the document_keys
+# error.
 CLAIMS = {
     "our first version, its own second one": (forged, "signatures"),
     "no first version": (lambda ours, other: [sealed_keys(other.keys(2), other.root)], "chain"),
@@ -210,13 +211,13 @@ NEW_ROOT, THIEFS_ROOT, THIEF = (SigningKey.from_raw(bytes([n]) * 32) for n in (5
 def rooted(
     server: Server, number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey
 ) -> bytes:
-    """A version of a server's keys with another root."""
+    """Return a version of a server's keys with another root key."""
     log = server.keys(number).log
     return sealed_keys(replace(keys_document(number, root, publisher), log=log), root, *signers)
 
 
 def branched(wire: Wire, ours: Server) -> Server:
-    """A thief with our first root key, no longer in force, who branches off after version 1."""
+    """Return a thief's server, which has our retired first root key and forks the chain after version 1."""
     ours.chain += [
         rooted(ours, n, NEW_ROOT, *([ROOT] if n == 2 else []), publisher=PUBLISHER) for n in (2, 3)
     ]
@@ -303,7 +304,7 @@ COST = {"level": [2, 1], "ceiling": [3, 1], "free": [5, 2], "freeDelta": [1, 100
 
 
 def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any) -> None:
-    """Store version 2 of the survey, answered, as the SDK did before data was stored per chain."""
+    """Store an answered version 2 of the survey as the SDK did before it stored data per chain."""
     server.show(SECOND)
     _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
     head = server.log.proof(server.digest).signed

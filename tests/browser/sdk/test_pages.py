@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that embed the SDK: a plain one, a Flask app's, the docs' React component; files that were tampered with."""
+"""Pages that embed the SDK: a plain page, a Flask app, the React component of the docs; files that
+were tampered with."""
 
 import json
 import re
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 import requests
-from frankly_server.web.hosted import files, hosted_page, import_map, integrity
+from frankly_server.web.hosted import files, hosted_page, import_map, integrity, page_files
 from playwright.sync_api import Browser, BrowserContext, Page
 from werkzeug.serving import make_server
 
@@ -30,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @contextmanager
 def running(server: object) -> Iterator[str]:
-    """Run a server from a thread; yield its address."""
+    """Run a server in a thread; yield its URL."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})  # type: ignore[attr-defined]
     thread.start()
     try:
@@ -56,7 +57,7 @@ def test_the_plain_page_embeds_the_sdk(context: BrowserContext, site: Site) -> N
         assert page.evaluate("violations") == []
 
 
-def test_a_flask_apps_page_brings_its_own_copy_and_keys(
+def test_a_flask_apps_page_serves_its_own_sdk_files_and_keys(
     context: BrowserContext, site: Site
 ) -> None:
     keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
@@ -66,7 +67,7 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(
         page.on("request", lambda request: requested.append(request.url))
         page.goto(address)
         fill_in(page)
-        page.get_by_text("was told that you took part").wait_for()
+        page.get_by_text("knows that you took part").wait_for()
         assert page.evaluate("violations") == []
     to_the_server = {
         url.removeprefix(site.origin).partition("?")[0]
@@ -112,7 +113,7 @@ MAP = {
 
 
 def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
-    """Open a page of the wire's origin with an import map for the imports of the docs."""
+    """Open a page on the test server's origin, with an import map for the imports in the docs."""
     imports = json.dumps({"imports": MAP | {"react": "/react.js"}})
     wire.pages["/docs.html"] = (
         f"<!doctype html><html lang=en><title>A</title><script type=importmap>{imports}</script><main></main>".encode()
@@ -195,7 +196,8 @@ def test_an_element_without_a_link_waits_for_options_and_uses_only_its_keys(
 
 UPGRADE = """async ([link, at]) => {
   const element = document.createElement("frankly-survey");
-  element.options = {now: () => at, store: "upgraded"};
+  const {withSeams} = await import("/sdk/testing.js");
+  element.options = withSeams({store: "upgraded"}, {now: () => at});
   element.strings = {en: {send: "Throw the dice"}};
   element.token = "given early";
   element.setAttribute("link", link);
@@ -210,7 +212,7 @@ def test_properties_set_before_the_module_loads_are_used(page: Page, wire: Wire)
     assert values == [False, "given early", "given early"]
     page.get_by_role(
         "button", name="Throw the dice"
-    ).wait_for()  # open only at the time in `options`
+    ).wait_for()  # the survey is open only at the time in `options`
     assert [database["name"] for database in page.evaluate("indexedDB.databases()")] == ["upgraded"]
 
 
@@ -220,10 +222,11 @@ def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wi
     with_map(wire, page, react=program("react").encode(), component=component.encode())
     page.evaluate(
         """async ([link, at]) => {
+          const {withSeams} = await import("/sdk/testing.js");
           const {mount} = await import("/react.js"), {Survey} = await import("/component.js");
           window.sent = 0;
           window.unmount = mount(Survey, {link, onSent: () => sent++}, document.querySelector("main"));
-          document.querySelector("frankly-survey").options = {now: () => at};
+          document.querySelector("frankly-survey").options = withSeams({}, {now: () => at});
         }""",
         [wire.publish(), NOW.timestamp() * 1000],
     )
@@ -246,43 +249,37 @@ def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
     answer = requests.get(site.link, timeout=5)
     (text,) = re.findall(r'<script type="importmap">(.*?)</script>', answer.text, re.DOTALL)
     named = json.loads(text)["integrity"]
-    assert set(named) == {f"/sdk/v1/{name}" for name in files() if name.endswith(".js")}
+    assert set(named) == {f"/sdk/v1/page/{name}" for name in page_files()}
     for path, value in named.items():
         assert value == integrity(requests.get(site.origin + path, timeout=5).content)
-    assert answer.headers["Content-Security-Policy"] == hosted_page(files())[1]
+    assert answer.headers["Content-Security-Policy"] == hosted_page()[1]
     assert f"'{integrity(text.encode(), 'sha256')}'" in answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "rational.js",
-        "words.ar.js",
-        *(
-            pytest.param(file_name, marks=pytest.mark.full_only)
-            for file_name in ("hosted.js", "hosted.css")
-        ),
-    ],
+    "name", ["app.js", "words.ar.js", pytest.param("hosted.js", marks=pytest.mark.full_only)]
 )
 def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site, name: str) -> None:
     context = browser.new_context(locale="ar" if name == "words.ar.js" else "en")
     page, console = context.new_page(), []
     page.on("console", lambda message: console.append(message.text))
-    kind = "text/css" if name.endswith(".css") else "text/javascript"
     page.route(
-        f"**/sdk/v1/{name}",
-        lambda route: route.fulfill(body=files()[name] + b"\n", content_type=kind),
+        f"**/sdk/v1/page/{name}",
+        lambda route: route.fulfill(
+            body=page_files()[name]["identity"] + b"\n", content_type="text/javascript"
+        ),
     )
     page.goto(site.link)
-    if name in ("hosted.css", "words.ar.js"):  # it works without styles or Arabic texts
+    if name == "words.ar.js":  # the page works without Arabic texts
         page.locator("button[type=submit]").wait_for()
         assert page.locator("button[type=submit]").inner_text() == "Randomise and send"
-        assert page.evaluate("getComputedStyle(document.body).marginTop") == (
-            "8px" if name == "hosted.css" else "0px"
-        )
     else:
-        page.wait_for_timeout(500)
+        if name == "app.js":
+            page.get_by_role("alert").get_by_text("Nothing was sent").wait_for()
+        else:
+            page.wait_for_timeout(500)
         assert page.locator("frankly-survey").count() == 0
+        assert page.locator("input").count() == 0
     assert any("integrity" in text.lower() or "digest" in text.lower() for text in console)
     context.close()
 

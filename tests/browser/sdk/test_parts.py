@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the SDK: most surveys need the core alone; no check passes while a part is missing."""
+"""Optional modules of the SDK: most surveys need only the core, and no check passes while a module
+is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.sdk.test_trust import Logged
 from tests.browser.sdk.wire import Wire, program
+from tests.frankly_protocol.asked import asked
 from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
@@ -23,6 +25,8 @@ LATER = {
     "tokens.js",
     "memory.js",
     "agreement.js",
+    "kinds.js",
+    "sets.js",
 }
 WORDS = {
     "explain.js",
@@ -30,13 +34,16 @@ WORDS = {
     "shown.js",
     "texts.js",
     "words.js",
+    "words.en.js",
     "element.js",
     "styles.js",
     "words.ar.js",
 }
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
-  window.client = await Client.open(link, {now: () => at, spreadMs: 0, policy: {cap: "64", maxCeiling: null}});
+  const {withSeams} = await import("/sdk/testing.js");
+  const options = {spreadMs: 0, policy: {cap: "64", maxCeiling: null}};
+  window.client = await Client.open(link, withSeams(options, {now: () => at}));
   return typeof client.explain;
 }"""
 
@@ -59,14 +66,16 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
         program("open"),
         {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}},
     )
-    assert loaded(wire) & (LATER | WORDS) == {"explain.js", "guesses.js", "shown.js", "texts.js"}
+    words = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "words.en.js"}
+    assert loaded(wire) & (LATER | WORDS) == words
 
 
 BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
 RUN = """([link, at, options, respondent]) => {
   const run = async () => {
     const {Client} = await import("/sdk/core.js");
-    window.client = await Client.open(link, {now: () => at, spreadMs: 0, policy: {cap: "64"}, ...options});
+    const {withSeams} = await import("/sdk/testing.js");
+    window.client = await Client.open(link, withSeams({spreadMs: 0, policy: {cap: "64"}, ...options}, {now: () => at}));
     if (respondent) await client.answer({affair: "yes"}, {respondent});
     return null;
   };
@@ -91,6 +100,14 @@ def rare_sets(_page: Page, wire: Wire) -> str:
     return wire.publish(documents()["subset rldp"])
 
 
+def of_sets(_page: Page, wire: Wire) -> str:
+    return wire.publish(documents()["subset ldp"])
+
+
+def ways(_page: Page, wire: Wire) -> str:
+    return wire.publish(asked())
+
+
 def form(_page: Page, wire: Wire) -> str:
     return wire.publish(documents()["agreement ldp"])
 
@@ -111,7 +128,7 @@ def without_pin(_page: Page, wire: Wire) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """Conditions under which a part is loaded: link, options, and a named respondent or None."""
+    """Conditions under which a module is loaded: link, options, and a named respondent or None."""
 
     link: Callable[[Page, Wire], str]
     options: dict[str, Any] = field(default_factory=dict)
@@ -122,6 +139,8 @@ class Need:
 PARTS: dict[str, tuple[str, Need]] = {
     "srlip": ("rare", Need(rare)),
     "sets": ("rare", Need(rare_sets)),
+    "kinds": ("kinds", Need(of_sets)),
+    "ways": ("ways", Need(ways)),
     "form": ("agreement", Need(form)),
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),
@@ -131,7 +150,7 @@ PARTS: dict[str, tuple[str, Need]] = {
 }
 
 
-HELD = ("srlip", "respondents")  # the others under --full
+HELD = ("srlip", "respondents")  # the others run with --full
 
 
 def begun(page: Page, link: str, need: Need) -> None:
@@ -140,7 +159,7 @@ def begun(page: Page, link: str, need: Need) -> None:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_nothing_passes_while_a_part_is_missing(page: Page, wire: Wire, name: str) -> None:
+def test_no_check_passes_while_a_module_is_missing(page: Page, wire: Wire, name: str) -> None:
     part, need = PARTS[name]
     link = need.link(page, wire)
     page.reload()
@@ -162,7 +181,7 @@ def test_nothing_passes_while_a_part_is_missing(page: Page, wire: Wire, name: st
     "name",
     [pytest.param(name, marks=() if name in HELD else pytest.mark.full_only) for name in PARTS],
 )
-def test_a_part_that_never_comes_is_waited_for_half_a_minute(
+def test_a_module_that_never_loads_times_out_after_half_a_minute(
     page: Page, wire: Wire, name: str
 ) -> None:
     part, need = PARTS[name]
@@ -183,7 +202,7 @@ def test_a_part_that_never_comes_is_waited_for_half_a_minute(
 def test_sending_needs_no_file_and_releases_the_lock(
     page: Page, context: BrowserContext, wire: Wire
 ) -> None:
-    """The server is overloaded and does not serve the SDK's files either."""
+    """The server is overloaded, so it does not serve the SDK's files either."""
     options = {"policy": {"cap": "64"}}
     page.evaluate(RUN, [plain(page, wire), AT, options, None])
     assert page.evaluate(WAIT) is None
@@ -215,7 +234,8 @@ def test_an_element_without_a_network_shows_an_error(
     page.evaluate(
         """async ([link, at]) => {
           const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
-          survey.options = {now: () => at};
+          const {withSeams} = await import("/sdk/testing.js");
+          survey.options = withSeams({}, {now: () => at});
           window.said = new Promise((done) => survey.addEventListener("frankly-error", ({detail}) => done(detail)));
           window.show = () => { survey.setAttribute("link", link); document.querySelector("main").append(survey); };
         }""",

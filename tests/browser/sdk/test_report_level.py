@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The level of a report and an app's limits in the browser: Python's figures, refusals, charges."""
+"""Report level and app limits in the browser: figures, refusals and charges equal those of Python."""
 
 from dataclasses import asdict, replace
 from fractions import Fraction
@@ -20,12 +20,12 @@ from tests.frankly_protocol.samples import lip_block, survey
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """These tests only call functions without state."""
+    """Return the shared page, because these tests call only stateless functions."""
     return shared_page
 
 
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
-    """Return the level of the whole report, every ratio as its two numbers."""
+    """Return the level of the whole report, with every ratio as a pair of numbers."""
     level = report_level(document, cap)
     return {
         "secrets": [
@@ -48,7 +48,7 @@ def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
     }
 
 
-def test_levels_are_pythons(page: Page, full: bool) -> None:
+def test_levels_equal_those_of_the_python_sdk(page: Page, full: bool) -> None:
     surveys = documents(11, 3000 if full else 300)
     payloads = [document.payload().decode() for document in surveys]
     for cap in (Fraction(0), Fraction(2, 100), Fraction(9, 100)):
@@ -58,7 +58,7 @@ def test_levels_are_pythons(page: Page, full: bool) -> None:
         different = [pair for pair in zip(expected, by_browser, strict=True) if pair[0] != pair[1]]
         assert different == [], (len(different), different[0])
         secrets = [secret for level in expected for secret in level["secrets"]]
-        assert sum(secret[5] is not None for secret in secrets) > 20  # a promise bounds the odds
+        assert sum(secret[5] is not None for secret in secrets) > 20  # a promise limits the odds
         assert sum(secret[2] is None for secret in secrets) > 20
         assert (
             sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20
@@ -116,7 +116,7 @@ SPENT: list[list[Charge]] = [
 def judged(
     document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]
 ) -> dict[str, Any]:
-    """Return the charge or refusal of the Python SDK, and its preview."""
+    """Return the charge or refusal and the preview of the Python SDK."""
     level = policy.level(document)
     verdict: list[Any]
     try:
@@ -136,7 +136,7 @@ def judged(
     return {"verdict": verdict, "budget": figures, "words": str(budget)}
 
 
-def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -> None:
+def test_policies_refuse_charge_and_preview_as_in_python(page: Page, full: bool) -> None:
     random = Random(12)
     surveys = [
         replace(document, survey=f"{i:032x}")
@@ -206,7 +206,8 @@ def test_final_surveys_are_a_list_of_ids(page: Page, surveys: Any) -> None:
 
 
 def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
-    """100 blocks with 16 LIP claims each, all about different secrets: minutes if ratios are reduced at every step."""
+    """With 100 blocks of 16 LIP claims about different secrets, reducing ratios at every step takes
+    minutes."""
     block = lip_block()
     (promise,) = block.promises
     assert promise.prior is not None
@@ -222,16 +223,16 @@ def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
     document = replace(survey(), blocks=tuple(blocks))
     result = page.evaluate(
         """async (text) => {
-          const names = ["canonical", "documents", "ledger"];
-          const [canonical, documents, ledger] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
+          const names = ["canonical", "documents", "levels"];
+          const [canonical, documents, levels] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
           const bytes = canonical.bytesOf(text), digest = await canonical.digestOf(bytes);
           const survey = await documents.readSurvey(bytes, digest);
           const ceiling = (i) => [2n ** 53n - 1n - BigInt(i), 2n ** 47n + BigInt(i)];
           const open = survey.blocks.map((block, i) => ({...block, ceiling: ceiling(i)}));
-          const start = performance.now(), level = ledger.reportLevel({...survey, blocks: open});
+          const start = performance.now(), level = levels.reportLevel({...survey, blocks: open});
           return [performance.now() - start, level.secrets.size, level.cost.odds !== null];
         }""",
         document.payload().decode(),
     )
     assert result[1:] == [1600, True]
-    assert result[0] < 2000, result  # about 100 on a quiet machine
+    assert result[0] < 2000, result  # milliseconds; about 100 on an idle machine

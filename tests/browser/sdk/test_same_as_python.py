@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
-from frankly_protocol.audit import Claim
-from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, Envelope
@@ -32,20 +30,14 @@ from frankly_protocol.mechanisms import (
     UnaryMechanism,
 )
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import Question
-from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import Role, accept_keys
-from frankly_sdk import Policy
 from frankly_sdk._trusted import accept_survey
-from frankly_sdk.explain import explain
 from frankly_sdk.link import SurveyLink, require_secure
 from playwright.sync_api import Page
 
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol import test_documents, test_every_kind, test_limits
-from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, asked, form
-from tests.frankly_protocol.audit.test_work import LARGE_FORMS
 from tests.frankly_protocol.audit.worlds import agreement as random_form
 from tests.frankly_protocol.every_kind import below, documents, form_block
 from tests.frankly_protocol.mechanisms import test_agreement
@@ -54,7 +46,6 @@ from tests.frankly_protocol.samples import (
     PUBLISHER,
     ROOT,
     keys_document,
-    question,
     sealed,
     survey,
 )
@@ -64,7 +55,7 @@ from tests.frankly_protocol.trust.samples import role
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """These tests only call functions without state."""
+    """Return the shared page, because these tests call only stateless functions."""
     return shared_page
 
 
@@ -96,7 +87,7 @@ def verdict(envelope: bytes) -> list[str | None] | None:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every value within a JSON value."""
+    """Return the path of every value inside a JSON value."""
     children = (
         value.items()
         if isinstance(value, dict)
@@ -108,7 +99,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def mutated(payload: bytes, random: Random) -> bytes:
-    """Change one or two places or bytes of a document; most stay canonical, for later checks."""
+    """Change one or two values or bytes of a document; most results stay canonical, so that they
+    reach later checks."""
     value = json.loads(payload)
     for _ in range(random.choice([1, 1, 1, 2])):
         path = random.choice(places(value)[1:])
@@ -244,7 +236,7 @@ BAD_PARAMETERS = [case for case in test_agreement.BAD if case[0]]
 
 
 @pytest.mark.parametrize(("value", "field"), BAD_PARAMETERS)
-def test_invalid_form_parameters_are_refused_alike(page: Page, value: Any, field: str) -> None:
+def test_both_sdks_refuse_invalid_form_parameters_alike(page: Page, value: Any, field: str) -> None:
     body = json.loads(survey(form_block(test_agreement.FORM)).payload())
     body["blocks"][0] |= value
     envelope = sealed(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
@@ -257,11 +249,11 @@ def test_invalid_form_parameters_are_refused_alike(page: Page, value: Any, field
 def test_every_fault_and_limit_of_the_python_tests_gets_the_same_verdict(
     page: Page,
 ) -> None:
-    """Named faults: random changes rarely hit the one value at which two parsers differ."""
+    """These faults are named, because random changes rarely hit the one value on which two parsers differ."""
     envelopes = [
         sealed(test_documents.edited(edit))
         for edit, reason, _ in test_documents.CASES
-        if reason != "canonical"  # numbers that canonical JSON cannot write
+        if reason != "canonical"  # except numbers that canonical JSON cannot represent
     ]
     for name, path, value, _, _ in test_every_kind.BAD:
         body = json.loads(json.dumps(test_every_kind.ONE[name]))
@@ -282,7 +274,7 @@ def test_every_fault_and_limit_of_the_python_tests_gets_the_same_verdict(
 def with_tables(
     document: SurveyDocument, change: Callable[[list[Any]], Any], level: Any = None
 ) -> bytes:
-    """The document with other tables, and another level if one is given."""
+    """Return the document with other tables, and with another level if `level` is set."""
     value = json.loads(document.payload())
     (claim,) = value["blocks"][0]["claims"]
     claim["prior"]["tables"] = change(claim["prior"]["tables"])
@@ -326,7 +318,7 @@ BAD_TABLES: dict[str, tuple[Callable[[list[Any]], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_TABLES)
-def test_bad_tables_are_refused_alike(page: Page, name: str) -> None:
+def test_both_sdks_refuse_bad_tables_alike(page: Page, name: str) -> None:
     change, reason, field = BAD_TABLES[name]
     envelope = sealed(with_tables(STRATIFIED["dense lip"], change))
     expected = verdict(envelope)
@@ -334,7 +326,7 @@ def test_bad_tables_are_refused_alike(page: Page, name: str) -> None:
     assert judged_by_browser(page, [envelope]) == [expected]
 
 
-def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: Page) -> None:
+def test_both_sdks_refuse_a_certain_secret_with_a_bounded_posterior(page: Page) -> None:
     def certain(tables: list[Any]) -> list[Any]:
         return [tables[0], tables[1], [[0] * 4, [1, 2, 3, 4], [0] * 4]]
 
@@ -345,7 +337,7 @@ def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: 
 
 
 def test_a_level_below_the_worst_stratum_is_refused_by_both_sdks(page: Page) -> None:
-    """A level slightly below the one that the worst stratum needs."""
+    """The document promises a level slightly below the one that the worst stratum needs."""
     lower = []
     for document in STRATIFIED.values():
         (block,) = document.blocks
@@ -364,7 +356,7 @@ WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
 
 
 def keys_verdict(envelope: bytes) -> list[str | None] | None:
-    """Return the Python SDK's verdict on keys: None if accepted, otherwise code and field."""
+    """Return the Python SDK's verdict on keys: None if it accepts them, otherwise the code and the field."""
     try:
         accept_keys(envelope, NOW)
     except FranklyError as error:
@@ -373,7 +365,7 @@ def keys_verdict(envelope: bytes) -> list[str | None] | None:
 
 
 def mutated_keys(payload: bytes, random: Random) -> bytes:
-    """Change a keys document as `mutated` does, or only the bytes of a key or one time."""
+    """Change a keys document as `mutated` does, or change only the bytes of a key or one time."""
     if random.random() < 0.6:
         return mutated(payload, random)
     original = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
@@ -407,7 +399,7 @@ def test_mutated_keys_get_the_same_verdict_from_both_sdks(page: Page, full: bool
     assert [verdict for verdict in verdicts if verdict[1] != verdict[2]] == []
 
 
-def test_base64_is_judged_alike(page: Page) -> None:
+def test_both_sdks_judge_base64_alike(page: Page) -> None:
     texts = ["QUJD" * 3] + ["A" * n + "=" * p for n in range(9) for p in range(6)]
     texts += ["QQ=Q", "QQ-_", "QUJD ", " QUJD", "QU\nJD", "QUJDé", "=QQ=", "QR==", "QUJ="]
     expected: list[int | None] = []
@@ -442,7 +434,7 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-def test_addresses_are_judged_alike(page: Page) -> None:
+def test_both_sdks_judge_addresses_alike(page: Page) -> None:
     expected: list[str | None] = []
     for address in ADDRESSES:
         try:
@@ -469,11 +461,11 @@ DRAWS = program("draws")
 
 
 class Short(Exception):
-    """The tape has no more bits."""
+    """Raised when the tape has no more bits."""
 
 
 def drawn(mechanism: AnyMechanism, tape: int) -> str:
-    """Return the SHA-256 of the symbols of all answers and all tapes of `tape` bits."""
+    """Return the SHA-256 of the symbols drawn for all answers and all tapes of `tape` bits."""
     symbols: list[Any] = []
     truths: Iterable[Any] = range(mechanism.answers)
     if isinstance(mechanism, AgreementMechanism):
@@ -496,7 +488,7 @@ def drawn(mechanism: AnyMechanism, tape: int) -> str:
 
 
 def table(random: Random, bits: int, answers: int, reports: int) -> DenseMechanism:
-    """A random table, some of its weights zero."""
+    """Return a random table with some zero weights."""
     rows = []
     for _ in range(answers):
         cuts = sorted(random.choice([0, random.randrange(1 << bits)]) for _ in range(reports - 1))
@@ -506,7 +498,7 @@ def table(random: Random, bits: int, answers: int, reports: int) -> DenseMechani
     return DenseMechanism(bits, tuple(rows))
 
 
-def test_every_draw_of_every_table_gives_pythons_symbol(page: Page, full: bool) -> None:
+def test_every_draw_of_every_table_gives_the_symbol_of_python(page: Page, full: bool) -> None:
     random = Random(16)
     for bits in [16] * 200 if full else [16, 8, 10]:
         mechanism = table(random, bits, random.randint(2, 5), random.randint(2, 6))
@@ -528,76 +520,14 @@ SMALL: list[tuple[AnyMechanism, int]] = [
 @pytest.mark.parametrize(
     ("mechanism", "tape"), SMALL, ids=lambda v: v.kind if not isinstance(v, int) else str(v)
 )
-def test_every_draw_of_every_other_kind_gives_pythons_symbol(
+def test_every_draw_of_every_other_kind_gives_the_symbol_of_python(
     page: Page, mechanism: AnyMechanism, tape: int
 ) -> None:
     request = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
     assert page.evaluate(DRAWS, request) == drawn(mechanism, tape)
 
 
-EXPLAIN = program("explain")
-SIGNS_ALWAYS = [replace(box, ask_if=None) for box in SIGNS]
-
-
-def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
-    surveys = [
-        *DOCUMENTS.values(),
-        survey(),
-        replace(survey(), strata=(_region(),), consent={"en": "Please."}),
-    ]
-    surveys += [
-        replace(survey(), token=rule)
-        for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
-    ]
-    surveys += [*PERMUTED, *reports.documents(17, 60)]
-    surveys += [
-        asked(),
-        asked(*SIGNS_ALWAYS),
-        asked(AGE),
-        survey(form(AGE), replace(form(*DRUGS), id="b")),
-    ]
-    surveys += [survey(form_block(form)) for form in (*FORMS, LARGE_FORMS["joint answers"])]
-    surveys.append(survey(*(form_block(form, f"f{i}") for i, form in enumerate(FORMS[:5]))))
-    keys = ("0123456789abcdef" * 4,)
-    payloads = [document.payload().decode() for document in surveys]
-    for delta_cap, preview in (("0", False), ("0.03", True)):
-        policy = Policy(delta_cap=delta_cap)
-        request = {"payloads": payloads, "keys": keys, "deltaCap": delta_cap, "preview": preview}
-        for document, explanation in zip(surveys, page.evaluate(EXPLAIN, request), strict=True):
-            level = policy.level(document)
-            budget = policy.budget(document, level, [], is_answered=False) if preview else None
-            assert explanation == str(explain(document, level, keys, None, budget))
-
-
-def _permuted(answers: int, shift: int) -> SurveyDocument:
-    """Return a survey whose symbol is always the answer's index, shifted."""
-    rows = tuple(
-        tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers)
-    )
-    questions = (question("q", *(f"c{x}" for x in range(answers))),)
-    promise = Promise(Claim("dp", (2, 1), delta=(1, 2)))
-    block = Block(
-        "q", questions, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None
-    )
-    return survey(block)
-
-
-PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
-
-
-def test_a_permuted_identity_is_explained_as_sent_unchanged(page: Page) -> None:
-    """For any permutation of the symbols, and any size of the table."""
-    request = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
-    for explanation in page.evaluate(EXPLAIN, request):
-        assert "Your answer to this is sent unchanged" in explanation
-        assert "symbols" not in explanation
-
-
-def _region() -> Question:
-    return question("region", "north", "south")
-
-
-def test_problem_codes_are_those_of_the_table(page: Page) -> None:
+def test_problem_codes_equal_those_of_the_table(page: Page) -> None:
     codes_by_status = page.evaluate("import('/sdk/problems.js').then(({PROBLEMS}) => PROBLEMS)")
     ours = {
         (int(status), code) for status, codes in codes_by_status.items() for code in codes.split()
@@ -605,7 +535,7 @@ def test_problem_codes_are_those_of_the_table(page: Page) -> None:
     assert {(problem.status, problem.code) for problem in Problem} <= ours
 
 
-def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
+def test_both_sdks_bound_and_show_levels_alike(page: Page) -> None:
     from frankly_protocol.audit import exp_lower, ln_up
 
     random = Random(5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of errors by key: every key has a text, every text is used, none repeats an answer."""
+"""Error texts by key: every key has a text, every text is used, and no text repeats an answer."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.browser.sdk.wire import FOLDERS
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """These tests only call functions without state."""
+    """Return the shared page, because these tests call only stateless functions."""
     return shared_page
 
 
@@ -26,7 +26,7 @@ ASKS = "reject fault refuse bad matching receiptOf queued"
 ONE_LINE = re.compile(
     rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace(' ', '|')}))\(([^;]*)"
 )
-# Literals that look like keys but are names of the protocol, of parts or of browser features.
+# Literals that look like keys but name protocol terms, modules or browser features.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
     "eps_format field_type field_missing final_surveys token_invalid insecure_transport unknown_choice too_early "
@@ -41,7 +41,7 @@ def test_every_text_is_used() -> None:
 
 
 def test_every_key_has_a_text(page: Page) -> None:
-    """Keys are the literals with an underscore in an error's arguments."""
+    """A key is a literal with an underscore among an error's arguments."""
     thrown = [match for content in CODE.values() for match in ONE_LINE.findall(content)]
     keys_used = {
         word
@@ -59,6 +59,8 @@ def test_every_key_has_a_text(page: Page) -> None:
           values.cap = [null, null, ...figures];
           values.composition = ["one_prior_counts", "a", ...figures];
           values.unknown_name = ["kind"];
+          values.text_part = [["a", "b"]];
+          values.text_braces = [["{a}"]];
           const refusals = ["no_answers", "answer_no_text", "answer_no_number", "no_choice", "no_question",
             "below_ranges", "no_box_list", "no_box", "boxes_twice", "box_beside_others"];
           for (const key of refusals) values[key] = [["a", "b"]];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links without a pin but with a log, tokens of an outside issuer, and requests by a relay."""
+"""Trust without a pin: links with a log, tokens from an external issuer, and requests through a relay."""
 
 import base64
 import secrets
@@ -38,7 +38,7 @@ def tried(page: Page, link: str, **options: Any) -> Any:
 
 @dataclass
 class Logged:
-    """A survey with an unpinned link, and its log; tests change both between two visits."""
+    """A survey with an unpinned link and a log; tests change both between two visits."""
 
     wire: Wire
     log: FakeLog = field(
@@ -88,7 +88,7 @@ def test_a_witnessed_log_replaces_a_pin(page: Page, logged: Logged) -> None:
     logged.wire.requests.clear()
     logged.log.digests.append("sha256:" + "33" * 32)
     logged.serve()
-    assert tried(page, logged.link, store="fresh") is None  # needs all leaves, as the log has grown
+    assert tried(page, logged.link, store="fresh") is None  # needs all leaves: the log has grown
     log_paths = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
     assert log_paths == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
@@ -99,7 +99,7 @@ def void(_value: object) -> None:
     """Discard a value, so that a lambda returns None."""
 
 
-# Fault of the log -> the code, on a new install.
+# Fault of the log -> the error's code on a new install.
 UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "one witness of the two needed": (
         lambda s: setattr(s, "witnesses", ("w2.example",)),
@@ -189,7 +189,7 @@ def issued(
     digest: Any = None,
     context: bytes = b"",
 ) -> str:
-    """Return a token: an ordinary PSS signature, computed here from docs/protocol.md §10."""
+    """Return a token: an ordinary PSS signature, computed independently from docs/protocol.md §10."""
     digest, prefix, nonce = (
         digest or hashes.SHA384(),
         secrets.token_bytes(32),
@@ -202,7 +202,7 @@ def issued(
 
 
 def respelt(token: str) -> str:
-    """Encode the same bytes with other unused bits in the last character, which servers refuse."""
+    """Encode the same bytes with different unused bits in the last character, which servers refuse."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     return token[:-1] + alphabet[alphabet.index(token[-1]) + 1]
 
@@ -263,7 +263,7 @@ def test_a_token_of_an_outside_issuer_opens_the_survey_and_is_sent_with_the_repo
 
 @pytest.fixture
 def behind(wire: Wire) -> Iterator[Wire]:
-    """A survey's server on another origin, which the page's policy blocks."""
+    """A survey server on another origin that the page's policy blocks."""
     with running(Wire()) as server_wire:
         yield server_wire
 

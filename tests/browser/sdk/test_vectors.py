@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector files shared by all implementations, run in Chromium."""
+"""Vector files shared by all implementations, run in Chromium."""
 
 import json
 from pathlib import Path
@@ -18,12 +18,12 @@ from tests.frankly_protocol.test_documents import put
 
 @pytest.fixture
 def page(shared_page: Page) -> Page:
-    """These tests only call functions without state."""
+    """Return the shared page, because these tests call only stateless functions."""
     return shared_page
 
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
-# The page functions that run each vector file; each returns one outcome per case.
+# The function in the page that runs each vector file; it returns one outcome per case.
 RUN = program("vectors")
 
 
@@ -34,7 +34,7 @@ def run(page: Page, file: str, **extra: Any) -> tuple[Any, Any]:
 
 
 def outcome(case: dict[str, Any], value: Any) -> list[Any]:
-    """Return the expected outcome of a case: its value, or its code and field."""
+    """Return the expected outcome of a case: a value, or a code and a field."""
     return [value, None, None] if case["code"] is None else [None, case["code"], case.get("field")]
 
 

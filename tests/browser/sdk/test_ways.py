@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of answering (spec 3.5): the browser SDK settles and refuses as the Python SDK does."""
+"""Ways of answering (spec 3.5): the browser SDK settles and refuses answers as the Python SDK does."""
 
 import copy
 import json
@@ -34,8 +34,8 @@ from tests.frankly_protocol.test_questions import OTHERS
 ASKED = asked()
 Verdict = list[str | None] | None
 SETTLE = """async ({payload, given}) => {
-  const [{bytesOf, digestOf}, {questionsOf, readSurvey}, {settled}, {describe, speak}, {inWords}] = await Promise.all(
-    ["canonical", "documents", "answers", "errors", "texts"].map((name) => import(`/sdk/${name}.js`)));
+  const [{bytesOf, digestOf}, {readSurvey}, {questionsOf}, {settled}, {describe, speak}, {inWords}] = await Promise.all(
+    ["canonical", "documents", "survey", "answers", "errors", "texts"].map((name) => import(`/sdk/${name}.js`)));
   speak(inWords);
   const bytes = bytesOf(payload), questions = questionsOf(await readSurvey(bytes, await digestOf(bytes)));
   return given.map((one) => {
@@ -50,14 +50,14 @@ SETTLE = """async ({payload, given}) => {
 
 
 def settle(page: Page, given: list[Any]) -> list[dict[str, Any]]:
-    """Settle each of these answers in the browser, for the survey with every way of answering."""
+    """Settle each of these answers in the browser for the survey with every way of answering."""
     answers: list[dict[str, Any]] = page.evaluate(
         SETTLE, {"payload": ASKED.payload().decode(), "given": given}
     )
     return answers
 
 
-def test_what_python_refuses_in_a_document_is_refused_by_the_same_field(page: Page) -> None:
+def test_both_sdks_refuse_a_document_by_the_same_field(page: Page) -> None:
     payloads = [ASKED.payload()]
     for edit, _ in FAULTS:
         body = json.loads(ASKED.payload())
@@ -82,7 +82,7 @@ EDGES: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "last", "beyond"), EDGES)
-def test_limits_are_those_of_python(page: Page, path: str, last: Any, beyond: Any) -> None:
+def test_limits_equal_those_of_python(page: Page, path: str, last: Any, beyond: Any) -> None:
     envelopes = []
     for value in (last, beyond):
         body = json.loads(ASKED.payload())
@@ -96,7 +96,7 @@ def test_limits_are_those_of_python(page: Page, path: str, last: Any, beyond: An
 
 
 def with_questions(*questions: Question) -> dict[str, Any]:
-    """Return the body of a survey with these questions, although its table may not fit them."""
+    """Return the body of a survey with these questions; its table may not match them."""
     plain = (question(f"q{i}", "no", "yes") for i in range(len(questions)))
     body: dict[str, Any] = json.loads(survey(form(*plain)).payload())
     body["blocks"][0]["questions"] = [one.to_json() for one in questions]
@@ -134,7 +134,7 @@ PARTS: tuple[list[Any], ...] = (
 
 
 def bent(random: Random) -> bytes:
-    """Return the survey with every way of answering, one or two of its questions changed."""
+    """Return the survey with every way of answering, with one or two questions changed."""
     body = json.loads(ASKED.payload())
     questions = body["blocks"][0]["questions"]
     for _ in range(random.choice([1, 1, 2])):
@@ -175,7 +175,7 @@ def test_answers_are_settled_as_in_python(page: Page) -> None:
         assert settled == {"chosen": expected, "again": expected}
 
 
-def test_what_cannot_be_settled_is_refused_as_in_python_and_not_repeated(page: Page) -> None:
+def test_unsettled_answers_are_refused_as_in_python_and_not_repeated(page: Page) -> None:
     refused = settle(page, [given for given, _ in UNSETTLED])
     for (given, field), error in zip(UNSETTLED, refused, strict=True):
         python = Answer(given).settled(ASKED.questions)
@@ -240,9 +240,10 @@ def test_random_answers_are_settled_as_in_python(page: Page, full: bool) -> None
 def test_every_way_of_answering_gives_reports_of_one_length(page: Page, wire: Wire) -> None:
     link = wire.publish(ASKED)
     code = """async ([link, at, given]) => {
+      const {withSeams} = await import("/sdk/testing.js");
       const {Client} = await import("/sdk/index.js"), codes = [];
       for (const [i, answers] of given.entries()) {
-        const client = await Client.open(link, {now: () => at, store: `ways-${i}`, spreadMs: 0});
+        const client = await Client.open(link, withSeams({store: `ways-${i}`, spreadMs: 0}, {now: () => at}));
         codes.push((await client.answer(answers)).code);
         client.close();
       }

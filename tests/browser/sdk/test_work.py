@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work budget in browsers: the same figures as in Python, and verifying in a worker."""
+"""Work budget in browsers: the same figures as in Python, and verification in a worker."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -18,15 +18,17 @@ from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.audit.test_kinds import random_case, random_claim
 from tests.frankly_protocol.audit.test_work import joint, many_secrets, srlip, table
 from tests.frankly_protocol.every_kind import KINDS, block
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import ldp_block, question, survey
 
 FREE = b"<!doctype html><html lang=en><title>No policy</title>"
 NO_WORKERS = b"""<!doctype html><html lang=en><meta http-equiv=Content-Security-Policy
 content="script-src 'self'; worker-src 'none'"><title>No workers</title>"""
+NO_ADDRESSES = b"""<!doctype html><html lang=en><meta http-equiv=Content-Security-Policy
+content="require-trusted-types-for 'script'; trusted-types 'none'"><title>No scripts by address</title>"""
 
 
 def case(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
-    """A mechanism and a claim as the browser reads them."""
+    """Return a mechanism and a claim in the format that the browser reads."""
     fields = {
         "joint": claim.joint,
         "attributes": claim.attributes,
@@ -40,7 +42,7 @@ def case(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     return {"kind": mechanism.kind, "params": mechanism.params_json(), "claim": body}
 
 
-def test_the_figures_are_those_of_python(page: Page) -> None:
+def test_the_figures_equal_those_of_python(page: Page) -> None:
     cases = [random_case(number) for number in range(600)]
     random = Random(5)
     for name in ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv", "metric-ldp"):
@@ -56,7 +58,7 @@ def test_the_figures_are_those_of_python(page: Page) -> None:
 
 
 def slow(level: Fraction | None = None) -> SurveyDocument:
-    """Eight yes-or-no questions with 16 reports and SRLIP, at the level needed or the given one."""
+    """Return eight yes-or-no questions with 16 reports and SRLIP, at the level needed or at `level`."""
     random = Random(8)
     rows = []
     for _ in range(256):
@@ -85,42 +87,77 @@ def slow(level: Fraction | None = None) -> SurveyDocument:
 
 @pytest.fixture(scope="module")
 def payloads() -> list[str]:
-    """A survey that keeps its promise, and one that breaks it."""
+    """Return a survey that keeps its promise and a survey that breaks its promise."""
     return [document.payload().decode() for document in (slow(), slow(Fraction(1001, 1000)))]
 
 
 def verdicts(page: Page, payloads: list[str], folder: str = "/sdk/") -> tuple[list[Any], list[str]]:
-    """Return the verdicts of step 9 on the surveys, and the addresses of the workers that were started."""
+    """Return the verdicts of step 9 on the surveys, and the URLs of the started workers."""
     workers: list[str] = []
     page.on("worker", lambda worker: workers.append(worker.url))
     return page.evaluate(program("beside"), {"payloads": payloads, "folder": folder}), workers
 
 
-def test_a_survey_that_takes_long_is_verified_in_a_worker(
+def test_a_survey_is_read_and_verified_in_a_worker(
     page: Page, wire: Wire, payloads: list[str]
 ) -> None:
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
     (accepted, refused), workers = verdicts(page, payloads)
-    assert workers == [f"{wire.origin}/sdk/verifier.js"] * 2
-    assert accepted["said"] is None
+    assert workers == [f"{wire.origin}/sdk/verifier.js"]  # one for both
+    assert (accepted["said"], accepted["yielded"]) == (None, 2)
     assert refused["said"][:3] == ["document_privacy", "blocks[0].claims[0].level", "not_kept"]
     assert (
         accepted["longest"] < 0.5 * accepted["took"]
-    )  # the bench measures how long a page is busy
+    )  # the bench measures how long the page is blocked
+
+
+def test_a_short_survey_is_verified_in_a_worker_as_well(page: Page, wire: Wire) -> None:
+    wire.pages["/free.html"] = FREE
+    page.goto(f"{wire.origin}/free.html")
+    (result,), workers = verdicts(page, [survey(ldp_block()).payload().decode()])
+    assert (result["said"], result["yielded"]) == (None, 2)
+    assert workers == [f"{wire.origin}/sdk/verifier.js"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_survey_from_a_worker_draws_as_one_that_the_page_read(
+    page: Page, wire: Wire, kind: str
+) -> None:
+    """Mechanisms cannot be sent, so the page makes them again from their parameters."""
+    wire.pages["/free.html"] = FREE
+    page.goto(f"{wire.origin}/free.html")
+    notion = "ldp" if kind == "agreement" else "srlip"
+    payload = survey(block(kind, notion)).payload().decode()
+    assert page.evaluate(SAME, payload) == [True, True, True]
+
+
+SAME = """async (text) => {
+  const names = ["canonical", "beside", "verifier", "survey", "explain"];
+  const [{bytesOf, digestOf}, {checkBeside}, {check}, {reportLength}, {explain}] =
+    await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
+  const bytes = bytesOf(text), digest = await digestOf(bytes);
+  const seen = await Promise.all([check, checkBeside].map(async (one) => {
+    const steps = one(bytes, digest, [0n, 1n]), survey = (await steps.next()).value, level = (await steps.next()).value;
+    const draws = survey.blocks.map(({mechanism, questions}) => {
+      let state = 1;
+      const draw = (bits) => (state = (state * 48271) % 2147483647) % 2 ** bits;
+      return mechanism.sample(mechanism.kind === "agreement" ? questions.map(() => 0) : 0, draw);
+    });
+    return [JSON.stringify(draws), reportLength(survey), String(explain(survey, level, []))];
+  }));
+  return seen[0].map((own, i) => own === seen[1][i]);
+}"""
 
 
 def test_without_a_worker_the_verdicts_are_the_same(
     page: Page, wire: Wire, payloads: list[str], browser: Browser
 ) -> None:
     wire.pages["/free.html"] = FREE
-    wire.pages["/none.html"] = NO_WORKERS
+    wire.pages |= {"/none.html": NO_WORKERS, "/addresses.html": NO_ADDRESSES}
     page.goto(f"{wire.origin}/free.html")
     beside = [result["said"] for result in verdicts(page, payloads)[0]]
-    for address in (
-        "/blank.html",
-        "/none.html",
-    ):  # policies without scripts by address, and without workers
+    for address in ("/addresses.html", "/none.html"):
         second_page = browser.new_page()
         second_page.goto(wire.origin + address)
         results, _ = verdicts(second_page, payloads)
@@ -128,16 +165,62 @@ def test_without_a_worker_the_verdicts_are_the_same(
         second_page.close()
 
 
-def test_short_surveys_start_no_worker(page: Page, wire: Wire) -> None:
+BROKEN = {  # what workers do instead of verifying
+    "before reading": "throw new Error();",
+    "after reading": """import "/sdk/verifier.js";
+      const post = MessagePort.prototype.postMessage;
+      MessagePort.prototype.postMessage = function (message) {
+        post.call(this, message?.value?.blocks ? message : null);
+      };""",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_worker_that_fails_never_passes_a_survey(
+    page: Page, wire: Wire, payloads: list[str], name: str
+) -> None:
+    """The page then verifies the survey itself: the broken promise is found all the same."""
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
-    (result,), workers = verdicts(page, [survey(block("dense", "srlip")).payload().decode()])
-    assert (result["said"], workers) == (None, [])
+    page.evaluate(
+        """(code) => {
+          const source = code.replace("/sdk/", `${location.origin}/sdk/`);
+          const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+          globalThis.Worker = class extends Worker { constructor(_, options) { super(address, options); } };
+        }""",
+        BROKEN[name],
+    )
+    (accepted, refused), workers = verdicts(page, payloads)
+    assert {address.partition(":")[0] for address in workers} == {"blob"}
+    assert (accepted["said"], accepted["yielded"]) == (None, 2)
+    assert refused["said"][:3] == ["document_privacy", "blocks[0].claims[0].level", "not_kept"]
+
+
+def test_a_worker_that_never_answers_is_waited_for_half_a_minute(page: Page, wire: Wire) -> None:
+    wire.pages["/free.html"] = FREE
+    page.clock.install()
+    page.goto(f"{wire.origin}/free.html")
+    page.evaluate(
+        """(text) => {
+          globalThis.Worker = class extends EventTarget { postMessage() {} terminate() {} };
+          const run = async () => {
+            const [{bytesOf}, {checkBeside}] =
+              await Promise.all(["canonical", "beside"].map((name) => import(`/sdk/${name}.js`)));
+            const steps = checkBeside(bytesOf(text), "sha256:any", [0n, 1n]);
+            globalThis.said = steps.next().then(() => "passed", (e) => [e.name, e.code, e.detail]);
+          };
+          globalThis.begun = run();
+        }""",
+        survey(ldp_block()).payload().decode(),
+    )
+    page.evaluate("begun")
+    page.clock.run_for(31_000)
+    assert page.evaluate("said") == ["NetworkError", "limit", "no_part"]
 
 
 def test_documents_over_the_budget_are_refused_in_both_languages(page: Page, wire: Wire) -> None:
-    """No level of a report with 1600 secrets is computed, neither in a worker nor in the page."""
+    """No level of a report with 1600 secrets is computed."""
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
-    (result,), workers = verdicts(page, [many_secrets(100).payload().decode()])
-    assert (result["said"][:2], workers) == (["document_work_limit", "blocks"], [])
+    (result,), _ = verdicts(page, [many_secrets(100).payload().decode()])
+    assert (result["said"][:2], result["yielded"]) == (["document_work_limit", "blocks"], 1)

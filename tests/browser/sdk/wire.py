@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test server of a survey and the SDK's files on one local port: records requests and fails on demand."""
+"""Test server for a survey and the SDK's files on one local port; it records requests and fails on demand."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ FOLDERS = {"src": _PACKAGE / "src", "bundle": _PACKAGE / "bundle"}
 SERVED = {"/sdk/": FOLDERS["src"], "/bundle/": FOLDERS["bundle"]}
 STRICT = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "require-trusted-types-for 'script'; trusted-types frankly"
 )
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
@@ -49,7 +49,7 @@ class Wire:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
-        """Serve a document whose reports come here; return its pinned link."""
+        """Serve a document whose reports are sent to this server; return the pinned link."""
         original = document or payable_survey()
         served = replace(
             original, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports"
@@ -58,7 +58,7 @@ class Wire:
         return f"{self.origin}/s/{survey_id}#{served.digest.replace(':', '=')}"
 
     def take(self, body: bytes) -> tuple[int | None, bytes]:
-        """Return status and body of the response to a report; status None closes the connection."""
+        """Return the status and body of the response to a report; a status of None closes the connection."""
         with self._lock:
             self.posted.append(body)
             self.arrived.set()
@@ -77,7 +77,7 @@ class Wire:
 
 @contextmanager
 def running(wire: Wire) -> Iterator[Wire]:
-    """Serve from a thread, on a free port."""
+    """Serve from a thread on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_arguments: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP proxy that spreads connections over several servers, and can cut one off at any moment."""
+"""TCP proxy that distributes connections over several servers and can disconnect any server at any time."""
 
 import contextlib
 import itertools
@@ -13,7 +13,8 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flig
 
 
 class Proxy:
-    """Listens on a free port; forwards to local ports (`places`) in turn, except those cut off."""
+    """Listens on a free port and forwards to local ports (`places`) in turn, except those that are
+    cut off."""
 
     def __init__(self, places: Sequence[int]) -> None:
         self._places = list(places)
@@ -36,7 +37,7 @@ class Proxy:
             self.cut(place)
 
     def cut(self, place: int) -> None:
-        """Reset every connection to a place, and open none until `restore`."""
+        """Reset every connection to a place, and open no connection until `restore`."""
         with self._guard:
             self._away.add(place)
             broken = [pair for pair in self._pairs if pair[0] == place]
@@ -47,7 +48,7 @@ class Proxy:
                 _break(end)
 
     def restore(self, place: int) -> None:
-        """Let new connections reach a place again."""
+        """Allow new connections to a place again."""
         with self._guard:
             self._away.discard(place)
 
@@ -84,7 +85,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side is gone, such as a killed server: its client must not wait for a response.
+        # One side is gone, such as a killed server, so its client must not wait for a response.
         _break(source)
         _break(target)
 

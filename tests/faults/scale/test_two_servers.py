@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two server processes on one PostgreSQL; under load one is cut off from devices or the database.
+"""Two server processes on one PostgreSQL; under load, one of them loses its connection to devices
+or to the database.
 
-Acknowledged reports are stored once, stored reports were sent, and the counts equal a recount.
+Acknowledged reports are stored once, every stored report was sent by a device, and the counts equal
+a recount.
 """
 
 import copy
@@ -14,7 +16,8 @@ from tests.postgres import PostgresServer
 
 
 def another(first: Running, home: Path, database_port: int) -> Running:
-    """A second process of the same survey, which reaches the database by another port."""
+    """Start a second server process for the same survey, which connects to the database through
+    another port."""
     second = copy.copy(first)
     second.port, second.process, second.log = free_port(), None, home / "second.log"
     second.database_url = first.database_url.replace(
@@ -45,7 +48,7 @@ def test_a_server_is_cut_off(
                         devices.wait_for(
                             (2 * i + 1) * reports_wanted // (2 * cuts + 1), within_s=3600
                         )
-                        # In turn, devices lose the server, and the server loses the database.
+                        # Alternately, devices lose the server and the server loses the database.
                         proxy, place = (
                             (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
                         )
@@ -61,5 +64,5 @@ def test_a_server_is_cut_off(
             second.end()
         assert to_database.cut_connections >= 1
     assert len(devices.acknowledged) >= reports_wanted
-    assert any(sent.status == 0 for sent in devices.attempts)  # the cut broke requests
+    assert any(sent.status == 0 for sent in devices.attempts)  # the cut interrupted some requests
     check_kept(first, devices)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An upgrade as in docs/operations.md: the previous release serves while the schema is migrated.
+"""Upgrade as described in docs/operations.md: the previous release serves while the schema is
+migrated.
 
 The previous release is the commit before the one that added the newest migration.
 """
@@ -45,7 +46,8 @@ def release_before(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     (newest,) = (root / "migrations" / "versions").glob(f"{SCHEMA_VERSION}_*.py")
     path = str(newest.relative_to(root))
     try:
-        # The main line alone, merges included: on a branch the migration may have another number.
+        # Search only the main line, including merges, because the migration may have another number
+        # on a branch.
         log = ("log", "--first-parent", "-m", "--diff-filter=A", "--format=%H", "--", path)
         added = git(*log).decode().split()[-1]
         archive = git("archive", f"{added}^", *PACKAGES)
@@ -58,7 +60,7 @@ def release_before(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def program_of(folder: Path) -> tuple[str, ...]:
-    """Return the command of `frankly` of another checkout, up to the verb."""
+    """Return the `frankly` command of another checkout, up to the verb."""
     path = os.pathsep.join(str(folder / package) for package in PACKAGES[:-1])
     return ("env", f"PYTHONPATH={path}", *PROGRAM)
 
@@ -87,7 +89,7 @@ class Before(Running):
             program=self.program,
         )
         assert done.returncode == 0, done.stderr
-        # The test would prove nothing if it ran this checkout twice.
+        # The test would prove nothing if both releases were this checkout.
         (schema,) = re.findall(r'"schema": "(\d+)"', done.stdout)
         assert schema < SCHEMA_VERSION
         ((survey_id, digest),) = re.findall(r"/s/([0-9a-f]{32})#sha256=([0-9a-f]{64})", done.stdout)
@@ -102,7 +104,8 @@ def test_the_previous_release_serves_while_the_next_one_migrates_and_starts(
     monkeypatch: pytest.MonkeyPatch,
     full: bool,
 ) -> None:
-    reports = 5_000 if full else 100
+    # Without --full the devices pause longer: starting servers, not reports, takes the time.
+    reports, pause_s = (5_000, 0.01) if full else (100, 0.05)
     first = Before(tmp_path, postgres_url, production=True, program=program_of(release_before))
     second = another(first, tmp_path, postgres.port)
     second.program = PROGRAM
@@ -111,7 +114,7 @@ def test_the_previous_release_serves_while_the_next_one_migrates_and_starts(
         with Proxy([first.port, second.port]) as front:
             site = copy.copy(first)
             site.port = front.port
-            with Devices(site, threads=4, batch=10, pause_s=0.01) as devices:
+            with Devices(site, threads=4, batch=10, pause_s=pause_s) as devices:
                 devices.wait_for(reports)
                 migrated = first.run("migrate --json", program=PROGRAM)
                 assert f'"schema": "{SCHEMA_VERSION}"' in migrated.stdout, migrated.stderr

@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 LOOK_S = 0.1
-# The clock is the machine's plus the seconds in a file. The releasing thread looks more often than
-# every ten seconds, so that tests are short.
+# The clock is the machine's clock plus the number of seconds in a file. The release thread checks
+# more often than every ten seconds, so that tests are short.
 _PROGRAM = """
 import sys
 from datetime import timedelta
@@ -35,7 +35,7 @@ class ServerClock:
         return (sys.executable, "-c", _PROGRAM, str(self._file), str(LOOK_S))
 
     def set(self, ahead: timedelta) -> None:
-        """Set the clock's difference to the machine's."""
+        """Set the difference from the machine's clock."""
         new = self._file.with_suffix(".new")
         new.write_text(str(ahead.total_seconds()))
-        new.rename(self._file)  # no process reads half a number
+        new.rename(self._file)  # atomic, so that no process reads half a number

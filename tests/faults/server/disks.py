@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small file systems that a test can fill, make read-only, or let fail."""
+"""Small file systems that a test can fill, make read-only, or make fail."""
 
 import os
 import subprocess
@@ -21,20 +21,20 @@ class Disk:
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that can still be written."""
+        """Number of bytes that can still be written."""
         status = os.statvfs(self.folder)
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes: int = 0) -> None:
-        """Fill the disk with a file that is not the server's, except for `leave_bytes`."""
+        """Fill the disk except for `leave_bytes`, with a file that does not belong to the server."""
         with (self.folder / "filler").open("ab") as filler:
             while (size := self.free_bytes - leave_bytes) > 0:
-                # Other processes write too, so the space may be used by now.
+                # Other processes also write, so the space may already be used.
                 with suppress(OSError):
                     os.posix_fallocate(filler.fileno(), filler.seek(0, os.SEEK_END), size)
 
     def make_room(self) -> None:
-        """Remove what `fill` wrote."""
+        """Remove the file that `fill` wrote."""
         (self.folder / "filler").unlink()
 
     def set_read_only(self, read_only: bool) -> None:
@@ -44,7 +44,7 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
-    """Mount a disk of this size at an existing folder; skip the test if that is refused."""
+    """Mount a disk of this size at an existing folder; skip the test if mounting is not permitted."""
     options = f"size={megabytes}m,mode=700"
     try:
         _run("mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder))
@@ -58,13 +58,13 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
 
 @dataclass(frozen=True)
 class FailingDisk:
-    """A mounted ext4 image, which becomes read-only at its first error, as Debian's disks do."""
+    """A mounted ext4 image, which becomes read-only at its first error, as disks on Debian do."""
 
     folder: Path
     image: Path
 
     def fail(self) -> None:
-        """Make the kernel find an error: it then refuses every write, to open files too."""
+        """Make the kernel detect an error, after which it refuses every write, even to open files."""
         device = subprocess.run(
             ["findmnt", "--noheadings", "--output=SOURCE", str(self.folder)],
             check=True,
@@ -89,7 +89,7 @@ class FailingDisk:
 
 @contextmanager
 def failing_disk(folder: Path, image: Path) -> Iterator[FailingDisk]:
-    """Mount a disk that can fail at an existing folder; skip the test if that is refused."""
+    """Mount a disk that can fail at an existing folder; skip the test if mounting is not permitted."""
     with image.open("wb") as file:
         file.truncate(32 << 20)
     _run("mkfs.ext4", "-q", "-F", str(image))

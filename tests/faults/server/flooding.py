@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flood of malformed or unauthorised requests, offered at a rate even if they are not answered.
+"""Flood of malformed or unauthorised requests, sent at a fixed rate even if the server does not
+answer.
 
-Run as a separate process, so that it shares no lock with honest devices. Arguments: port, survey,
-digest, requests per second, seconds. Prints how many were offered, written and answered.
+The flood runs as a separate process, so that it shares no lock with honest devices. Arguments:
+port, survey, digest, requests per second, seconds. It prints how many requests were offered,
+written and answered.
 """
 
 import json
@@ -51,7 +53,7 @@ def requests(survey: str, digest: str) -> list[bytes]:
 def flood(
     port: int, survey: str, digest: str, per_s: float, seconds: float
 ) -> tuple[int, int, int]:
-    """Offer requests; return how many were offered, written and answered."""
+    """Send requests; return how many were offered, written and answered."""
     kinds = requests(survey, digest)
     sockets: list[socket.socket | None] = [None] * CONNECTIONS
     pending = [b""] * CONNECTIONS
@@ -61,7 +63,7 @@ def flood(
         due = int(now * per_s)
         while offered < due:
             i = offered % CONNECTIONS
-            if len(pending[i]) < 16_384:  # bounds this process's memory
+            if len(pending[i]) < 16_384:  # limits this process's memory
                 pending[i] += kinds[offered % len(kinds)]
                 written += 1
             offered += 1
@@ -87,7 +89,7 @@ def flood(
 
 
 def connect(port: int) -> socket.socket | None:
-    """Open a non-blocking connection; return None if it is refused."""
+    """Open a non-blocking connection; return None if the server refuses it."""
     try:
         sock = socket.create_connection(("127.0.0.1", port), timeout=1)
     except OSError:

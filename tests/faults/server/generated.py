@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests as bytes, generated from a seed: half from the OpenAPI description, half malformed."""
+"""Requests as bytes, generated from a seed: half follow the OpenAPI description, half are malformed."""
 
 import gzip
 import json
@@ -62,8 +62,8 @@ ADMIN = [
 class Generator:
     """Generates requests to a server.
 
-    description : its OpenAPI document. survey : id of an existing survey. key : an API key for it.
-    report : the bytes of a report to it.
+    description : the server's OpenAPI document. survey : id of an existing survey. key : an API key
+    for that survey. report : the bytes of a report to that survey.
     """
 
     def __init__(self, description: dict[str, Any], survey: str, key: str, report: bytes) -> None:
@@ -77,12 +77,12 @@ class Generator:
         self._survey, self._key, self._report = survey, key, report
 
     def request(self, seed: int) -> bytes:
-        """Return a request."""
+        """Return the request of this seed."""
         draw = random.Random(seed)
         return self._described(draw) if seed % 2 else self._malformed(draw)
 
     def _described(self, draw: random.Random) -> bytes:
-        """Return a request that is well-formed HTTP, with edge values of the described types."""
+        """Return a well-formed HTTP request with edge values of the described types."""
         method, path, operation = draw.choice(self._operations)
         for parameter in operation.get("parameters", []):
             if parameter["in"] == "path":
@@ -105,7 +105,7 @@ class Generator:
         return _http(method, path + ("?" + "&".join(query) if query else ""), headers, body)
 
     def _malformed(self, draw: random.Random) -> bytes:
-        """Return a request with something wrong in its line, headers, length, chunks or body."""
+        """Return a request with a fault in its request line, headers, length, chunks or body."""
         method, path, _ = draw.choice(self._operations)
         if draw.random() < 0.3:
             method, path = draw.choice(["GET", "POST"]), draw.choice(ADMIN)
@@ -135,7 +135,7 @@ class Generator:
         return draw.choice(bends)()
 
     def _new_report(self, draw: random.Random) -> bytes:
-        """Return the report with one of a thousand ids, which may be new."""
+        """Return the report with one of a thousand ids, which may be new to the server."""
         report = json.loads(self._report)
         return json.dumps(report | {"id": f"{draw.randrange(1000):032x}"}).encode()
 
@@ -180,7 +180,7 @@ class Generator:
         return value if isinstance(value, str) else json.dumps(value)
 
     def _value(self, draw: random.Random, schema: dict[str, Any], depth: int) -> Any:
-        """Return a value of the schema, or of any type with a chance of one in eight."""
+        """Return a value that matches the schema, or with probability 1/8 a value of any type."""
         if "$ref" in schema:
             return self._value(draw, self._schemas[schema["$ref"].rpartition("/")[2]], depth)
         if draw.random() < 0.125 or depth > 6:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server process that can be killed and restarted, and devices that record its responses."""
+"""Server processes that can be killed and restarted, and devices that record the responses."""
 
 import contextlib
 import http.client
@@ -23,12 +23,12 @@ from typing import Any, Self
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
-from frankly_server.surveys.definition import RELEASE_STEP
+from frankly_server.surveys.definition import RELEASE_STEP, parse_definition
 from pydantic import SecretStr
 
 from tests.frankly_server.samples import stored
 from tests.frankly_server.web.site import SURVEY
+from tests.migrated import migrated
 from tests.ports import free_port
 from tests.postgres import PostgresServer
 
@@ -39,7 +39,7 @@ PROGRAM = (sys.executable, "-m", "frankly_server.cli")
 
 
 def open_today(survey: bytes = SURVEY) -> bytes:
-    """Return the survey, open since yesterday by this machine's clock."""
+    """Return the survey, with an opening time of yesterday by this machine's clock."""
     now = datetime.now(UTC)
     for name, days in TIMES.items():
         when = format_time(now + timedelta(days=days)).encode()
@@ -53,10 +53,10 @@ def open_today(survey: bytes = SURVEY) -> bytes:
 
 
 class Running:
-    """One survey on a separate server process, which always has the same port.
+    """A survey on a separate server process, which always uses the same port.
 
-    survey : its file. program : command of the process up to the verb, such as one whose clock a
-    test sets.
+    survey : id of the survey published from the survey file. program : words of the command before
+    `serve`, for example of a program whose clock a test sets.
     """
 
     def __init__(
@@ -80,23 +80,21 @@ class Running:
 
     def _publish(self, survey: bytes) -> tuple[str, str]:
         """Create tables and keys, and publish the survey; return its id and digest."""
-        database = Database(self.database_url)
-        upgrade(database)
-        database.close()
+        migrated(self.database_url).close()
         services = self.services()
         services.keys.init()
-        services.surveys.apply(services.surveys.parse_definition(survey))
+        services.surveys.apply(parse_definition(survey))
         published = services.surveys.publish("habits")
         self.analyst_key = services.access.create("analyst", "test")
         services.close()
         return published.survey_id, published.digest
 
     def services(self) -> Services:
-        """The services over this server's database, in this process."""
+        """Return the services over this server's database, in the test process."""
         return Services.open(self._settings, SystemClock())
 
     def start(self) -> None:
-        """Start the process, and wait until it responds."""
+        """Start the process and wait until it responds."""
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
         }
@@ -118,20 +116,20 @@ class Running:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """Send SIGKILL to all of its processes."""
+        """Send SIGKILL to all processes of the server."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def terminate(self) -> tuple[int, float]:
-        """Send SIGTERM; return the exit code and the seconds until the end."""
+        """Send SIGTERM; return the exit code and the seconds until the server ended."""
         assert self.process is not None
         began = time.monotonic()
         self.process.terminate()
         return self.process.wait(timeout=60), time.monotonic() - began
 
     def end(self) -> None:
-        """End all of its processes."""
+        """Kill all processes of the server if the first one is still running."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
@@ -148,7 +146,7 @@ class Running:
             connection.close()
 
     def memory_bytes(self) -> int:
-        """Return the resident memory of the process, from its metrics."""
+        """Return the resident memory that the server's metrics report."""
         status, text = self.get("/metrics", Authorization=f"Bearer {METRICS_TOKEN}")
         assert status == 200
         return int(re.findall(rb"^process_resident_memory_bytes (\d+)$", text, re.MULTILINE)[0])
@@ -156,7 +154,7 @@ class Running:
 
 @dataclass
 class Sent:
-    """One attempt: when it began, was sent completely, and ended; status 0 without a response."""
+    """One attempt: the times when it began, was sent completely, and ended; status 0 means no response."""
 
     began: float
     at: float
@@ -166,11 +164,11 @@ class Sent:
 
 @dataclass
 class Devices:
-    """Threads that each send new reports, repeating the same bytes until they are acknowledged.
+    """Threads that send new reports and repeat the same bytes until the server acknowledges them.
 
-    batch : reports per request in every second thread, like an enumerator's tablet, or 0.
-    trust : TLS context; None for plain HTTP.
-    acknowledged : symbols by report id, recorded after the 2xx. sent : symbols of every id sent.
+    batch : reports per request in every second thread, like an enumerator's tablet; 0 for none.
+    trust : TLS context; None for plain HTTP. acknowledged : symbols by report id, recorded after a
+    2xx response. sent : symbols of every report id sent.
     """
 
     server: Running
@@ -200,7 +198,7 @@ class Devices:
             thread.join()
 
     def wait_for(self, acknowledged: int, within_s: float = 120) -> None:
-        """Wait until this many reports were acknowledged."""
+        """Wait until this many reports have been acknowledged."""
         deadline = time.monotonic() + within_s
         while len(self.acknowledged) < acknowledged:
             assert time.monotonic() < deadline, len(self.acknowledged)
@@ -232,8 +230,8 @@ class Devices:
         connection.close()
 
     @property
-    def _away(self) -> tuple[int, ...]:
-        """Statuses if no server could store the report; 502 comes from a proxy only."""
+    def _unavailable_statuses(self) -> tuple[int, ...]:
+        """Statuses when no server could store the report; only a proxy sends 502."""
         return (503,) if self.trust is None else (502, 503)
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -258,7 +256,7 @@ class Devices:
             body_received = answer.read()
             status = answer.status
             if not (
-                status in self._away
+                status in self._unavailable_statuses
                 if status not in (200, 201)
                 else _is_receipt(body_received, body)
             ):
@@ -270,7 +268,7 @@ class Devices:
 
 
 def _is_receipt(response: bytes, body: bytes) -> bool:
-    """Return True if a 2xx accepts every report sent: devices accept no other receipt."""
+    """Return True if a 2xx response accepts every report sent, as devices require."""
     receipt, sent = json.loads(response), json.loads(body)
     results = receipt["results"] if "reports" in sent else [receipt]
     stored_ids = [
@@ -280,14 +278,14 @@ def _is_receipt(response: bytes, body: bytes) -> bool:
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
-    """Return the bytes of a report as a device sends it."""
+    """Return the bytes of a report in the format that devices send."""
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
 
 
 def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
-    """Wait until `holds` returns True; AssertionError if it does not in time."""
+    """Wait until `holds` returns True; raise AssertionError at the deadline."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
@@ -295,9 +293,10 @@ def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
 
 
 def check_refusal(server: Running, devices: Devices) -> None:
-    """Check that new reports get 503 with a problem document that says what to do, and when.
+    """Check that new reports get 503 and a problem document that says to try again, with
+    Retry-After.
 
-    There may be room for a few reports; those accepted are added to the devices' reports.
+    The disk may have room for a few reports; accepted ones are added to the devices' reports.
     """
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     path = f"/v1/surveys/{server.survey}/reports"
@@ -319,7 +318,7 @@ def check_refusal(server: Running, devices: Devices) -> None:
 
 
 def check_kept(server: Running, devices: Devices) -> None:
-    """Check that acknowledged reports are stored unchanged once, and counts equal a recount."""
+    """Check that every acknowledged report is stored once and unchanged, and that counts equal a recount."""
     services = server.services()
     services.releasing.release()
     with services.database.reading("check") as tx:
@@ -328,7 +327,7 @@ def check_kept(server: Running, devices: Devices) -> None:
         assert len(symbols_by_id) == len(rows)
         assert tx.counts.recount(server.survey) == []
         pending = len(rows) - tx.batches.number(server.survey)
-        assert 0 <= pending < RELEASE_STEP  # all are of one cell
+        assert 0 <= pending < RELEASE_STEP  # all reports belong to one cell
     services.close()
     lost = {i for i, symbols in devices.acknowledged.items() if symbols_by_id.get(i) != symbols}
     assert not lost
@@ -337,25 +336,26 @@ def check_kept(server: Running, devices: Devices) -> None:
 
 
 class KillablePostgres(PostgresServer):
-    """PostgreSQL, all of whose processes can be killed, and restarted on the same files."""
+    """A PostgreSQL server whose processes can all be killed and restarted on the same files."""
 
     def kill(self) -> None:
         """Send SIGKILL to the postmaster and its children."""
         lock = self._home / "data" / "postmaster.pid"
         postmaster = int(lock.read_text().split()[0])
-        os.kill(postmaster, signal.SIGSTOP)  # so that it starts no more children
+        os.kill(postmaster, signal.SIGSTOP)  # so that it starts no new children
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         for process in (postmaster, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         while any(_lives(process) for process in (postmaster, *map(int, children))):
             time.sleep(0.01)
-        # Without an init process (in containers) zombies keep their ids, so locks would look valid.
+        # Without an init process (in containers) zombies keep their process ids, so lock files
+        # would look valid.
         lock.unlink()
         (self._home / f".s.PGSQL.{self.port}.lock").unlink()
 
     def start_again(self) -> None:
-        """Start on the same files; PostgreSQL recovers from its log."""
+        """Start on the same files; PostgreSQL recovers from its write-ahead log."""
         listen = (
             f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
         )

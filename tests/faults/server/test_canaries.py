@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks in every field that names a sender: none of them is in any stored data (T15)."""
+"""Canary marks in every field that identifies a sender, none of which may be in stored data (T15)."""
 
 import subprocess
 import zipfile
@@ -50,7 +50,7 @@ def test_no_mark_of_a_sender_is_stored_anywhere(
                 document.report_length
             )
             assert send(place, sent, number).status_code == 201
-        for number, token in enumerate(tokens[:50]):  # refusals are stored as counts only
+        for number, token in enumerate(tokens[:50]):  # refusals are stored only as counts
             again = replace(report(document, number % 2, 0), token=token).to_bytes(
                 document.report_length
             )
@@ -62,21 +62,21 @@ def test_no_mark_of_a_sender_is_stored_anywhere(
     (copies / "logs").write_text(logged.getvalue())
     assert (
         logged.getvalue().count("/reports") == 100
-    )  # only refusals: no log line shows the time of an accepted answer
+    )  # only refusals are logged: no log line shows the time of an accepted answer
     dump(place, copies, postgres)
     places = [
         home,
         copies,
         *([postgres._home] if postgres else []),
-    ]  # PostgreSQL's: data files, WAL and log
+    ]  # PostgreSQL's data files, WAL and log
     assert any("wal" in str(path) for top in places for path in top.rglob("*"))
     assert files_with_marks([*MARKS, *tokens], places) == []
-    assert files_with_marks([SURVEY], [copies])  # the search finds existing data
+    assert files_with_marks([SURVEY], [copies])  # the search does find data that exists
     place.services.close()
 
 
 def send(place: Place, body: bytes, number: int) -> Any:
-    """Send a report, with marks in every header that names a sender."""
+    """Send a report with marks in every header that identifies a sender."""
     headers = {"User-Agent": f"{AGENT} {number}", "X-Forwarded-For": FORWARDED, "Forwarded": f"for={FORWARDED}",
                "X-Real-IP": FORWARDED, "Referer": REFERER, "Cookie": "s=canary", "Authorization": "Bearer canary",
                "X-Request-Id": f"canary{number}", "From": "canary@example.org"}  # fmt: skip
@@ -85,7 +85,7 @@ def send(place: Place, body: bytes, number: int) -> Any:
 
 
 def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
-    """Write an operator's copies: an unpacked backup, and PostgreSQL's own dump."""
+    """Write an operator's copies: an unpacked backup and PostgreSQL's own dump."""
     with (folder / "backup.zip").open("w+b") as file:
         save_backup(place.services.database, file)
     with zipfile.ZipFile(folder / "backup.zip") as archive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of a running server jumps by a day: no report is refused or lost, and releases happen once."""
+"""Clock jumps of one day on a running server: no report is refused or lost, and each release happens once."""
 
 import time
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ HOURLY = SURVEY.replace(b"min_reports:", b"release_every: hour\nmin_reports:")
 
 
 class Earlier(SystemClock):
-    """The machine's clock minus three days, with which the survey is published."""
+    """The machine's clock minus three days; the survey is published with this clock."""
 
     def now(self) -> datetime:
         return super().now() - 3 * DAY
@@ -72,8 +72,8 @@ def test_the_clock_jumps_under_load(
                 ):
                     clock.set(ahead)
                     devices.wait_for(len(devices.acknowledged) + 60)
-                    time.sleep(5 * LOOK_S)  # the thread that releases has seen this time
-                    if is_later:  # published times have passed
+                    time.sleep(5 * LOOK_S)  # the release thread has seen this time
+                    if is_later:  # published release times have passed
                         released += 1
                         wait_until(lambda n=released: len(releases(server)) >= n)
                     assert server.get("/health/ready")[0] == 200

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 concurrent copies of a report: one row, every copy acknowledged; other bodies refused (T11)."""
+"""Concurrent copies of a report: 64 copies make one row and are all acknowledged; other bodies are
+refused (T11)."""
 
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 from frankly_server.app import create_app
 from frankly_server.store import Database
 
@@ -18,12 +21,12 @@ PATH = f"/v1/surveys/{SURVEY}/reports"
 
 @pytest.fixture
 def place(tmp_path: Path, database_url: str) -> Place:
-    """A server on each kind of database, with a clock within the samples' opening times."""
+    """A server on each kind of database, with a clock inside the samples' opening times."""
     return Place.make(tmp_path, None if database_url.startswith("sqlite") else database_url)
 
 
 def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]]]:
-    """Send bodies[i][j] from thread j in round i, concurrently; return (status, body) by round."""
+    """Send bodies[i][j] concurrently from thread j in round i; return (status, body) by round."""
     app = create_app(place.settings, services=place.services)
     answers_by_round: list[list[tuple[int, bytes]]] = [[] for _ in bodies]
     together = threading.Barrier(COPIES)
@@ -34,10 +37,8 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
         try:
             for i, bodies_of_round in enumerate(bodies):
                 together.wait(60)
-                answer = client.post(
-                    PATH, data=bodies_of_round[number], content_type="application/json"
-                )
-                answers_by_round[i].append((answer.status_code, bodies_of_round[number]))
+                sent = bodies_of_round[number]
+                answers_by_round[i].append((delivered(client, sent), sent))
         except BaseException as error:  # noqa: BLE001 - the main thread fails the test
             failed.append(error)
             together.abort()
@@ -49,6 +50,20 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
         thread.join()
     assert not failed
     return answers_by_round
+
+
+def delivered(client: FlaskClient, sent: bytes) -> int:
+    """Send a report as the SDKs do, repeating it after each 503; return the last response's status.
+
+    There are more threads than the server has slots, so a server on a slow machine refuses some
+    requests.
+    """
+    deadline = time.monotonic() + 60
+    while True:
+        status = client.post(PATH, data=sent, content_type="application/json").status_code
+        if status != 503 or time.monotonic() > deadline:
+            return status
+        time.sleep(0.05)
 
 
 def stored_ids(database: Database) -> Counter[str]:

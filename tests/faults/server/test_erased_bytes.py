@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of erased reports in all files of a server: database, free pages, write-ahead log, logs.
+"""Bytes of erased reports, searched in all files of a server: database, free pages, write-ahead
+log, logs.
 
-The reports of another survey lie between the erased ones, so that no complete file or page is freed. Some of the
-erased reports were released, which writes their rows a second time, and some were pending.
+Reports of another survey are stored between the erased reports, so that no complete file or page is
+freed. Some of the erased reports were released, which writes their rows a second time, and some
+were pending.
 """
 
 import re
@@ -37,7 +39,7 @@ class Reports:
                 assert database.add_reports([new]) == {report_id}
 
     def found(self, survey: str, folder: Path) -> dict[str, int]:
-        """Count the survey's ids, as bytes and as digits, in each file that contains one."""
+        """Count the survey's report ids, as bytes and as digits, in each file that contains any."""
         mark, hits = self._marks[survey], {}
         for path in folder.rglob("*"):
             if path.is_file():
@@ -55,7 +57,7 @@ def erase(
 
 
 class Erase:
-    """Runs `frankly survey erase`; writes its output to a file in the folder."""
+    """Runs `frankly survey erase` and writes its output to a file in the folder."""
 
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -76,7 +78,7 @@ class Erase:
 
 
 def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None:
-    """While a server has the file open, as the last to close it removes its write-ahead log."""
+    """A server keeps the file open, because the last process that closes it removes the write-ahead log."""
     database = Database(sqlite_url)
     upgrade(database)
     folder = Path(sqlite_url.removeprefix("sqlite:///")).parent
@@ -87,8 +89,8 @@ def test_sqlite_keeps_no_byte_in_any_file(sqlite_url: str, erase: Erase) -> None
     assert reports.found(SURVEY, folder) == {}
     with database.reading("look") as tx:
         free = tx._connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
-    assert free > 0, "the scan reads free pages too"
-    assert sum(reports.found(OTHER, folder).values()) >= REPORTS, "the search finds existing ids"
+    assert free > 0, "the scan must read free pages too"
+    assert sum(reports.found(OTHER, folder).values()) >= REPORTS, "the search must find other ids"
     database.close()
 
 
@@ -99,11 +101,13 @@ def test_postgresql_keeps_no_byte_after_rewriting_files_and_recycling_its_log(
     upgrade(database)
     reports = Reports(database)
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
-        # As autovacuum does at some time: statistics of a column contain some of its values.
+        # ANALYZE runs as in autovacuum, because the statistics of a column contain some of its
+        # values.
         connection.execute("ANALYZE")
     erase(database)
     postgres.execute("CHECKPOINT")
-    # VACUUM alone leaves bytes in gaps of tables and indexes, so the page gives a command.
+    # VACUUM alone leaves bytes in gaps of tables and indexes, so the documentation gives a command
+    # that removes these bytes.
     assert any(name.startswith("data/base/") for name in reports.found(SURVEY, postgres.folder))
     page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
     [command] = re.findall(r"^docker compose exec database psql (.*)$", page, re.MULTILINE)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten bad requests for each report a server can store: honest ones are still stored (spec 9.2)."""
+"""Flood of ten bad requests for each report that a server can store: honest reports are still
+stored (spec 9.2)."""
 
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def test_honest_devices_are_served_in_a_flood(
     waits = sorted(sent.until - sent.began for sent in devices.attempts if sent.status == 201)
     assert offered >= 10 * per_s * seconds * 0.9
     assert 0 < answered <= written
-    assert len(waits) >= HONEST * seconds / 3.1  # otherwise fewer than one in 3 s was served
+    assert len(waits) >= HONEST * seconds / 3.1  # at least about one request in 3 s was served
     p99 = waits[int(0.99 * (len(waits) - 1))]
     summary = f"{per_s:.0f}/s kept; offered {offered}, answered {answered}; honest {len(waits)}, p99 {p99:.2f} s"
     summary += f"; memory {memory / 2**20:.0f} MiB, +{growth / 2**20:.0f}"
@@ -68,17 +69,17 @@ def sustainable(server: Running, seconds: float) -> float:
 
 
 def check_kept_beside_others(server: Running, devices: Devices) -> None:
-    """Check that acknowledged reports are stored as sent; the warm-up's are stored too."""
+    """Check that acknowledged reports are stored as sent; reports of the warm-up are stored too."""
     services = server.services()
     with services.database.reading("check") as tx:
         symbols_by_id = {row.id: row.symbols for row in stored(tx, server.survey)}
         assert tx.counts.recount(server.survey) == []
     services.close()
     assert devices.acknowledged.items() <= symbols_by_id.items()
-    assert "f" * 32 not in symbols_by_id  # nothing of the flood
+    assert "f" * 32 not in symbols_by_id  # nothing from the flood
     assert not devices.unexpected
 
 
 def file_bytes(folder: Path) -> int:
-    """Return the size of the database on disk, its log included."""
+    """Return the size of the database on disk, including its log."""
     return sum(path.stat().st_size for path in folder.glob("frankly.db*"))

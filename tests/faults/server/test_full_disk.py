@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that fills: reports get 503, the server is not ready, and no acknowledged report is lost."""
+"""Full disks: reports get 503, the server is not ready, and no acknowledged report is lost."""
 
 import json
 import os
@@ -33,14 +33,14 @@ FULL = "its disk is full: make room"
 
 @pytest.fixture
 def disk_and_database() -> Iterator[tuple[Disk, KillablePostgres]]:
-    """PostgreSQL with all of its files on a separate disk."""
+    """A PostgreSQL server with all of its files on a separate disk."""
     database = KillablePostgres(find_binaries(os.environ.get("PG_BIN")))
     try:
-        # PostgreSQL keeps up to 80 MB of its log's files for later use (min_wal_size).
+        # PostgreSQL keeps up to 80 MB of log files for reuse (min_wal_size).
         with small_disk(database.folder, 192) as disk:
             database.start()
             yield disk, database
-            with suppress(RuntimeError):  # it has ended already
+            with suppress(RuntimeError):  # PostgreSQL has already ended
                 database.halt()
     finally:
         shutil.rmtree(database.folder)
@@ -48,7 +48,7 @@ def disk_and_database() -> Iterator[tuple[Disk, KillablePostgres]]:
 
 @pytest.fixture
 def doctor(monkeypatch: pytest.MonkeyPatch) -> Callable[[Running], dict[str, str]]:
-    """Return a function that reads the doctor's findings of one server: check -> finding."""
+    """Return a function that runs the doctor on a server and returns check -> finding."""
 
     def findings(server: Running) -> dict[str, str]:
         monkeypatch.setenv("FRANKLY_HOME", str(server.home))
@@ -59,7 +59,7 @@ def doctor(monkeypatch: pytest.MonkeyPatch) -> Callable[[Running], dict[str, str
 
 
 def fill_log(database: KillablePostgres, url: str) -> None:
-    """Write to the write-ahead log until the disk is full and PostgreSQL panics."""
+    """Fill the write-ahead log until the disk is full and PostgreSQL panics."""
     plain = url.replace("+psycopg", "")
     with pytest.raises(psycopg.OperationalError), psycopg.connect(plain) as session:
         for _ in range(256):
@@ -67,7 +67,7 @@ def fill_log(database: KillablePostgres, url: str) -> None:
 
 
 def revive(database: KillablePostgres) -> None:
-    """Start PostgreSQL, as a supervisor does; it exits if even recovery has no space."""
+    """Start PostgreSQL, as a supervisor does; PostgreSQL exits if even its recovery has no space."""
     lock = database.folder / "data" / "postmaster.pid"
     with suppress(AssertionError):
         wait_until(lambda: not lock.exists(), within_s=2)
@@ -93,7 +93,7 @@ def test_the_disk_of_postgresql_fills(
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
                 check_refusal(server, devices)
                 assert server.get("/health/live")[0] == 200
-                # One of its own writes may have ended PostgreSQL by now.
+                # PostgreSQL may already have ended because of one of its own writes.
                 assert re.search(
                     f"{FULL}|is PostgreSQL running|recovering", doctor(server)["database"]
                 )
@@ -130,8 +130,8 @@ def test_the_disk_of_sqlite_and_keys_fills(
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
                 check_refusal(server, devices)
                 assert server.get("/health/live")[0] == 200
-                # SQLite may first fail at its shared memory, with another error; the space it then
-                # frees is filled again.
+                # SQLite may first fail at its shared memory with another error and then free space,
+                # which is filled again.
                 wait_until(lambda: disk.fill() or "its disk" in doctor(server)["database"])
                 assert front.run(["keys", "rotate", "--publisher", "--yes", "--json"]) == 3
                 problem = json.loads(capsys.readouterr().err)
@@ -142,7 +142,7 @@ def test_the_disk_of_sqlite_and_keys_fills(
                 keyring.check()
                 assert keyring.trusted().version == 1
                 disk.make_room()
-                # The database is tried again at most every five seconds, or by the next report.
+                # The server retries the database at most every five seconds, or at the next report.
                 wait_until(lambda: server.get("/health/ready")[0] == 200)
                 devices.wait_for(len(devices.acknowledged) + 100)
         finally:
@@ -159,7 +159,7 @@ def test_a_server_without_reports_notices_free_space(
     disk.fill()
     server.start()
     try:
-        # It starts: documents and estimates can still be read.
+        # The server starts, because documents and estimates can still be read.
         assert f"No report can be stored: the database: {FULL}" in server.log.read_text()
         assert server.get(f"/v1/surveys/{server.survey}/document")[0] == 200
         assert server.get("/health/ready")[0] == 503

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated requests to both servers, with the usual database of each: no status is 500 or more."""
+"""Generated requests to both servers, each with its usual database: no response has a status of 500
+or more."""
 
 import json
 import re
@@ -23,7 +24,7 @@ STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """A server on its database."""
+    """A server on its usual database."""
     home: Path = tmp_path_factory.mktemp("generated")
     production = "gunicorn" in request.param
     url = f"sqlite:///{home / 'frankly.db'}"
@@ -36,7 +37,7 @@ def server(
 
 
 def statuses(server: Running, request: bytes) -> list[int]:
-    """Send only the request; return the status of every response."""
+    """Send one request; return the status of every response."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
         received = b""
         try:
@@ -44,7 +45,7 @@ def statuses(server: Running, request: bytes) -> list[int]:
             client.shutdown(socket.SHUT_WR)
             while piece := client.recv(65536):
                 received += piece
-        except ConnectionError:  # refused before all of it was read
+        except ConnectionError:  # the server refused before it had read everything
             pass
     return [int(status) for status in STATUS.findall(received)]
 
@@ -67,5 +68,5 @@ def test_no_request_causes_a_server_error(server: Running, full: bool) -> None:
     assert faults == []
     assert server.get("/health/ready")[0] == 200
     assert "Traceback" not in server.log.read_text()
-    # The requests reach all of these outcomes.
+    # The generated requests lead to all of these outcomes.
     assert {200, 201, 400, 401, 404, 405, 413, 415, 422} <= set(seen), seen

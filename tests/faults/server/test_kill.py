@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the server, and of PostgreSQL, under load: reports are stored once (spec 9.2)."""
+"""SIGKILL of the server and of PostgreSQL under load: reports are stored once (spec 9.2)."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from tests.faults.server.running import Devices, KillablePostgres, Running, chec
 from tests.postgres import find_binaries
 
 FULL_ACKNOWLEDGEMENTS = 50_000  # on each kind of database
-BATCH = 20  # in every other thread's requests
+BATCH = 20  # reports per request in every other thread
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def database() -> Iterator[KillablePostgres]:
 
 
 def run_a_command(server: Running) -> None:
-    """Open and close the database as a command does; the server's next writes must stay durable."""
+    """Open and close the database as a command does; the server's later writes must stay durable."""
     database = Database(server.database_url)
     with database.reading("look") as tx:
         assert tx.surveys.all()
@@ -48,7 +48,7 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     finally:
         server.end()
     assert len(devices.acknowledged) >= reports_wanted
-    assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # each kill broke a request
+    assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # kills broke requests
     check_kept(server, devices)
 
 

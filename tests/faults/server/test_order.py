@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of system calls that write keys, keys documents and backups, traced by strace.
+"""Order of the system calls that write keys, keys documents and backups, traced by strace.
 
-A power cut may remove bytes written to a file after its last fsync, and names added to a folder
-after the folder's. So a file may get its name only when its bytes are on disk, and every name must
-be on disk before the next one appears; the keys document, which names keys, comes last.
+A power cut may remove bytes written to a file after the file's last fsync, and names added to a
+folder after the folder's last fsync. Therefore a file may be given its name only when its bytes are
+on disk, and every name must be on disk before the next name appears. The keys document, which names
+keys, is written last.
 """
 
 import re
@@ -40,7 +41,7 @@ QUOTED = re.compile(r'"([^"]*)"')
 
 @dataclass
 class Disk:
-    """Bytes and names that a power cut could remove after the calls; faults : wrong orders."""
+    """Bytes and names that a power cut could remove after the calls; faults : calls in the wrong order."""
 
     folder: Path
     unsynced: set[str] = field(default_factory=set)
@@ -49,7 +50,7 @@ class Disk:
     faults: list[str] = field(default_factory=list)
 
     def follow(self, log: Path) -> None:
-        """Apply the calls of one process, except those on databases."""
+        """Apply the system calls of one process, except those on databases."""
         for line in log.read_text().splitlines():
             call = CALL.match(line)
             if call is None or int(call[3]) < 0 or str(self.folder) not in line or ".db" in line:
@@ -87,13 +88,13 @@ class Disk:
         self.appeared.append(Path(new).name)
 
     def end(self) -> list[str]:
-        """Return every fault, with the bytes and names that are not on disk now."""
+        """Return every fault, including the bytes and names that are not on disk at the end."""
         names = [f"{parent}: {names} not on disk" for parent, names in self.names.items() if names]
         return [*self.faults, *(f"{path}: bytes not on disk" for path in self.unsynced), *names]
 
 
 def _path_of(arguments: str) -> str:
-    """Return the path of the call's file, which strace writes after the descriptor."""
+    """Return the path of the call's file, which strace prints after the descriptor."""
     path = re.search(r"<([^>]*)>", arguments)
     assert path is not None, arguments
     return path[1]
@@ -108,7 +109,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def traced(folder: Path, before: str, *commands: str) -> Disk:
-    """Run `frankly` commands in one process under strace, and follow its calls."""
+    """Run `frankly` commands in one process under strace, and follow its system calls."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     log = folder / "strace"
@@ -124,7 +125,8 @@ def traced(folder: Path, before: str, *commands: str) -> Disk:
 
 def test_no_name_appears_before_its_bytes_and_all_are_synced(tmp_path: Path, home: Path) -> None:
     first = traced(tmp_path, "", "keys init --yes")
-    # The folder appears complete. SQLite, whose calls are ignored, would sync its name later.
+    # The folder must appear only when it is complete. SQLite, whose calls are ignored, would sync
+    # the folder's name later.
     assert (first.end(), first.appeared) == ([], ["keys"])
     later = traced(
         tmp_path,
@@ -136,7 +138,7 @@ def test_no_name_appears_before_its_bytes_and_all_are_synced(tmp_path: Path, hom
     )
     assert later.end() == []
     [new_key] = (home / "keys").glob("publisher-*.pem")
-    # A new key is on disk before a document names it.
+    # A new key must be on disk before a document names it.
     keys = [new_key.name, "keys-1.json", "keys-2.json", "keys.json"]
     assert later.appeared == ["backup.zip", *keys, "backup.zip"]
 

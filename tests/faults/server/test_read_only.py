@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File systems and databases that become read-only: no partial files, no lost reports."""
+"""File systems and databases that become read-only: no partial files and no lost reports."""
 
 import json
 import re
@@ -29,12 +29,12 @@ class Operator:
         self._monkeypatch, self._capsys = monkeypatch, capsys
 
     def sees(self, server: Running) -> None:
-        """Set the environment to that of a server."""
+        """Use the environment of a server."""
         self._monkeypatch.setenv("FRANKLY_HOME", str(server.home))
         self._monkeypatch.setenv("FRANKLY_DATABASE_URL", server.database_url)
 
     def refused(self, command: str) -> tuple[int, str]:
-        """Run a command that fails; return its exit code and the detail of its problem."""
+        """Run a command that fails; return its exit code and the problem's detail."""
         code = front.run([*shlex.split(command), "--json"])
         problem = json.loads(self._capsys.readouterr().err)
         return code, f"{problem['field']}: {problem['detail']}"
@@ -45,7 +45,7 @@ class Operator:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder with its bytes."""
+    """Return the bytes of every file below a folder, by path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -91,7 +91,7 @@ def test_commands_on_a_read_only_home(tmp_path: Path, operator: Operator) -> Non
             "database",
             "disk",
         }
-        # SQLite cannot even open a file whose log it may not create.
+        # SQLite cannot even open a file if it may not create the log beside it.
         assert re.search("yours to write|missing or read-only", findings["database"][1])
         assert files(home) == before
         assert not (tmp_path / "backup.zip").exists()
@@ -108,7 +108,7 @@ def test_commands_on_a_read_only_home(tmp_path: Path, operator: Operator) -> Non
 
 
 def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) -> None:
-    """Linux makes ext4 read-only at an error, even for files that are open for writing."""
+    """On an error, Linux makes ext4 read-only, even for files that are open for writing."""
     folder = tmp_path / "disk"
     folder.mkdir()
     with failing_disk(folder, tmp_path / "image") as disk:
@@ -121,8 +121,8 @@ def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) 
         try:
             with Devices(server, batch=20) as devices:
                 devices.wait_for(100)
-            # Before reports are sent: at the error, Linux 6.18 reports success to some callers of
-            # fsync whose bytes are not on disk.
+            # The disk fails before reports are sent, because during the error Linux 6.18 reports
+            # success to some callers of fsync whose bytes are not on disk.
             disk.fail()
             with devices:
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
@@ -147,14 +147,14 @@ def read_only(postgres: PostgresServer, postgres_url: str) -> "ReadOnly":
 
 
 class ReadOnly:
-    """A database that becomes a standby by failover: sessions end, and new ones may only read."""
+    """A database that becomes a standby at a failover: sessions end, and new sessions may only read."""
 
     def __init__(self, postgres: PostgresServer, url: str) -> None:
         self._postgres, self.url = postgres, url
         self._name = url.rpartition("/")[2]
 
     def begin(self) -> None:
-        """Allow reading only."""
+        """Allow only reading."""
         self._postgres.execute(
             f"ALTER DATABASE {self._name} SET default_transaction_read_only = on"
         )
@@ -163,7 +163,7 @@ class ReadOnly:
         )
 
     def end(self) -> None:
-        """Allow writing in new sessions; existing ones stay read-only."""
+        """Allow writing in new sessions; existing sessions stay read-only."""
         self._postgres.execute(f"ALTER DATABASE {self._name} RESET default_transaction_read_only")
 
 
@@ -188,7 +188,7 @@ def test_postgresql_becomes_read_only(
                 code, detail = operator.refused(command)
                 assert (code, message in detail) == (5, True), command
             backup = tmp_path / "backup.zip"
-            assert front.run(["backup", "create", str(backup)]) == 0  # reading is enough
+            assert front.run(["backup", "create", str(backup)]) == 0  # a backup only reads
             read_only.end()
             wait_until(lambda: server.get("/health/ready")[0] == 200)
             devices.wait_for(len(devices.acknowledged) + 100)
@@ -206,7 +206,7 @@ def test_a_server_starts_on_a_read_only_postgresql_and_recovers_by_itself(
     try:
         assert "No report can be stored: the database: it is read-only" in server.log.read_text()
         assert server.get("/health/ready")[0] == 503
-        # Many connections of the pool are opened while it is read-only.
+        # The pool opens many connections while the database is read-only.
         with Devices(server) as devices:
             wait_until(lambda: len(devices.attempts) >= 16)
             read_only.end()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two concurrent releases killed at any moment: no report is lost or counted twice."""
+"""Two concurrent releases, killed at any moment: no report is lost or counted twice."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
 
-# Releases in a loop and prints a line after each, so that a kill hits a release. The pause lets
-# reports be stored on SQLite, which has one writer at a time.
+# The process releases in a loop and prints a line after each release, so that a kill hits a
+# release. The pause lets the server store reports on SQLite, which allows one writer at a time.
 RELEASER = """
 import sys
 import time
@@ -46,7 +46,7 @@ def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
     try:
         for process in processes:
             assert process.stdout is not None
-            assert process.stdout.readline(), "the process made no release"
+            assert process.stdout.readline(), "the process has made no release"
         yield processes
     finally:
         for process in processes:
@@ -72,7 +72,7 @@ def test_releases_killed_while_reports_come_in(
                 already = len(devices.acknowledged)
                 with releasers(server):
                     devices.wait_for(already + 40, within_s=600)
-                    time.sleep(rng.random() * 0.05)  # so that kills come at any moment of a release
+                    time.sleep(rng.random() * 0.05)  # so that kills hit any moment of a release
     finally:
         server.end()
     services = server.services()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow, silent or malformed senders: 408 or 400 in time, no stack trace, no effect on others."""
+"""Slow, silent or malformed senders, which get 408 or 400 in time, without a stack trace or an
+effect on others."""
 
 import http.client
 import json
@@ -24,7 +25,7 @@ THREADS = 12
 
 @dataclass(frozen=True)
 class Talk:
-    """Bytes to send: some at once, then a piece every `pause_s` until the connection closes."""
+    """Bytes to send: some immediately, then a piece every `pause_s` until the connection closes."""
 
     at_once: bytes
     piece: bytes = b""
@@ -89,7 +90,7 @@ def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
-    """A server that waits a second for a request."""
+    """A server that waits one second for a request."""
     home = tmp_path_factory.mktemp("slow")
     settings: dict[str, Any] = {
         "FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S),
@@ -104,7 +105,8 @@ def server(
 
 
 def exchange(server: Running, talk: Talk) -> tuple[bytes, float]:
-    """Send until the server closes; return its response and the seconds until it first sent or closed."""
+    """Send until the server closes the connection; return its response and the seconds until it
+    first sent or closed."""
     ended = False
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
         began, received, answered_s = time.monotonic(), b"", 0.0
@@ -119,7 +121,7 @@ def exchange(server: Running, talk: Talk) -> tuple[bytes, float]:
             except TimeoutError:
                 if not received and talk.piece:
                     sock.sendall(talk.piece)
-            except ConnectionError:  # the server closed without reading everything
+            except ConnectionError:  # the server closed before it had read everything
                 ended = True
     assert ended
     return received, answered_s
@@ -151,7 +153,7 @@ def test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one(server
         assert CANARY not in response, name
         if (
             status == 408 and talk.piece
-        ):  # answered no earlier than the timeout; further pieces do not extend it
+        ):  # the response comes at the timeout; further pieces do not extend the timeout
             assert after_s >= TIMEOUT_S * 0.9, name
     assert "Traceback" not in server.log.read_text()
     assert CANARY.decode() not in server.log.read_text()
@@ -161,7 +163,7 @@ def test_silent_connections_hold_no_thread(server: Running) -> None:
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20 * THREADS)]
     began = time.monotonic()
     assert server.get("/health/live")[0] == 200
-    assert time.monotonic() - began < 5  # gunicorn's own threads would wait 5 s for each of them
+    assert time.monotonic() - began < 5  # gunicorn's own threads would wait 5 s for each connection
     for sock in silent:
         sock.close()
 
@@ -176,7 +178,7 @@ def test_a_report_that_timed_out_is_accepted_later(server: Running) -> None:
     for status in (
         201,
         200,
-    ):  # on one connection: each request has its own timeout
+    ):  # on one connection, each request has a separate timeout
         connection.request("POST", path, body, kind)
         answer = connection.getresponse()
         assert (answer.status, bool(answer.read())) == (status, True)

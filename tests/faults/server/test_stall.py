@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that stops responding: the server stays live, refuses reports, and loses none."""
+"""A database that stops responding: the server stays live, refuses reports, and loses no report."""
 
 import http.client
 import secrets
@@ -22,7 +22,7 @@ PAIRS = ["waitress and SQLite", "gunicorn and PostgreSQL", "gunicorn and SQLite"
 
 @pytest.fixture(params=PAIRS)
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """A server of three threads on a database that can be made to stall."""
+    """A server with three threads on a database that the test can stall."""
     url = f"sqlite:///{tmp_path / 'frankly.db'}"
     if "PostgreSQL" in request.param:
         postgres: PostgresServer = request.getfixturevalue("postgres")
@@ -51,7 +51,7 @@ def stalled(server: Running) -> Iterator[None]:
 
 
 def send(server: Running, body: bytes) -> tuple[int, str | None, float]:
-    """Send one report; return status, Retry-After and seconds."""
+    """Send one report; return the status, Retry-After and the duration in seconds."""
     began = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     path = f"/v1/surveys/{server.survey}/reports"
@@ -84,7 +84,7 @@ def test_a_stalled_database_stops_neither_liveness_nor_refusals(server: Running)
     assert {status for status, _ in lives} == {200}
     assert ready[0] in (200, 503)
     assert [(status, after) for status, after, _ in refused] == [(503, "5")] * 5
-    # All of this while the lock was held; PostgreSQL ends waiting for a lock after 5 s.
+    # All of this happened while the lock was held; PostgreSQL stops waiting for a lock after 5 s.
     assert held_s < 5
     assert statuses.count(503) >= DEVICES - THREADS
     assert set(statuses) <= {201, 503}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM under load: the server ends within 15 s and answers every request received before."""
+"""SIGTERM under load: the server ends within 15 s and answers every request that it received before."""
 
 import time
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_nothing_in_flight_is_dropped(tmp_path: Path, production: bool, full: bo
             in_flight = [sent for sent in devices.attempts if sent.at < signalled < sent.until]
             assert (code, dropped) == (0, [])
             assert seconds <= 15
-            assert in_flight  # requests were running at the signal
+            assert in_flight  # requests were in progress at the signal
             check_stopped(server, devices)
     finally:
         server.end()
@@ -44,7 +44,7 @@ def check_stopped(server: Running, devices: Devices) -> None:
 
 
 def test_check_kept_fails_for_missing_and_changed_reports(tmp_path: Path) -> None:
-    """For a report that was never stored, and for one stored with other symbols."""
+    """check_kept fails for a report that was never stored and for a report stored with other symbols."""
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     devices = Devices(server, acknowledged={"a" * 32: (0, 0)}, sent={"a" * 32: (0, 0)})
     with pytest.raises(AssertionError):

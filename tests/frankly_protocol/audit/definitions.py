@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions as the papers define them, by brute force in Fractions, and random claims.
+"""Privacy notions as the papers define them, computed by brute force with Fractions, and random
+claims.
 
-Nothing here is shared with the verifier: every conditional probability is summed from the joint
-law of (S, X, Y), all pairs are compared, and the vertices of the robust notion's sets listed.
+This module shares no code with the verifier: it sums every conditional probability from the joint
+law of (S, X, Y), compares all pairs, and lists the vertices of the robust notion's sets.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ ONE = (1, 1)
 
 @lru_cache(maxsize=64)
 def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
-    """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
+    """Return Q(y|·) of every symbol that can be sent, computed from the definition of each kind."""
     columns: dict[Symbol, list[Fraction]] = {}
     if isinstance(mechanism, AgreementMechanism):
         return dict(agreement_table(mechanism).items())
@@ -71,7 +72,7 @@ def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
 
 
 def agreement_table(mechanism: AgreementMechanism) -> dict[tuple[int, ...], list[Fraction]]:
-    """Q(y|·) by joint answer, row-major: for each truth, the weights divided by their sum."""
+    """Return Q(y|·) by joint answer in row-major order: for each truth, the weights divided by their sum."""
     truths = list(product(*map(range, mechanism.choices)))
     columns: dict[tuple[int, ...], list[Fraction]] = {}
     for c, component in enumerate(mechanism.components):
@@ -120,7 +121,7 @@ def _joint(mechanism: AgreementMechanism, part: int, truth: tuple[int, ...]) -> 
 
 
 def needed(mechanism: AnyMechanism, claim: Claim) -> Levels:
-    """The largest ratio of each side, None for infinite."""
+    """Return the largest ratio of each side, or None if it is infinite."""
     if claim.notion == "dp":
         return {
             "delta": max(
@@ -142,14 +143,15 @@ def needed(mechanism: AnyMechanism, claim: Claim) -> Levels:
 
 
 def excess(mechanism: AnyMechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
-    """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those y with Q(y|x) > E·Q(y|z)."""
+    """Return the largest Q(T|x) − E·Q(T|z) over sets T of reports, attained by all y with Q(y|x) >
+    E·Q(y|z)."""
     x, z = pair
     E = Fraction(*(claim.level or ONE))
     return sum((max(Fraction(0), q[x] - E * q[z]) for q in table(mechanism).values()), Fraction(0))
 
 
 def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
-    """Every pair of every column that the definition compares, and the level for this pair."""
+    """Yield every pair in every column that the definition compares, with the level for this pair."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
     pairs: list[tuple[str, tuple[int, int]]]
@@ -177,7 +179,7 @@ def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]
 
 
 def conditions(claim: Claim) -> list[Condition | None]:
-    """Every x_J of every subset J; [None] for notions without attributes."""
+    """Return every x_J of every subset J, or [None] for notions without attributes."""
     if claim.attributes is None:
         return [None]
     places = range(len(claim.attributes))
@@ -190,7 +192,7 @@ def conditions(claim: Claim) -> list[Condition | None]:
 
 
 def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | str | None:
-    """The ratio of one pair: "endless" for a positive number over zero, None if it is undefined."""
+    """Return the ratio of one pair, "endless" for a positive number over zero, or None if it is undefined."""
     y, (a, b), condition = place
     if claim.notion == "ldp":
         up, down = table(mechanism)[y][a], table(mechanism)[y][b]
@@ -208,7 +210,7 @@ def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | 
     else:
         sides = [probability(mechanism, claim, y, s, condition) for s in (a, b)]
         if not all(mass for mass, _ in sides):
-            return None  # P(·|s, x_J) does not exist
+            return None  # P(·|s, x_J) is undefined
         up, down = (reported / mass for mass, reported in sides)
     if down:
         return up / down
@@ -218,37 +220,37 @@ def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | 
 def probability(
     mechanism: AnyMechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
 ) -> tuple[Fraction, Fraction]:
-    """P(s, x_J) and P(s, x_J, y); s = AVERAGE sums over every s."""
+    """Return P(s, x_J) and P(s, x_J, y); s = AVERAGE sums over every s."""
     joint = claim.joint or ()
     sizes = claim.attributes or (mechanism.answers,)
     fixed = condition or (None,) * len(sizes)
-    total = sum(map(sum, joint))
-    prior_mass = joint_mass = Fraction(0)
+    total, column = sum(map(sum, joint)), table(mechanism)[y]
+    prior_weight, joint_weight = 0, Fraction(0)
     for t, row in enumerate(joint):
         for x, values in enumerate(product(*map(range, sizes))):
             if s in (t, AVERAGE) and all(
                 k in (None, v) for k, v in zip(fixed, values, strict=True)
             ):
-                prior_mass += Fraction(row[x], total)
-                joint_mass += Fraction(row[x], total) * table(mechanism)[y][x]
-    return prior_mass, joint_mass
+                prior_weight += row[x]
+                joint_weight += row[x] * column[x]
+    return Fraction(prior_weight, total), joint_weight / total
 
 
 def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
-    """Vertices of D_s = {R ≥ L[s]}: L[s] with the whole slack on one u."""
+    """Return the vertices of D_s = {R ≥ L[s]}: L[s] with the whole slack on one u."""
     L = [Fraction(*bound) for bound in (claim.lower_bounds or ())[s]]
     slack = 1 - sum(L)
     return [[bound + slack * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
 
 
 def average(mechanism: AnyMechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
-    """P(y|s) if U is distributed as R; answers are pairs (s, u)."""
+    """Return P(y|s) if U has the distribution R; answers are pairs (s, u)."""
     return sum((r * table(mechanism)[y][s * len(R) + u] for u, r in enumerate(R)), Fraction(0))
 
 
 @st.composite
 def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechanism:
-    """A table over this many answers; weights may be zero and columns equal."""
+    """Draw a table over this many answers; weights may be zero and columns may be equal."""
     reports = draw(st.integers(2, 4))
     rows = []
     for _ in range(answers):
@@ -262,7 +264,7 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
 
 @st.composite
 def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
-    """A mechanism without a table, for answers of parts of these sizes; chances may be 0 or 1."""
+    """Draw a mechanism without a table for answers of these sizes; probabilities may be 0 or 1."""
     a, weight = prod(sizes), st.integers(0, 16)
     kinds = ["unary", "subset", *(["product"] if len(sizes) > 1 else [])]
     kind = draw(st.sampled_from(kinds))
@@ -276,21 +278,22 @@ def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
 
 @st.composite
 def structured_cases(draw: st.DrawFn) -> tuple[Mechanism, Claim]:
-    """A mechanism without a table, and a claim at the least level with the data of its notion."""
-    sizes = draw(st.sampled_from([(2,), (3,), (4,), (2, 2)]))  # larger ones: test_kinds
+    """Draw a mechanism without a table, and a claim at the least level with the data of its notion."""
+    sizes = draw(st.sampled_from([(2,), (3,), (4,), (2, 2)]))  # test_kinds has larger sizes
     return draw(structured_over(sizes)), draw(claims(sizes))
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[DenseMechanism, Claim]:
-    """A table, and a claim at the least level with the data its notion needs."""
+    """Draw a table, and a claim at the least level with the data that its notion needs."""
     sizes = draw(st.sampled_from([(2,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
     return draw(mechanisms_over(prod(sizes))), draw(claims(sizes))
 
 
 @st.composite
 def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
-    """A claim of any notion at the least level, over answers made of attributes of these sizes."""
+    """Draw a claim of any notion at the least level, for answers that consist of attributes of
+    these sizes."""
     notion = draw(st.sampled_from(NOTIONS))
     if notion == "ldp":
         return Claim(notion, ONE)

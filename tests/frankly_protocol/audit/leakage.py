@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leakage of a whole report, by brute force over secrets, answers, strata and reports.
+"""Leakage of a whole report, computed by brute force over secrets, answers, strata and reports.
 
-Nothing here is shared with `frankly_protocol.audit`: every P(y | s, z) is summed cell by cell.
+This module shares no code with `frankly_protocol.audit`: it sums every P(y | s, z) cell by cell.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Rows:
         return _largest((max(column), min(column)) for column in zip(*self.laws, strict=True))
 
     def lift(self) -> Ratio:
-        """Return the largest P(y|s) / P(y) or P(y) / P(y|s), equal to that of P(s|y) and P(s)."""
+        """Return the largest P(y|s) / P(y) or P(y) / P(y|s), which equals that of P(s|y) and P(s)."""
         total = sum(self.masses)
         columns = list(zip(zip(*self.laws, strict=True), self.average, strict=True))
         up = _largest((max(column) * total, average) for column, average in columns)
@@ -93,9 +93,10 @@ class Leakage:
     def about(
         self, r: int, i: int | None = None, fixed: tuple[int, ...] = ()
     ) -> list[tuple[tuple[int, ...], Rows]]:
-        """Return (possible values of secret r, their rows) for every stratum that occurs.
+        """Return (possible values of secret r, rows of these values) for every stratum that occurs.
 
-        i, fixed : if given, for every stratum and every joint answer to these questions of block i.
+        i, fixed : if set, return a pair for every stratum and every joint answer to these questions
+        of block i.
         """
         key = (r, i, fixed)
         if key not in self._secrets:
@@ -112,13 +113,13 @@ class Leakage:
 
     @property
     def answers(self) -> Rows:
-        """Laws of the report given every joint answer, including those that no respondent has."""
+        """Laws of the report for every joint answer, including answers that no respondent has."""
         every = list(product(*(range(len(columns[0])) for columns in self._columns)))
         laws = tuple(tuple(self.chances(x)) for x in every)
         return Rows((1,) * len(every), laws, sum(laws[0]))
 
     def strata(self, r: int) -> Rows:
-        """Return the stratum's laws given each value of secret r, as if it were the report."""
+        """Return the stratum's laws given each value of secret r, as if the stratum were the report."""
         strata, held = sorted({z for _, _, z in self.world}), range(self.shape.secrets[r])
         counts = {(s, z): 0 for s in held for z in strata}
         for (s, _, z), n in self.world.items():
@@ -129,7 +130,7 @@ class Leakage:
         return Rows(masses, laws, scale)
 
     def chances(self, x: tuple[int, ...]) -> list[int]:
-        """Return the chance, times a constant, of every report given the answers."""
+        """Return the probability of every report given the answers, times a constant."""
         if x not in self._chances:
             rows = [
                 [column[answer] for column in columns]
@@ -175,7 +176,7 @@ def _normal(rows: dict[int, tuple[int, list[int]]]) -> tuple[tuple[int, ...], Ro
 
 @cache
 def _columns(mechanism: AnyMechanism) -> tuple[tuple[int, ...], ...]:
-    """Return every report's chances by answer, times a constant."""
+    """Return every report's probabilities by answer, times a constant."""
     columns = table(mechanism).values()
     scale = lcm(*(chance.denominator for column in columns for chance in column))
     return tuple(tuple(int(chance * scale) for chance in column) for column in columns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ambiguous claims and claims with a field that their notion ignores are refused by name."""
+"""Claims that are ambiguous or have a field that their notion ignores, which are refused by name."""
 
 from dataclasses import replace
 from typing import Any
@@ -181,7 +181,7 @@ def test_priors_that_do_not_fit(notion: str, joint: Any, field: str) -> None:
 
 
 @pytest.mark.parametrize("notion", ["", "LDP", "DP", "trust-me", None, ("ldp",), ["ldp"]])
-def test_an_unknown_notion_asks_for_an_update(notion: Any) -> None:
+def test_the_error_for_an_unknown_notion_suggests_an_update(notion: Any) -> None:
     for call in (worst, require_private):
         with pytest.raises(UnsupportedDocument) as caught:
             call(MECHANISM, replace(GOOD["ldp"], notion=notion))
@@ -213,4 +213,4 @@ def refused(claim: Claim, field: str) -> None:
             call(MECHANISM, claim)
         assert (caught.value.reason, caught.value.field) == ("privacy", field)
         assert caught.value.detail.startswith(claim.notion + ": ")
-        assert "report" not in caught.value.detail  # refused for its form, not for the mechanism
+        assert "report" not in caught.value.detail  # the fault is in the claim's form

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier against the definitions: levels, the place named, claims just below a level."""
+"""Verifier, compared with the definitions: levels, the place that an error names, claims just below
+a level."""
 
 import re
 from dataclasses import replace
@@ -77,7 +78,8 @@ def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_all_small_lower_bounds(diagonal: bool) -> None:
-    # In the last two, the range of P(y|s) of one secret contains the other's, in either order.
+    # In the last two cases, the range of P(y|s) of one secret contains that of the other, in either
+    # order.
     mechanisms = [
         ((64, 0, 0), (36, 16, 12), (8, 52, 4), (20, 20, 24)),
         ((14, 50), (4, 60), (5, 59), (6, 58)),
@@ -97,7 +99,7 @@ def test_the_place_named_attains_the_ratio(case: Case) -> None:
     verdict = worst(mechanism, claim)
     for side in filter(None, (verdict, verdict.other)):
         if side.ratio == (claim.notion not in ("dp", "dpv")):
-            continue  # everything is equal: there is no place
+            continue  # all probabilities are equal, so there is no place
         if claim.notion == "dp":
             assert excess(mechanism, claim, side.pair) == side.ratio
             continue
@@ -140,7 +142,7 @@ def test_the_needed_level_is_accepted_and_slightly_less_is_refused(case: Case) -
             assert re.match(f"{claim.notion}: report .+: {ratio} is needed, ", error.detail)
 
 
-# Claims over four answers; the test below replaces each level by the one needed.
+# Claims over four answers; the test below replaces each level by the needed level.
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
 ON_THE_LINE = [
     Claim("ldp", ONE),
@@ -157,7 +159,7 @@ ON_THE_LINE = [
 
 @pytest.mark.parametrize("claim", ON_THE_LINE, ids=lambda c: c.notion + "-diagonal" * c.diagonal)
 def test_every_move_of_one_unit_of_weight_is_decided_exactly(claim: Claim) -> None:
-    """Probability 2^-48 moves between two reports of one answer."""
+    """The test moves a probability of 2^-48 between two reports of one answer."""
     unit = 1 << 44
     rows = [[w * unit for w in row] for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))]
     mechanism = DenseMechanism(48, tuple(map(tuple, rows)))

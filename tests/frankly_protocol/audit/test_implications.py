@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implications between notions: the tables of docs/maths/notions.md are read and checked.
+"""Implications between notions, read from the tables of docs/maths/notions.md and checked.
 
-Levels are measured by the definitions (`needed`), not by the verifier.
+Levels are computed from the definitions (`needed`), not by the verifier.
 """
 
 import re
@@ -30,10 +30,10 @@ ALIKE = tuple(tuple((2, 1) if x != z else None for z in range(4)) for x in range
 
 @dataclass(frozen=True)
 class World:
-    """A mechanism over four answers (2 × 2 attributes) with the counts [s][x] of a secret.
+    """A mechanism over four answers (2 × 2 attributes), and the counts [s][x] of a secret.
 
-    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp.
-    levels : of pairs of answers, for metric-ldp.
+    bounds : lower bounds of rldp, whose answers are the pairs (s, u). F : the level of dp. levels :
+    levels of pairs of answers, for metric-ldp.
     """
 
     mechanism: DenseMechanism
@@ -43,7 +43,7 @@ class World:
     levels: tuple[tuple[tuple[int, int] | None, ...], ...] = ALIKE
 
     def level(self, notion: str) -> Fraction | None:
-        """The least level at which the mechanism satisfies the notion, None if there is none."""
+        """Return the least level at which the mechanism satisfies the notion, or None if there is none."""
         claims = {
             "ldp": Claim("ldp", ONE),
             "dp": Claim("dp", self.F.as_integer_ratio(), delta=(0, 1)),
@@ -67,7 +67,7 @@ class World:
         return level
 
     def letters(self, notion: str) -> dict[str, Fraction | None]:
-        """Values of the letters in the page's formulas for an arrow from a notion."""
+        """Return the values of the letters in the page's formulas for an arrow from a notion."""
         sizes = [sum(row) for row in self._joint_of(notion)]
         letters: dict[str, Fraction | None] = {
             "p": Fraction(min(sizes), sum(sizes)),
@@ -100,11 +100,11 @@ class Arrow:
     sharp: str
 
     def bound(self, world: World) -> Fraction | None:
-        """The level that the page states for the target, None if it states none."""
+        """Return the level that the page states for the target, or None if it states none."""
         letters = world.letters(self.source)
         if None in letters.values():
             return None
-        # Safe to evaluate: the formulas come from a page of this repository.
+        # Evaluating the formulas is safe, because they come from a page of this repository.
         names: dict[str, object] = {**letters, "max": max, "__builtins__": {}}
         if self.condition and not eval(self.condition, names):
             return None
@@ -123,7 +123,7 @@ MISSING = [(row[0], row[1]) for row in rows("No arrows")]
 
 
 def quiet(mechanism: DenseMechanism) -> DenseMechanism:
-    """The mechanism in one case of 32, otherwise a draw independent of the answer: low levels."""
+    """Return a mechanism with low levels: one draw in 32 uses the mechanism, the others ignore the answer."""
     rows = mechanism.weights
     mixed = (tuple(31 * m + n for m, n in zip(rows[0], row, strict=True)) for row in rows)
     return DenseMechanism(mechanism.bits + 5, tuple(mixed))
@@ -135,7 +135,8 @@ def worlds(draw: st.DrawFn, *, pairs: bool) -> World:
     if pairs:
         (a, b), (c, d) = draw(st.tuples(st.tuples(count, count), st.tuples(count, count)))
         joint: Joint = ((a, b, 0, 0), (0, 0, c, d))
-        # Bounds below the true conditional probabilities, so that these are in the polytope.
+        # The bounds lie below the true conditional probabilities, so that these are in the
+        # polytope.
         parts = st.integers(0, 4)
         bounds = tuple(
             tuple((draw(parts) * n, 4 * sum(row)) for n in row) for row in ((a, b), (c, d))
@@ -162,10 +163,11 @@ def worlds(draw: st.DrawFn, *, pairs: bool) -> World:
 
 
 @pytest.mark.parametrize("arrow", ARROWS, ids=lambda a: f"{a.source} to {a.target}")
-def test_arrows_hold_for_random_mechanisms(arrow: Arrow) -> None:
+def test_arrows_hold_for_random_mechanisms(arrow: Arrow, full: bool) -> None:
+    """The test draws twenty random mechanisms for each arrow, or two hundred with --full."""
     bounded = 0
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=200 if full else 20, deadline=None)
     @given(worlds(pairs="rldp" in (arrow.source, arrow.target)))
     def tried(world: World) -> None:
         nonlocal bounded
@@ -181,7 +183,8 @@ def test_arrows_hold_for_random_mechanisms(arrow: Arrow) -> None:
 
 
 def one_column(*weights: int) -> DenseMechanism:
-    """Two reports: one with this column, in 4096ths, and one that is nearly uninformative."""
+    """Return a mechanism with two reports: one has this column, in 4096ths, and one is nearly
+    uninformative."""
     return DenseMechanism(12, tuple((n, 4096 - n) for n in weights))
 
 
@@ -279,14 +282,14 @@ def test_missing_arrows_have_counterexamples(source: str, target: str) -> None:
     world = COUNTEREXAMPLES[source, target]
     level = world.level(source)
     assert level is not None
-    # The level of dp and dpv is always finite, so a small one is required.
+    # The level of dp and dpv is always finite, so a small level is required.
     if source in ("dp", "dpv"):
         assert level < Fraction(1, 2)
     assert world.level(target) is None
 
 
 def closed(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The reflexive and transitive closure of the arrows."""
+    """Return the reflexive and transitive closure of the arrows."""
     reach = {(notion, notion) for notion in (*NOTIONS, *ALIASES)} | arrows
     for middle, first, last in product((*NOTIONS, *ALIASES), repeat=3):
         if (first, middle) in reach and (middle, last) in reach:

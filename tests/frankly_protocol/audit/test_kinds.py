@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product mechanisms against a list of all their reports; work limits."""
+"""Unary, subset and product mechanisms, compared with a list of all their reports, and work limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ SHAPES = [(6,), (7,), (2, 4), (9,), (3, 3), (10,), (2, 5)]
 def largest(
     columns: Sequence[Sequence[int]], pairs: Sequence[tuple[Measure, Measure]]
 ) -> Fraction | None:
-    """The largest ratio of two averages over all reports, at least 1; None if infinite."""
+    """Return the largest ratio, at least 1, of two averages over all reports; None if it is infinite."""
     n, d = 1, 1
     for A, C in pairs:
         scale = lcm(*(m.denominator for m in (*A, *C)))
@@ -42,7 +42,7 @@ def largest(
 
 
 def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
-    """The pairs of distributions over answers that a notion compares."""
+    """Return the pairs of distributions over answers that a notion compares."""
     joint = claim.joint or ()
     if claim.notion == "rldp":
         for (s, A), (t, C) in product(corners(claim), repeat=2):
@@ -65,13 +65,13 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
 
 
 def answer_law(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
-    """The law of the answer in these rows, given that it is `inside`; empty without mass."""
+    """Return the law of the answer in these rows, given that it is `inside`; empty if that has no mass."""
     counts = [sum(row[x] for row in rows) * ok for x, ok in enumerate(inside)]
     return [Fraction(n, sum(counts)) for n in counts] if any(counts) else []
 
 
 def corners(claim: Claim) -> Iterator[tuple[int, Measure]]:
-    """The vertices of every D_s as distributions over the answers (s, u)."""
+    """Return the vertices of every D_s as distributions over the answers (s, u)."""
     bounds = [[Fraction(*pair) for pair in row] for row in claim.lower_bounds or ()]
     for s, row in enumerate(bounds):
         for u in range(len(row)):
@@ -181,7 +181,7 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
-def test_the_needed_level_is_that_of_a_list_of_all_reports(part: int) -> None:
+def test_the_needed_level_equals_that_of_a_list_of_all_reports(part: int) -> None:
     covered = set()
     for number in range(part * 1000, part * 1000 + 30):
         mechanism, claim = random_case(number)
@@ -201,7 +201,7 @@ LOOSE, TIGHT = ((1, 10),) * 3, ((1, 3),) * 3
 def test_rldp_of_subset_and_unary_with_and_without_diagonal(
     second: tuple[tuple[int, int], ...], diagonal: bool
 ) -> None:
-    """Every subset size; some weights make the reports inside or outside impossible."""
+    """The test covers every subset size; some weights make the reports inside or outside impossible."""
     claim = Claim("rldp", ONE, lower_bounds=(LOOSE, second), diagonal=diagonal)
     shapes = [SubsetMechanism(4, 6, size, inside) for size in range(1, 6) for inside in (0, 7, 16)]
     shapes += [
@@ -237,7 +237,7 @@ def test_levels_and_ceilings_multiply_for_products_too_large_to_list() -> None:
     nine_factors = ProductMechanism((RR,) * 9)
     assert ceiling(nine_factors) == 3**9
     assert worst(nine_factors, Claim("ldp", ONE)).report == (0,) * 9
-    # (ε, δ) of nine factors: C(9, k) reports with k flips have the likelihood ratio 3^(9 − 2k).
+    # For (ε, δ) of nine factors, C(9, k) reports with k flips have the likelihood ratio 3^(9 − 2k).
     chances = [Fraction(3**9, 4**9) * Fraction(1, 3) ** k for k in range(10)]
     ways = [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
     E = Fraction(100)
@@ -262,7 +262,7 @@ def test_composing_a_table_with_itself_needs_at_most_the_basic_rule() -> None:
     assert 0 < both <= 2 * single  # Thesis, Theorem 3.5
 
 
-def test_needed_levels_of_a_table_are_those_of_the_definition() -> None:
+def test_needed_levels_of_a_table_match_the_definition() -> None:
     mechanism = DenseMechanism(4, ((9, 4, 3), (2, 13, 1), (6, 6, 4)))
     for level in (ONE, (5, 4), (3, 1), (9, 2), (13, 1)):
         claim = Claim("dp", level, delta=(0, 1))
@@ -298,11 +298,11 @@ def test_claims_that_need_too_much_work_are_refused_at_once(
         worst(mechanism, claim)
     reason = (
         "privacy" if mechanism.kind == "product" else "work_limit"
-    )  # no such product can ever be verified
+    )  # no product of this size can ever be verified
     assert (caught.value.reason, caught.value.field) == (reason, "notion")
 
 
 def test_equal_likelihood_ratios_count_as_work_once() -> None:
-    """All 240 pairs of answers of a factor have equal likelihood ratios; distinct ones count."""
+    """All 240 pairs of answers of a factor have equal likelihood ratios, and only distinct ratios count."""
     mechanism, claim = LONG[3]
     assert work(mechanism, claim) < MAX_WORK // 20

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report_level` against the true leakage of random small worlds (docs/maths/whole_report.md)."""
+"""Function `report_level`, compared with the true leakage in random small worlds
+(docs/maths/whole_report.md)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ DELTA_CAPS = (Fraction(0), Fraction(1, 8), Fraction(3))
 
 @dataclass(frozen=True)
 class Finding:
-    """A finite stated bound and the true value."""
+    """A finite stated bound, and the true value."""
 
     seed: int
     bound_name: str
@@ -37,12 +38,12 @@ class Finding:
 
     @property
     def is_violated(self) -> bool:
-        """True if the truth exceeds the bound."""
+        """True if the true value exceeds the bound."""
         return self.true is None or self.true > self.stated
 
     @property
     def is_about_a_secret(self) -> bool:
-        """True for levels, odds and posteriors of a secret, not for those of answers or strata."""
+        """True for levels, odds and posteriors of a secret; False for those of answers or strata."""
         return (
             self.bound_name.endswith(("lift level", "odds level", " odds", "posterior"))
             or self.bound_name == "odds"
@@ -50,7 +51,7 @@ class Finding:
 
     @property
     def is_tight(self) -> bool:
-        """True if the bound is not trivial and is attained."""
+        """True if the bound is nontrivial and attained."""
         return self.stated not in (0, 1) and self.true == self.stated
 
 
@@ -105,7 +106,7 @@ def bound(
     unit: str,
     delta: Fraction = Fraction(0),
 ) -> Iterator[Finding]:
-    """Compare a finite bound with all laws of the report; a stated δ with the δ it needs."""
+    """Compare a finite bound with all laws of the report, or a stated δ with the needed δ."""
     if stated is None:
         return
     if delta:
@@ -120,12 +121,12 @@ def bound(
 
 
 def largest(ratios: Sequence[Ratio]) -> Ratio:
-    """Return the largest ratio, None if one is infinite."""
+    """Return the largest ratio, or None if one is infinite."""
     return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
 
 
 def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> int | None:
-    """Return the counted block if it promises only srlip, which also holds given its answers."""
+    """Return the index of the counted block if it promises only srlip, which also holds given its answers."""
     for i, block in enumerate(document.blocks):
         if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {
             "srlip"
@@ -155,7 +156,7 @@ def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
 
 @pytest.mark.slow
 def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
-    """5,000 worlds with --full. Every published table is true, and every level is the least one."""
+    """--full tests 5,000 worlds. Every published table is true, and every level is the least possible."""
     counts: Counter[str] = Counter()
     for seed in range(5_000 if full else 300):
         random_case = case_of(seed)
@@ -175,13 +176,13 @@ def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
         if seed >= CACHED:
             leakage_of.cache_clear()
             case_of.cache_clear()
-    # Many bounds are tight, and every notion and kind has occurred.
+    # Many bounds must be tight, and every notion and kind must have occurred.
     assert counts["tight"] > counts["bounds"] / 10
     assert all(counts[name] > 5 for name in (*NOTIONS, *BLOCK_KINDS, "strata", "no strata"))
 
 
 def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) -> None:
-    """A document's blocks, divided between two documents with the same public questions."""
+    """The blocks of one document are divided between two documents with the same public questions."""
     tried = 0
     for seed in range(3_000 if full else CACHED):
         document, shape = case_of(seed).document, case_of(seed).shape
@@ -215,7 +216,8 @@ def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) ->
 
 
 def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
-    """The pooled table is independent of the secret; given a stratum, the answer determines it."""
+    """In the pooled table the answer is independent of the secret; given the stratum, the answer
+    determines the secret."""
     document, leakage = xor((((25, 25), (25, 25)),))
     document.require_private()
     secret = document.report_level.secrets["s0"]
@@ -229,13 +231,13 @@ def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
     blocks_only: Any = SimpleNamespace(blocks=document.blocks, strata=())
     assert (
         report_level(blocks_only).secrets["s0"].odds == 1
-    )  # what ignoring the stratum would state
+    )  # the level that code ignoring the stratum would state
     with pytest.raises(DocumentRejected, match="no finite ratio"):
         xor((((25, 0), (0, 25)), ((0, 25), (25, 0))))[0].require_private()
 
 
 def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
-    """Return a survey that sends x and promises 0 nats about x xor z, and its leakage."""
+    """Return a survey that sends x and promises 0 nats about x xor z, with its leakage."""
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
     prior = Prior("s0", ("no", "yes"), tables, "true counts")
     promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)
@@ -288,7 +290,7 @@ IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-bou
 
 
 @pytest.mark.parametrize(("name", "fault", "violated"), FAULTS, ids=IDS)
-def test_every_fault_of_the_level_is_noticed(
+def test_every_fault_of_the_level_is_detected(
     name: str, fault: Any, violated: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, name, fault)

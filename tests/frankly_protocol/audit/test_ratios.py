@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of counts in lanes of one integer never overflow into the next lane."""
+"""Sums of counts in lanes of one integer, which never overflow into the next lane."""
 
 from frankly_protocol.audit.ratios import _weighted
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations between the notions, from the papers and by arithmetic."""
+"""Relations between the notions, taken from the papers and checked by arithmetic."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -74,7 +74,7 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
     assert worst(mechanism, claim).field == "low_level"
     assert (
         worst(mechanism, replace(claim, level=(5, 4))).field == "level"
-    )  # 1.2 times its level, against 1
+    )  # 1.2 times its level, compared with 1
     assert holds(mechanism, replace(claim, level=(3, 2)))
     assert not holds(mechanism, replace(claim, level=(5, 4)))
 
@@ -83,7 +83,7 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
 def test_with_one_attribute_the_side_channel_adds_nothing_to_lip(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]
 ) -> None:
-    """J = ∅ is LIP itself; given x the report is independent of s: it depends on x alone."""
+    """J = ∅ is LIP itself; given x, the report is independent of s, because it depends only on x."""
     assert (
         worst(mechanism, Claim("srlip", ONE, joint, attributes=(5,))).ratio
         == worst(mechanism, Claim("lip", ONE, joint)).ratio
@@ -103,33 +103,33 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
         conditional = [tuple(n * i for n, i in zip(row, inside, strict=True)) for row in joint]
         possible_rows = tuple(
             row for row in conditional if any(row)
-        )  # the others have N(s, x_J) = 0
+        )  # the other secrets have N(s, x_J) = 0
         if len(possible_rows) > 1:
             levels.append(worst(mechanism, Claim("lip", ONE, possible_rows)).ratio)
     assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == largest(levels)
 
 
 def test_a_secret_that_cannot_occur_given_the_known_attributes_is_ignored() -> None:
-    """If N(s, x_J) = 0, P(y|s, x_J) is undefined; taken as 0, it makes every ratio infinite."""
+    """If N(s, x_J) = 0, P(y|s, x_J) is undefined; treating it as 0 would make every ratio infinite."""
     determined = ((1, 1, 0, 0), (0, 0, 1, 1))  # s = x1, answers (x1, x2)
     second = DenseMechanism(4, ((12, 4), (4, 12), (12, 4), (4, 12)))  # depends on x2 only
     assert worst(second, Claim("srlip", ONE, determined, attributes=(2, 2))).ratio == 1
     absent = ((1, 1, 1, 1), (1, 1, 0, 0))  # s = 1 never has x1 = 1
     first = DenseMechanism(4, ((4, 12), (4, 12), (8, 8), (8, 8)))  # depends on x1 only
-    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, with or without x2; given x1, s has no influence.
+    # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, with or without x2; given x1, s has no effect.
     verdict = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
     assert (verdict.ratio, verdict.report, verdict.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
 
 
 def test_a_condition_is_named_by_attribute() -> None:
-    """Sizes 2 and 3: the report depends on s only where x2 = 2, a value that x1 does not have."""
+    """With sizes 2 and 3, the report depends on s only where x2 = 2, a value that x1 does not have."""
     mechanism = DenseMechanism(4, ((8, 8), (8, 8), (4, 12), (8, 8), (8, 8), (12, 4)))
     joint = ((1, 1, 1, 1, 1, 3), (1, 1, 3, 1, 1, 1))
     assert worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 3))).condition == (None, 2)
 
 
 def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
-    """Given x1 = 0 two secrets are possible, with P(y = 0) = 12/16 and 4/16, 8/16 on average."""
+    """Given x1 = 0, two secrets are possible, with P(y = 0) = 12/16 and 4/16, and 8/16 on average."""
     rows = ((0, 0, 1, 1), (1, 0, 1, 1), (0, 1, 1, 1))
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (8, 8), (8, 8)))
     for joint in permutations(rows):
@@ -160,7 +160,8 @@ def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
 
 
 def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[DenseMechanism, Claim]:
-    """Rows [[p00, 1−p00], [1−p11, p11]] in units of 2^-48; a share ones/of is sensitive."""
+    """Return a mechanism with rows [[p00, 1−p00], [1−p11, p11]] in units of 2^-48, and a claim; a
+    share of ones/of is sensitive."""
     D = 1 << 48
     joint = ((of - ones, 0), (0, ones))
     return DenseMechanism(48, ((p00, D - p00), (D - p11, p11))), Claim(
@@ -169,8 +170,8 @@ def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[Den
 
 
 @pytest.mark.parametrize(("hits", "total"), [(1, 2), (1, 10), (3, 4), (1, 1000)])
-def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(hits: int, total: int) -> None:
-    """Thesis (6.25) for p00 + p11 > 1, (6.27) for p00 + p11 < 1."""
+def test_the_degree_of_privacy_violation_equals_that_of_theorem_6_4(hits: int, total: int) -> None:
+    """The degree follows Thesis (6.25) for p00 + p11 > 1 and (6.27) for p00 + p11 < 1."""
     D, pi = 1 << 48, Fraction(hits, total)
     for i, j in product((1, 3, 5, 8, 11, 16), repeat=2):
         p00, p11 = Fraction(i, 16), Fraction(j, 16)
@@ -193,7 +194,8 @@ def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(hits: int, total
 def test_warner_and_mangat_satisfy_a_degree_to_the_last_unit(
     hits: int, total: int, alpha: Ratio
 ) -> None:
-    """Thesis (6.28), p_m = (α − π)/(α(1 − π)): rounded down they satisfy α, one unit above not."""
+    """By Thesis (6.28), p_m = (α − π)/(α(1 − π)); rounded down, the mechanisms satisfy α, but not
+    one unit above."""
     D, pi, a = 1 << 48, Fraction(hits, total), Fraction(*alpha)
     warner = a * (1 - pi) / (a * (1 - pi) + pi * (1 - a))
     mangat = (a - pi) / (a * (1 - pi))
@@ -206,7 +208,7 @@ def test_warner_and_mangat_satisfy_a_degree_to_the_last_unit(
 
 
 def test_no_mechanism_has_a_degree_below_the_share_of_holders() -> None:
-    """Thesis (6.29): α ≥ π, attained by a report that does not depend on the answer."""
+    """By Thesis (6.29), α ≥ π; a report that does not depend on the answer attains the bound."""
     constant, claim = dpv(1 << 47, 1 << 47, 1, 4, (1, 4))
     assert holds(constant, claim)
     assert not holds(constant, replace(claim, level=(2**50 - 1, 2**52)))
@@ -217,7 +219,7 @@ def test_no_mechanism_has_a_degree_below_the_share_of_holders() -> None:
 def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
     mechanism: DenseMechanism, s: int
 ) -> None:
-    """Erratum 9.11."""
+    """This is erratum 9.11."""
     zero_bounds = (((0, 1),) * (6 // s),) * s
     ldp_ratio = worst(mechanism, Claim("ldp", ONE)).ratio
     assert (
@@ -237,7 +239,8 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
 def test_without_slack_the_robust_notion_is_secret_ldp(
     mechanism: DenseMechanism, N: list[list[int]]
 ) -> None:
-    """If L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u)."""
+    """If L[s] sums to 1, D_s is a single point, which gives secret-LDP under the block-diagonal
+    prior of (s, u)."""
     bounds = tuple(tuple((n, sum(row)) for n in row) for row in N)
     joint = ((*N[0], 0, 0, 0), (0, 0, 0, *N[1]))
     secret_ldp_ratio = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests soundness."""
+"""Rules of `report_level` and `total_charge`, tested one at a time; `test_random_worlds` tests soundness."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,7 +60,7 @@ def promise(
 
 
 def entry(name: str, ceiling: int | Fraction | None, *promises: Promise) -> Entry:
-    """Return a block; without promises it promises its ceiling."""
+    """Return a block, which promises its ceiling unless it has other promises."""
     bound = None if ceiling is None else Fraction(ceiling)
     return Entry(
         name, promises or (Promise(Claim("ldp", (bound or Fraction(1)).as_integer_ratio())),), bound
@@ -117,12 +117,12 @@ def test_a_second_block_about_the_same_secret_counts_its_ceiling() -> None:
 def test_every_secret_has_its_own_bound_and_the_largest_is_the_reports() -> None:
     level = form(CAPPED, OTHER)
     assert {name: secret.level for name, secret in level.secrets.items()} == {"s": 20, "t": 14}
-    # In odds the product of the ceilings counts: 7 · 4, against 25 · 4 and 4 · 7.
+    # In odds, the product of the ceilings counts: 7 · 4, compared with 25 · 4 and 4 · 7.
     assert {(secret.odds, secret.counted) for secret in level.secrets.values()} == {(28, None)}
     assert level.odds == 28
     assert (
         form(LEAKY, OTHER).secrets["t"].level is None
-    )  # nothing bounds the leaky block's leakage about t
+    )  # nothing limits the leaky block's leakage about t
     assert form(LEAKY, OTHER).odds is None
 
 
@@ -245,7 +245,8 @@ def test_a_secret_has_the_delta_of_the_blocks_that_count_one() -> None:
     both = entry("both", None, promise("secret-ldp", (2, 1)), *dp("", 3, (1, 50), None).promises)
     counted = form(both, delta_cap=Fraction(1)).secrets["s"]
     assert (counted.odds, counted.delta, counted.counted) == (2, 0, "both")
-    # In lift the promise counts, 3 instead of 4; in odds the (ε, δ) promise does, 4 instead of 9.
+    # In lift, the promise counts: 3 instead of 4. In odds, the (ε, δ) promise counts: 4 instead of
+    # 9.
     apart = entry("apart", None, promise(level=(3, 1)), *dp("", 4, (1, 50), None).promises)
     mixed = form(apart, delta_cap=Fraction(1)).secrets["s"]
     assert (mixed.level, mixed.odds, mixed.delta) == (3, 4, Fraction(1, 50))
@@ -278,7 +279,7 @@ def test_a_bound_on_a_posterior_multiplies_and_is_no_level() -> None:
     assert form(bounded, OTHER, OTHER).posteriors[0].bound == 1
 
 
-def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> None:
+def test_with_public_answers_a_promise_counts_only_if_it_holds_in_every_stratum() -> None:
     pooled, within = promise("secret-ldp"), promise("secret-ldp", tables=BY_STRATUM)
     assert in_strata(entry("b", 9, pooled)).secrets["s"].odds == 9
     assert in_strata(entry("b", 9, within)).secrets["s"].odds == 5
@@ -287,7 +288,7 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     )  # the pooled prior may be the true one
     swapped = promise(
         "secret-ldp", (6, 1), BY_STRATUM[::-1]
-    )  # the same pooled table, but another prior
+    )  # the pooled table is the same, but the prior differs
     assert in_strata(entry("b", 9, within, swapped)).secrets["s"].odds == 6
     assert in_strata(entry("b", None, promise("rldp", lower_bounds=BALL))).secrets["s"].odds is None
     assert in_strata(LEAKY, FREE).answers.odds is None
@@ -316,8 +317,8 @@ def test_the_leakage_of_public_answers_alone_is_read_from_the_tables() -> None:
     assert (largest.strata_lift, largest.strata_odds) == (2, 3)
 
 
-def test_beside_answers_to_other_blocks_the_cost_holds_and_no_promise_does() -> None:
-    """S = X1 xor X2: X1 is independent of S, but not for a reader who knows X2."""
+def test_given_answers_to_other_blocks_the_cost_holds_but_no_promise() -> None:
+    """With S = X1 xor X2, X1 is independent of S, but not for a reader who knows X2."""
     mechanism, silent = DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16,), (16,)))
     trivial = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
     level = form(entry("first", 3, trivial), entry("second", 1))

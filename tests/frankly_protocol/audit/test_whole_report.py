@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of docs/maths/whole_report.md, in small worlds with every probability a fraction.
+"""Claims of docs/maths/whole_report.md, checked in small worlds where every probability is a
+Fraction.
 
 A world is a joint distribution of a secret, a stratum and two answers; each block draws
-independently from a table of weights. `report_level`, which relies on the claims, is not called.
+independently from a table of weights. The tests do not call `report_level`, which relies on the
+claims.
 """
 
 from collections.abc import Iterator
@@ -21,7 +23,7 @@ Table = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class World:
-    """Counts of (secret, stratum, first answer, second answer), and a mechanism for each answer."""
+    """Counts of (secret, stratum, first answer, second answer), and one mechanism per answer."""
 
     counts: dict[tuple[int, int, int, int], int]
     blocks: tuple[Table, Table]
@@ -31,7 +33,7 @@ class World:
         return Fraction(self.blocks[0][x[0]][y[0]] * self.blocks[1][x[1]][y[1]], 144)
 
     def law(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
-        """Return P(y | s, z), or P(y | z) without a secret."""
+        """Return P(y | s, z), or P(y | z) if there is no secret."""
         weighted = [
             (n, self.chance((a, b), y))
             for (t, v, a, b), n in self.counts.items()
@@ -68,7 +70,7 @@ SYMBOLS: Final = tuple(product(range(2), range(2)))
 
 @pytest.mark.slow
 def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_stratum() -> None:
-    """Odds and both sides of the lift stay within the bound; some odds come within 10% of it."""
+    """Odds and both sides of the lift stay within the bound, and some odds come within 10% of the bound."""
     closest = Fraction(0)
     for world in worlds(400):
         C = ceiling(world.blocks[1])
@@ -86,21 +88,23 @@ def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_st
 
 
 def test_the_bound_is_attained() -> None:
-    """Both answers are the secret, both mechanisms Warner's at ratio 3: the odds move by 9."""
+    """If both answers are the secret and both mechanisms are Warner's at ratio 3, the odds change
+    by a factor of 9."""
     warner = ((9, 3), (3, 9))
     world = World({(0, 0, 0, 0): 1, (1, 0, 1, 1): 1}, (warner, warner))
     assert world.law((0, 0), 0, 0) / world.law((0, 0), 0, 1) == 9
 
 
 def test_units_convert_and_no_smaller_conversion_holds() -> None:
-    """LIP at E implies odds of E², ALIP those of both sides' product; odds of E imply LIP at E."""
+    """LIP at E implies odds of E², ALIP implies odds of the product of both sides, and odds of E
+    imply LIP at E."""
     for world in worlds(400):
         for z, y in product(range(2), range(2)):
             lifts = [world.law_of_first(y, z, s) / world.law_of_first(y, z, None) for s in range(2)]
             up, down, odds = max(lifts), 1 / min(lifts), max(lifts) / min(lifts)
             assert odds == up * down <= max(up, down) ** 2
             assert max(up, down) <= odds
-    # E² is attained where one secret's lift is E and another's 1/E: with shares 1 : E.
+    # With shares 1 : E, E² is attained: the lift of one secret is E and that of the other is 1/E.
     E = 3
     shares, likelihoods = (Fraction(1, 4), Fraction(3, 4)), (Fraction(E), Fraction(1, E))
     assert sum(p * w for p, w in zip(shares, likelihoods, strict=True)) == 1
@@ -108,7 +112,8 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
 
 
 def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() -> None:
-    """S = X xor Z: the pooled table promises lift 1; given the stratum the report determines S."""
+    """With S = X xor Z, the pooled table promises a lift of 1, but given the stratum the report
+    determines S."""
     identity = ((12, 0), (0, 12))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
@@ -117,17 +122,17 @@ def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() 
         (s, x): sum(n for (t, _, a, _), n in world.counts.items() if (t, a) == (s, x))
         for s, x in SYMBOLS
     }
-    assert set(margins.values()) == {1}  # independent: 0-LIP holds, and the table is true
+    assert set(margins.values()) == {1}  # independent, so 0-LIP holds and the table is true
     assert (
         sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2
-    )  # the stratum is independent of S as well
+    )  # the stratum is also independent of S
     for z, x in SYMBOLS:
         assert world.law((x, 0), z, x ^ z) == 1
         assert world.law((x, 0), z, 1 - (x ^ z)) == 0
 
 
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
-    """The same world with Warner's mechanism: its ceiling is attained; the table promises 1."""
+    """In the same world with Warner's mechanism, the ceiling is attained although the table promises 1."""
     warner = ((9, 3), (3, 9))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
@@ -137,13 +142,14 @@ def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() 
 
 
 def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
-    """Two documents, the second chosen after the first report was seen; 30 random events each."""
+    """The second of two documents is chosen after the first report; each world is tested with 30
+    random events."""
     chance = Random(7)
     for world in worlds(100):
         second_document = (
             world.blocks[1],
             ((11, 1), (5, 7)),
-        )  # the second document, by the symbol seen first
+        )  # the second document, indexed by the first report's symbol
         bound = ceiling(world.blocks[0]) * max(map(ceiling, second_document))
         people = list(world.counts.items())
         for y, _ in product(SYMBOLS, range(30)):
@@ -160,7 +166,8 @@ def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
 
 
 def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
-    """P(s | y, z) / P(s) is the product of both lifts; the odds change by max over min lift."""
+    """P(s | y, z) / P(s) is the product of both lifts; the odds change by the ratio of the largest
+    to the smallest lift."""
     for world in worlds(200):
         total = sum(world.counts.values())
         mass = {
@@ -194,7 +201,7 @@ def least_delta(table: Table, E: Fraction) -> Fraction:
 
 
 def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
-    """P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂ for all T, with E of block 1 and (E₂, δ₂) of block 2."""
+    """For all T, P(T | s, z) ≤ E·E₂·P(T | t, z) + δ₂, with E of block 1 and (E₂, δ₂) of block 2."""
     for world in worlds(300):
         E2 = Fraction(3, 2)
         delta = least_delta(world.blocks[1], E2)
@@ -211,7 +218,7 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
 def test_the_probability_of_a_ratio_beyond_the_level_times_a_factor_is_bounded(
     factor: Fraction,
 ) -> None:
-    """P(ratio > c·E) ≤ δ·c/(c − 1). There is no bound for c = 1: P(ratio > E) can exceed δ."""
+    """P(ratio > c·E) ≤ δ·c/(c − 1). For c = 1 there is no bound, because P(ratio > E) can exceed δ."""
     chance = Random(5)
     for _ in range(500):
         low, high, E = (
@@ -227,7 +234,7 @@ def test_the_probability_of_a_ratio_beyond_the_level_times_a_factor_is_bounded(
 
 
 def test_with_a_small_delta_the_ratio_can_nearly_always_exceed_the_level() -> None:
-    """Randomised response at 11 : 1 is (ln 10, 1/12)-DP: the ratio exceeds 10 with chance 11/12."""
+    """Randomised response at 11 : 1 is (ln 10, 1/12)-DP, but the ratio exceeds 10 with probability 11/12."""
     table = ((11, 1), (1, 11))
     assert least_delta(table, Fraction(10)) == Fraction(1, 12)
     assert sum(p for p, q in zip(*table, strict=True) if p > 10 * q) == 11

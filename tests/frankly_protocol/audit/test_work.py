@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work budget: documents refused before verification, and estimates that grow with the work."""
+"""Work budget: documents refused before verification, and work estimates that grow with the work."""
 
 import sys
 import time
@@ -37,7 +37,7 @@ work_module = sys.modules["frankly_protocol.audit.work"]
 
 
 def table(answers: int, reports: int) -> DenseMechanism:
-    """A table of 48 bits with random weights."""
+    """Return a 48-bit table with random weights."""
     random, rows = Random(answers * 7919 + reports), []
     for x in range(answers):
         row = [1 + random.randrange(2**49 // (3 * reports)) for _ in range(reports)]
@@ -47,7 +47,7 @@ def table(answers: int, reports: int) -> DenseMechanism:
 
 
 def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
-    """Random counts between 2^52 and 2^53."""
+    """Return random counts between 2^52 and 2^53."""
     random = Random(secrets * 7919 + answers)
     return tuple(
         tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets)
@@ -55,7 +55,7 @@ def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
 
 
 def pairs(answers: int) -> tuple[tuple[tuple[int, int] | None, ...], ...]:
-    """A level of two numbers up to 2^53 for every pair of answers."""
+    """Return a level for every pair of answers, as a ratio of numbers up to 2^53."""
     random = Random(answers)
     return tuple(
         tuple(
@@ -74,7 +74,8 @@ def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Blocks of 16 LIP claims, each about another secret: the report's level takes much work."""
+    """Return blocks of 16 LIP claims about different secrets, for which the report's level takes a
+    lot of work."""
     claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
 
     def block_of(i: int) -> Block:
@@ -98,7 +99,7 @@ def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def total(document: SurveyDocument) -> int:
-    """The units of a document as the sum of the documented parts of its budget."""
+    """Return the work units of a document as the sum of the documented terms of its budget."""
     units = level_work(document.blocks)
     for entry in document.blocks:
         units += work(entry.mechanism, Claim("ldp", ONE))
@@ -176,7 +177,8 @@ def test_the_level_of_a_report_counts() -> None:
 
 @pytest.mark.usefixtures("no_verifier")
 def test_the_claims_of_every_stratum_count() -> None:
-    """One promise of a subset mechanism about 64 secrets passes; with 60 strata it is refused."""
+    """One promise of a subset mechanism about 64 secrets passes; the same promise with 60 strata is
+    refused."""
     secrets = tuple(f"s{i}" for i in range(64))
     claim = Claim("secret-ldp", (1000, 1), joint(64, 4))
     prior_of_all = Prior("x", secrets, (claim.joint or (),), "?")
@@ -205,7 +207,7 @@ def diagonal(strata: int) -> dict[str, Any]:
 def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One row of 256 counts expands to 65,536 counts; a document may have 32 such rows."""
+    """One row of 256 counts expands to 65,536 counts, and a document may have 32 such rows."""
     assert Prior.from_json(diagonal(32), "prior").size == MAX_COUNTS
     monkeypatch.setattr(promises, "_rows_per_secret", lambda _: pytest.fail("written out"))
     with pytest.raises(DocumentRejected) as caught:
@@ -218,7 +220,7 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(
 ) -> None:
     document = survey(
         *(block("dense", "lip", name=f"b{i}") for i in range(3))
-    )  # 3 secrets × 4 answers in each
+    )  # each has 3 secrets × 4 answers
     payload = document.payload()
     monkeypatch.setattr(documents, "MAX_COUNTS", 36)
     assert SurveyDocument.parse(payload) == document
@@ -229,7 +231,7 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(
 
 
 def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Geometric counts need many steps; a smaller budget is spent first, and the claim refused."""
+    """Geometric counts need many steps; a smaller budget runs out, and the claim is refused."""
     rows = tuple(
         tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2)
     )
@@ -256,7 +258,7 @@ def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch
 def form(
     components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
 ) -> AgreementMechanism:
-    """A form of the pools' questions with equal components; each part has `together` questions."""
+    """Return a form with the pools' questions and equal components; each part has `together` questions."""
     parts = max(max(pool.parts) for pool in pools) + 1
     chances = [(1 << 48) // components] * components
     chances[0] += (1 << 48) - sum(chances)
@@ -271,12 +273,12 @@ def form(
 
 
 def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
-    """100 pools of one question each."""
+    """Return 100 pools with one question each."""
     return tuple(Pool((i,), 1, cover, score) for i in range(100))
 
 
 def pairs_of(count: int) -> Cover:
-    """Sets of joint answers, out of 256, and their complements, with large weights."""
+    """Return sets of joint answers, out of 256, and their complements, with large weights."""
     full = (1 << 256) - 1
     return Cover(
         256,
@@ -330,7 +332,7 @@ def test_large_forms_are_read_and_verified_in_two_seconds(name: str) -> None:
 
 
 def instructions(trial: Callable[[], object]) -> int:
-    """Return the number of the verifier's bytecode instructions, which is reproducible."""
+    """Return the number of bytecode instructions that the verifier executes, which is reproducible."""
     executed = 0
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
@@ -352,9 +354,10 @@ def instructions(trial: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("part", range(3))
 def test_figures_bound_the_instructions_that_are_run(part: int) -> None:
-    """An instruction takes 20 to 50 ns, and the C code it calls as much; one unit is about 1 ns.
+    """An instruction takes 20 to 50 ns, and the C code that it calls takes as long; one unit is
+    about 1 ns.
 
-    The 300,000 are for work that every claim takes.
+    The constant 300,000 covers the work that every claim takes.
     """
     for number in range(part * 1000, part * 1000 + 40):
         mechanism, claim = random_case(number)
@@ -401,7 +404,7 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWING)
 def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
-    """Twice the size takes at most the factor of instructions that the figures state."""
+    """At twice the size, the number of instructions grows at most by the factor that the figures state."""
     cases = [GROWING[name](n) for n in (2, 4)]
     executed = [instructions(lambda m=m, c=c: worst(m, c)) for m, c in cases]
     figures = [work(m, c) for m, c in cases]
@@ -415,7 +418,7 @@ def test_the_work_for_the_level_grows_as_its_figure() -> None:
 
 
 def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
-    """Its work counts once for each block, in addition to the claims."""
+    """The work of recomputing the ceiling counts once for each block, in addition to the claims."""
     single = block("dense", "ldp")
     assert (
         single.ceiling
@@ -428,7 +431,7 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
 
 
 def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
-    """The browser's formula: 300 (words + 3) per answer, 2,000 per secret, 40 per answer pair."""
+    """The browser's formula is 300 (words + 3) per answer, 2,000 per secret, and 40 per answer pair."""
     for secrets, width in ((2, 4), (4, 2), (4, 4)):
         a = secrets * width
         bounds = (((1, 2 * width),) * width,) * secrets
@@ -480,6 +483,6 @@ UNITS = {
 }
 
 
-def test_the_budget_of_every_kind_and_notion_is_that_of_the_format() -> None:
-    """Every SDK must refuse the same documents, so a changed number needs a new format version."""
+def test_the_budget_of_every_kind_and_notion_equals_that_of_the_format() -> None:
+    """Every SDK must refuse the same documents, so changing a number requires a new format version."""
     assert {name: total(document) for name, document in every_document().items()} == UNITS

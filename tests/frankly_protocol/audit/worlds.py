@@ -43,9 +43,10 @@ MAX_REPORTS = 128
 class Shape:
     """Sizes of a world.
 
-    secrets : number of values of each. names : of the secrets; two may have the same name.
-    questions : number of choices of each question, by block. strata : of each public question.
-    linked : block → the secret that its answer determines, as the first part of the answer.
+    secrets : number of values of each secret. names : names of the secrets; two may be equal.
+    questions : number of choices of each question, by block. strata : number of choices of each
+    public question. linked : block → the secret that the first part of the block's answer
+    determines.
     """
 
     secrets: tuple[int, ...]
@@ -55,11 +56,11 @@ class Shape:
     names: tuple[str, ...] = ("s0", "s1")
 
     def width(self, i: int) -> int:
-        """Return the number of answers to block i per value of the secret that they determine."""
+        """Return the number of answers to block i for each value of the secret that the answers determine."""
         return prod(self.questions[i]) // self.secrets[self.linked[i]]
 
     def cells(self) -> Iterator[Cell]:
-        """Yield every cell that the links allow."""
+        """Yield every cell that the links permit."""
         answers = [range(prod(sizes)) for sizes in self.questions]
         for s, x in product(product(*map(range, self.secrets)), product(*answers)):
             if all(x[i] // self.width(i) == s[r] for i, r in self.linked.items()):
@@ -68,7 +69,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A block's promise and the number of the world where it holds; secret None: in all worlds."""
+    """A block's promise and the index of the world where the promise holds; if secret is None, in
+    all worlds."""
 
     promise: Promise
     world: int = 0
@@ -77,7 +79,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A document, the worlds where one table of each block is true, and its promises' sources."""
+    """A document, the worlds where one table of each block is true, and the sources of its promises."""
 
     seed: int
     shape: Shape
@@ -117,7 +119,7 @@ def case(seed: int) -> Case:
 
 
 def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
-    """Return counts [s][x] of secret r against the answers to block i, in a stratum or pooled."""
+    """Return the counts [s][x] of secret r and the answers to block i, in a stratum or pooled."""
     rows = [[0] * prod(shape.questions[i]) for _ in range(shape.secrets[r])]
     for (s, x, stratum), n in world.items():
         if z in (None, stratum):
@@ -170,7 +172,8 @@ def _mechanism(rng: Random, sizes: tuple[int, ...]) -> AnyMechanism:
 
 
 def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
-    """A random form: one or two components over the questions, or over all of them as one part."""
+    """Return a random form with one or two components over the questions, or over all questions as
+    one part."""
     parts: list[tuple[int, ...]] = [(i,) for i in range(len(sizes))]
     whole = tuple(range(len(sizes)))
     if len(sizes) > 1 and prod(sizes) <= 8 and rng.random() < 0.5:
@@ -190,7 +193,8 @@ def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
         most = sum(pool.pick * pool.score for pool in pools)
         components.append(Component(chance, rng.randint(1, most), pools))
     used = {part for component in components for pool in component.pools for part in pool.parts}
-    # The last component draws every question that no other does; a joint part may go unused.
+    # The last component draws every question that no other component draws; a joint part may stay
+    # unused.
     if missing := [i for i in range(len(sizes)) if i not in used]:
         pools = tuple(Pool((i,), 1, _cover(rng, sizes[i])) for i in missing)
         components[-1] = Component(chances[-1], rng.randint(1, len(missing)), pools)
@@ -205,7 +209,7 @@ def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
 
 
 def _cover(rng: Random, answers: int) -> Cover:
-    """All sets of a size, or random cuts of a scale in two, each with a random weight."""
+    """Return all sets of one size, or random divisions of a scale into two, each with a random weight."""
     if rng.random() < 0.6:
         return Cover(answers, rng.randint(1, answers - 1))
     full, listed = (1 << answers) - 1, []
@@ -229,7 +233,7 @@ def _dense(rng: Random, answers: int) -> DenseMechanism:
 
 
 def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
-    """Return nearly the same mechanism with 48 bits: levels and ceiling must be rounded up."""
+    """Return nearly the same mechanism with 48 bits, so that levels and ceiling must be rounded up."""
 
     def near(n: int) -> int:
         return n << 44 if n in (0, 16) else (n << 44) + rng.getrandbits(40)
@@ -256,7 +260,7 @@ def _fine_table(rng: Random, mechanism: DenseMechanism) -> DenseMechanism:
 
 
 def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
-    """Return counts, or None if a value of a secret or a stratum has none."""
+    """Return the counts, or None if a stratum or a value of a secret has no count."""
     style = "full" if full else rng.choice(("full", "full", "sparse", "sum", "sum"))
     share = rng.uniform(0.2, 0.9)
     world: dict[Cell, int] = {}
@@ -284,7 +288,7 @@ def _block(
     worlds: Sequence[World],
     robust: bool,
 ) -> tuple[Block, list[Source]] | None:
-    """Return a block with true promises and their sources; None if it has none."""
+    """Return a block with true promises and their sources, or None if the block has no promise."""
     sources: list[Source] = []
     if isinstance(mechanism, AgreementMechanism):
         level = mechanism.level.as_integer_ratio()
@@ -360,7 +364,7 @@ def _up(ratio: Fraction) -> Ratio:
 def _promise(
     rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World
 ) -> Promise | None:
-    """Return a promise about secret r on the world's tables; None if its level is 0 or > 2^20."""
+    """Return a promise about secret r for the world's tables, or None if its level is 0 or > 2^20."""
     notion = rng.choice(("secret-ldp", "lip", "lip", "alip", "srlip", "dpv"))
     strata = prod(shape.strata)
     is_stratified = strata > 1 and rng.random() < 0.75
@@ -395,7 +399,7 @@ def _promise(
 def _needed(
     mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]
 ) -> dict[str, Fraction | None]:
-    """Return the least levels at which the claim holds in every table; empty rows are left out."""
+    """Return the least levels at which the claim holds in every table, without empty rows."""
     start = Fraction(claim.notion != "dpv")
     levels: dict[str, Fraction | None] = {"level": start}
     if claim.notion == "alip":
@@ -421,7 +425,7 @@ def _needed(
 def _robust(
     rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, worlds: Sequence[World]
 ) -> Promise | None:
-    """Return an rldp promise whose bounds hold in all worlds; None if block i cannot make one."""
+    """Return an rldp promise whose bounds hold in all worlds, or None if block i cannot make one."""
     if shape.linked.get(i) != r or shape.width(i) < 2:
         return None
     width, bounds = shape.width(i), []
@@ -429,7 +433,7 @@ def _robust(
     for s in range(shape.secrets[r]):
         rows_of_s = [rows[s][s * width : (s + 1) * width] for rows in tables]
         shares = [min(Fraction(row[u], sum(row)) for row in rows_of_s) for u in range(width)]
-        # The slack of the bounds is on one u, so that a single world is a vertex of the ball.
+        # All slack of the bounds lies on one u, so that a single world is a vertex of the ball.
         shares[rng.randrange(width)] = Fraction(0)
         bounds.append(tuple(share.as_integer_ratio() for share in shares))
     claim = Claim("rldp", ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
@@ -444,7 +448,7 @@ def _robust(
 def _true_worlds(
     shape: Shape, document: SurveyDocument, worlds: Sequence[World], robust: bool
 ) -> Iterator[World]:
-    """Yield the worlds; of a robust document also those at every vertex of its first ball."""
+    """Yield the worlds; for a robust document, also yield those at every vertex of its first ball."""
     yield from worlds
     balls = [
         (i, promise)
@@ -452,7 +456,7 @@ def _true_worlds(
         for promise in block.promises
         if promise.claim.lower_bounds is not None
     ]
-    # Only if no other ball or table has to be true in the same world.
+    # This is possible only if no other ball or table must be true in the same world.
     if robust and len(balls) == 1:
         i, promise = balls[0]
         width, bounds = shape.width(i), promise.claim.lower_bounds or ()
@@ -465,7 +469,7 @@ def _true_worlds(
 
 
 def _moved(world: World, i: int, shares: Mapping[int, Fraction]) -> World:
-    """Return the world with uniform secrets and P(x_i | s) = `shares`; laws given x_i are kept."""
+    """Return the world with uniform secrets, P(x_i | s) = `shares`, and unchanged laws given x_i."""
     totals: dict[int, int] = {}
     for (_, x, _), n in world.items():
         totals[x[i]] = totals.get(x[i], 0) + n

@@ -54,7 +54,7 @@ class _Wanted(Exception):
 
 
 def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
-    """The exact law of the sampler's symbol: every value of each number that it draws is tried."""
+    """Return the exact law of the sampler's symbol, by trying every value of each number that it draws."""
     chances: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     pending: list[tuple[list[int], Fraction]] = [([], Fraction(1))]
     while pending:
@@ -81,7 +81,8 @@ def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> dict[tuple[int
 )
 def test_the_sampler_draws_the_published_law(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = FORMS[number]
-    # Numbers below n are drawn by rejection, which has a test of its own; here each of them is tried once.
+    # Numbers below n are drawn by rejection, which a separate test covers; here each number is
+    # tried once.
     monkeypatch.setattr(agreement, "draw", lambda bits, source: source(1 << bits))
     monkeypatch.setattr(agreement, "draw_below", lambda n, source: source(n))
     expected = agreement_table(mechanism)
@@ -92,7 +93,7 @@ def test_the_sampler_draws_the_published_law(number: int, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("mechanism", FORMS, ids=range(len(FORMS)))
-def test_figures_are_those_of_the_law(mechanism: AgreementMechanism) -> None:
+def test_figures_equal_those_of_the_law(mechanism: AgreementMechanism) -> None:
     expected = agreement_table(mechanism)
     truths = list(product(*map(range, mechanism.choices)))
     assert list(mechanism.symbols()) == list(expected)
@@ -129,7 +130,7 @@ def test_only_ldp_at_its_level_can_be_promised() -> None:
 
 
 def test_a_cover_that_is_not_uniform_would_break_the_level() -> None:
-    """With {0}, {0, 1}, {2} the sum of weights depends on the answer: a ratio is too large."""
+    """With {0}, {0, 1}, {2}, the sum of weights depends on the answer, so one ratio is too large."""
     with pytest.raises(InvalidInput, match="equally often"):
         Cover(3, None, ((0b001, 1), (0b011, 1), (0b100, 1)))
     sets, agree = ({0}, {0, 1}, {2}), 2
@@ -179,13 +180,13 @@ def params(**changes: Any) -> dict[str, Any]:
 
 
 def component(**changes: Any) -> dict[str, Any]:
-    """Parameters whose first component is changed."""
+    """Return parameters with a changed first component."""
     first, *others = FORM.params_json()["components"]
     return params(components=[{**first, **changes}, *others])
 
 
 def pool(**changes: Any) -> dict[str, Any]:
-    """Parameters whose first pool is changed."""
+    """Return parameters with a changed first pool."""
     first, *others = FORM.params_json()["components"][0]["pools"]
     return component(pools=[{**first, **changes}, *others])
 

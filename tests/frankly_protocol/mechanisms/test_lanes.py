@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed comparisons of many numbers give the same result as comparing them one by one."""
+"""Packed comparisons of many numbers, which give the same results as separate comparisons."""
 
 from itertools import product
 
@@ -64,7 +64,7 @@ def test_every_pair_of_numbers_of_four_bits() -> None:
 
 @given(st.data(), BITS, st.integers(1, 40))
 def test_intermediate_integers_have_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
-    """Intermediate integers have one length for all draws and rows: the work is always the same."""
+    """Intermediate integers have the same length for all draws and rows, so the work is constant."""
     top = 1 << bits
     rows = [
         tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))

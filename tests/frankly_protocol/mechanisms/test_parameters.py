@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON of parameters and symbols: round trips, and errors that name the malformed field."""
+"""JSON format of parameters and symbols: round trips, and errors that name the malformed field."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers of every kind draw exactly the promised law: all random bits are tried, weighted."""
+"""Samplers of every kind draw exactly the promised law, tested by enumerating all random bits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ class _Stop(Exception):
 
 
 def draws(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
-    """Every run of the sampler whose random bits have chance `least` or more, with its symbol."""
+    """Return every run of the sampler whose random bits have probability `least` or more, with its symbol."""
     pending: list[list[tuple[int, int]]] = [[]]
     while pending:
         prefix = pending.pop()
@@ -92,13 +92,13 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         for (
             symbol,
             chance,
-        ) in promised.items():  # unfinished runs can only lower a chance
+        ) in promised.items():  # unfinished runs can only lower a probability
             assert chance - missing <= drawn[symbol] <= chance
 
 
 @pytest.mark.parametrize("truth", range(4))
 def test_without_the_rejected_draws_every_set_has_the_same_chance(truth: int) -> None:
-    """If no draw was rejected, sets with the truth are equally likely, and so are those without."""
+    """If no draw is rejected, all sets with the truth are equally likely, and so are all sets without it."""
     mechanism = SubsetMechanism(4, 4, 2, 5)
     drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
     for chance, symbol in draws(mechanism, truth, Fraction(1, 2 ** (4 + 2 + 1))):
@@ -110,7 +110,7 @@ def test_without_the_rejected_draws_every_set_has_the_same_chance(truth: int) ->
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=repr)
-def test_chances_symbols_and_counts_are_those_of_the_definition(mechanism: Mechanism) -> None:
+def test_chances_symbols_and_counts_match_the_definition(mechanism: Mechanism) -> None:
     expected = table(mechanism)
     assert list(mechanism.symbols()) == list(expected) or set(mechanism.symbols()) == set(expected)
     assert mechanism.reports == len(expected)
@@ -140,7 +140,8 @@ def test_the_table_of_a_small_mechanism_is_the_mechanism(mechanism: Mechanism) -
             for c in column
         )
         return
-    # The fewest bits possible: those of the mechanism, or fewer with some odd weight.
+    # The table uses the fewest bits possible: those of the mechanism, or fewer with some odd
+    # weight.
     assert dense.bits == mechanism.bits or any(w % 2 for row in dense.weights for w in row)
     for y, column in enumerate(columns(mechanism).values()):
         assert tuple(dense.probability(y, x) for x in range(dense.answers)) == column

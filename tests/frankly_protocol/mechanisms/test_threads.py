@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concurrent first draws from one mechanism: no thread sees half-built tables."""
+"""Concurrent first draws from one mechanism: no thread sees a partly built table."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ def eager() -> Iterator[None]:
 
 
 def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int = 4) -> list[object]:
-    """Return the symbols of concurrent draws; thread i has truth i, all random bits are zero."""
+    """Return the symbols of concurrent draws; thread i has truth i, and all random bits are zero."""
     start = threading.Barrier(threads)
     symbols: dict[int, object] = {}
 
@@ -49,7 +49,7 @@ def products() -> ProductMechanism:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("make", [subsets, products])
-def test_first_draws_of_many_threads_are_those_of_one(
+def test_first_draws_of_many_threads_equal_those_of_one(
     make: Callable[[], SubsetMechanism | ProductMechanism],
 ) -> None:
     single = make()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A log, its witnesses, and proofs to alter."""
+"""A log, its witnesses, and proofs for tests to alter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ WITNESS_KEYS = {f"w{i}.example": SigningKey.from_raw(bytes([10 + i]) * 32) for i
 
 
 def role(threshold: int = 2, log: SigningKey = LOG_KEY, witnesses: int = 3) -> LogRole:
-    """The log's part of a keys document."""
+    """Return the log's entry in a keys document."""
     named = [
         NamedKey(name, key.public, WITNESS) for name, key in list(WITNESS_KEYS.items())[:witnesses]
     ]
@@ -44,13 +44,13 @@ class FakeLog:
     signed_at: datetime = NOW
 
     def tree(self) -> Tree:
-        """The tree over everything logged."""
+        """Return the tree over all logged documents."""
         return Tree([document_leaf(digest) for digest in self.digests])
 
     def head(
         self, size: int | None = None, witnesses: Sequence[str] = tuple(WITNESS_KEYS)
     ) -> SignedCheckpoint:
-        """A checkpoint, signed by the log and the named witnesses."""
+        """Return a checkpoint signed by the log and the named witnesses."""
         tree = self.tree()
         size = tree.size if size is None else size
         checkpoint = Checkpoint(self.origin, size, tree.root(size))
@@ -60,7 +60,7 @@ class FakeLog:
         return SignedCheckpoint(checkpoint, (sign_checkpoint(checkpoint, self.key), *cosigned))
 
     def proof(self, digest: str, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> LogProof:
-        """The proof of a logged document in the newest head."""
+        """Return the proof of a logged document for the newest head."""
         tree, index = self.tree(), self.digests.index(digest)
         return LogProof(
             index, tuple(tree.inclusion(index, tree.size)), self.head(witnesses=witnesses)

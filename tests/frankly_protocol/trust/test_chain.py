@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key rotation: chains with rotations in any order are proven, broken steps refused (spec 3.2)."""
+"""Key rotation: chains with rotations in any order are proven, and broken steps are refused (spec 3.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,7 @@ def key(number: int) -> SigningKey:
 
 @dataclass
 class Drill:
-    """A chain whose root needs two of three keys, with methods that append rotations."""
+    """A chain whose root role requires two of three keys, with methods that append rotations."""
 
     roots: list[SigningKey] = field(default_factory=lambda: [key(1), key(2), key(3)])
     publisher: SigningKey = field(default_factory=lambda: key(100))
@@ -69,7 +69,7 @@ class Drill:
         self.chain.append(Envelope.seal(KEYS_TYPE, document.payload(), signers).to_bytes())
 
     def next(self, *signers: SigningKey, **changes: object) -> None:
-        """Append the next version, signed by `signers` or by the first two root keys."""
+        """Append the next version, signed by `signers` or by default by the first two root keys."""
         old = self.documents[-1]
         self.put(replace(old, version=old.version + 1, **changes), signers or self.roots[:2])  # type: ignore[arg-type]
 
@@ -82,7 +82,7 @@ class Drill:
         self.next(publisher=Role((self.publisher.public,), 1))
 
     def rotate_root(self) -> None:
-        """Replace one of three root keys; two keys of the old set sign, and two of the new set."""
+        """Replace one of three root keys; two keys of the old set and two of the new set sign."""
         old = list(self.roots)
         self.roots[0] = self.new_key()
         self.next(*old[:2], self.roots[0], root=self.role())
@@ -214,7 +214,7 @@ REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
 
 
 def doubled(data: bytes) -> bytes:
-    """One signature under two spellings of its key's id."""
+    """Return an envelope that lists one signature under two spellings of its key's id."""
     envelope = Envelope.from_bytes(data, KEYS_TYPE)
     (signature,) = envelope.signatures
     return replace(
@@ -248,7 +248,7 @@ def test_a_chain_without_the_known_keys_is_a_rollback_or_equivocation(
 
 
 def test_stolen_old_root_keys_cannot_forge_a_chain_with_the_known_keys() -> None:
-    """Two of the first three root keys are stolen, after two rotations of the root."""
+    """Two of the first three root keys are stolen after two rotations of the root."""
     drill = Drill()
     first_root = digest(drill.documents[0].payload())
     drill.rotate_root()
@@ -268,7 +268,7 @@ def test_stolen_old_root_keys_cannot_forge_a_chain_with_the_known_keys() -> None
         assert proven(drill.chain, held_keys, first_root).keys == drill.documents[-1]
     assert (
         proven(forged, drill.chain[0], first_root).keys.version == 5
-    )  # a device that knows version 1 alone has nothing to compare it with
+    )  # a device that knows only version 1 has nothing to compare the chain with
 
 
 def test_another_chain_is_not_mistaken_for_a_rollback() -> None:
@@ -288,7 +288,7 @@ def test_a_clock_may_be_off_by_ten_minutes(minutes: int) -> None:
 
 @pytest.fixture(scope="module")
 def longest() -> Drill:
-    """A chain with one version more than the maximum."""
+    """Return a chain with one version more than the maximum."""
     drill = Drill()
     for _ in range(MAX_VERSIONS):
         drill.last()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys document: its fields, and which version may follow which."""
+"""Keys documents: their fields, and the versions that may follow each other."""
 
 import hashlib
 import json
@@ -98,7 +98,7 @@ def test_two_entries_of_one_key_do_not_make_two_signers() -> None:
 
 
 def read_with(edit: Callable[[dict[str, Any]], None]) -> KeysDocument:
-    """The sample keys with a log, edited and read again."""
+    """Edit the sample keys with a log, and read them again."""
     body = json.loads(replace(keys_document(), log=role()).payload())
     edit(body)
     return KeysDocument.parse(canonical.dumps(body))
@@ -114,7 +114,7 @@ UNSOUND = sorted({*edwards.small_order_encodings(), *edwards.not_canonical()})
 
 
 @pytest.mark.slow
-def test_the_curve_of_the_test_is_that_of_ed25519() -> None:
+def test_the_curve_of_the_test_equals_that_of_ed25519() -> None:
     base = (
         next(x for x in edwards.roots(4 * pow(5, -1, edwards.P) % edwards.P) if x % 2 == 0),
         4 * pow(5, -1, edwards.P),
@@ -140,7 +140,7 @@ def test_a_keys_document_refuses_keys_whose_signatures_can_be_forged(
 
 
 def test_a_signature_for_a_key_of_small_order_needs_no_private_key() -> None:
-    """The reason for the refusal: this signature was made without a private key."""
+    """The test shows why such keys are refused: it makes a valid signature without a private key."""
     neutral, forged = PublicKey(edwards.encodings(1, 0)[0]), edwards.encodings(1, 0)[0] + bytes(32)
     assert all(neutral.verifies(forged, message) for message in (b"", b"a", b"any survey"))
 

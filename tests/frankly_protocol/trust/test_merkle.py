@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roots and proofs against a tree by RFC 6962's recursive definitions, and mutated proofs."""
+"""Merkle roots and proofs, compared with RFC 6962's recursive definitions, and mutated proofs."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def sha(data: bytes) -> bytes:
 
 @cache
 def mth(entries: Entries) -> bytes:
-    """MTH of RFC 6962 §2.1."""
+    """Return MTH of RFC 6962 §2.1."""
     if len(entries) < 2:
         return sha(b"\x00" + entries[0]) if entries else sha(b"")
     k = split(len(entries))
@@ -35,7 +35,7 @@ def split(n: int) -> int:
 
 
 def path(m: int, entries: Entries) -> list[bytes]:
-    """PATH of RFC 6962 §2.1.1."""
+    """Return PATH of RFC 6962 §2.1.1."""
     if len(entries) == 1:
         return []
     k = split(len(entries))
@@ -45,7 +45,7 @@ def path(m: int, entries: Entries) -> list[bytes]:
 
 
 def subproof(m: int, entries: Entries, is_complete: bool) -> list[bytes]:
-    """SUBPROOF of RFC 6962 §2.1.2."""
+    """Return SUBPROOF of RFC 6962 §2.1.2."""
     n = len(entries)
     if m == n:
         return [] if is_complete else [mth(entries)]
@@ -105,7 +105,7 @@ def refused(check: Callable[[], None]) -> bool:
 
 
 def mutations(proof: list[bytes]) -> list[list[bytes]]:
-    """Proofs with one bit changed, a hash added, left out or repeated, or two exchanged."""
+    """Return proofs with one bit changed, one hash added, removed or repeated, or two hashes exchanged."""
     mutated = []
     for i, entry in enumerate(proof):
         mutated.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])
@@ -165,7 +165,7 @@ def test_no_mutated_consistency_proof_is_accepted(
 def test_a_wrong_size_is_accepted_only_if_its_path_is_as_long(
     roots: list[bytes], tree: Tree
 ) -> None:
-    """A path does not fix the size of the tree, which the checkpoint signs, only its own length."""
+    """A path determines only its own length, not the size of the tree, which the checkpoint signs."""
     for n in range(2, 34):
         for m in range(n):
             for wrong_size in {n - 1, n + 1}:
@@ -225,7 +225,7 @@ def test_the_empty_tree() -> None:
 
 
 def test_a_tree_has_at_most_2_to_the_53_minus_1_leaves() -> None:
-    """The largest size fails only because of its proof; one more is refused itself."""
+    """The largest size fails only because of its proof; a size one larger is refused by itself."""
     root, largest = b"\0" * 32, 2**53 - 1
     for size, field in ((largest, "proof"), (largest + 1, "index")):
         with pytest.raises(LogError) as caught:

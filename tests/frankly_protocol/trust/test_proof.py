@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof texts: logged and cosigned documents pass; altered proofs do not; refusals are typed."""
+"""Proof texts: logged and cosigned documents pass, altered proofs fail, and refusals are typed."""
 
 import hashlib
 from collections.abc import Callable
@@ -51,7 +51,8 @@ def test_the_texts_are_c2sps_line_by_line() -> None:
 
 
 def test_signatures_are_over_the_bytes_that_the_specifications_name() -> None:
-    """By `cryptography`: the log signs the text, a witness two header lines and the text."""
+    """The test verifies with `cryptography`: the log signs the text, and a witness signs two header
+    lines and the text."""
     head = LOG.head()
     text = head.checkpoint.text()
     log, witness = head.signatures[0], head.signatures[1]
@@ -74,7 +75,7 @@ def accepted(data: bytes, digest: str = DIGESTS[4]) -> bool:
 
 
 def test_no_byte_of_a_proof_can_be_changed(full: bool) -> None:
-    """Every byte is changed in one bit, left out or doubled; all three witnesses are required."""
+    """The test flips one bit of every byte, removes it or doubles it; all three witnesses are required."""
     assert accepted(TEXT)
     altered = [
         TEXT[:i] + bytes([TEXT[i] ^ bit]) + TEXT[i + 1 :]
@@ -98,7 +99,7 @@ def altered(**changes: object) -> LogProof:
 
 
 def forged() -> LogProof:
-    """Two genuine cosignatures, and one under the third witness's name by a stranger's key."""
+    """Return two genuine cosignatures, and one in the third witness's name by a stranger's key."""
     head = LOG.head(witnesses=("w0.example", "w1.example"))
     extra = replace(cosign(head.checkpoint, "w2.example", STRANGER, NOW), hint=WITNESS_KEY_HINT)
     return altered(signed=replace(head, signatures=(*head.signatures, extra)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authenticator in software, by the text of WebAuthn level 2, without the library under test."""
+"""Software authenticator, written from the text of WebAuthn level 2, without the library under test."""
 
 import base64
 import hashlib
@@ -38,11 +38,11 @@ class Authenticator:
     user: bytes | None = None
 
     def with_user(self, options: str) -> "Authenticator":
-        """Return this passkey with the account in the options of its registration."""
+        """Return this passkey with the account from its registration options."""
         return replace(self, user=data(json.loads(options)["user"]["id"]))
 
     def create(self, options: str) -> str:
-        """Return the result of navigator.credentials.create, as the page sends it."""
+        """Return the result of navigator.credentials.create in the format that the page sends."""
         numbers = self.key.public_key().public_numbers()
         cose = cbor2.dumps(
             {
@@ -65,7 +65,7 @@ class Authenticator:
         )
 
     def get(self, options: str) -> str:
-        """Return the result of navigator.credentials.get, as the page sends it."""
+        """Return the result of navigator.credentials.get in the format that the page sends."""
         client, head = self._client_data("webauthn.get", options), self._data(0)
         signed = self.key.sign(head + hashlib.sha256(client).digest(), ec.ECDSA(SHA256()))
         answer = {

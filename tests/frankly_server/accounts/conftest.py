@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An organisation with one owner."""
+"""Fixtures: an organisation with one owner."""
 
 import pytest
 from frankly_server.accounts import Accounts, Passwords

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by tests of accounts: a password, a clock set by tests, refusals, codes of an app."""
+"""Helpers for tests of accounts: a password, a clock that tests set, refusals, codes of an
+authenticator app."""
 
 import base64
 import hashlib
@@ -17,7 +18,7 @@ CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
 
 class Hands:
-    """A clock that tests move."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.at: datetime = NOW
@@ -36,7 +37,7 @@ def refused(act: object, *arguments: object) -> InvalidInput:
 
 
 def code(secret: str, at_s: int) -> str:
-    """Return the code of a base32 secret by RFC 6238, computed here from HMAC-SHA-1."""
+    """Return the code of a base32 secret by RFC 6238, computed independently from HMAC-SHA-1."""
     digest = hmac.new(
         base64.b32decode(secret), (at_s // 30).to_bytes(8, "big"), hashlib.sha1
     ).digest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passwords, sessions, lockout, roles, and an append-only trail."""
+"""Accounts: passwords, sessions, lockout, roles, and an append-only audit trail."""
 
 import threading
 import time
@@ -54,7 +54,7 @@ def test_five_wrong_passwords_lock_for_a_minute_then_longer(
         assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
         hands.wait(minutes * 60)
     assert accounts.sign_in("ada@example.org", PASSWORD)
-    for _ in range(4):  # the right password reset the count
+    for _ in range(4):  # the correct password reset the count
         refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong")
     assert accounts.sign_in("ada@example.org", PASSWORD)
 
@@ -97,7 +97,8 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
 
 
 def test_wrong_passwords_at_the_same_time_all_count(accounts: Accounts, database: Database) -> None:
-    """Counting reads and then writes the row: without a lock, PostgreSQL would count two as one."""
+    """Counting reads the row and then writes it, so without a lock PostgreSQL would count two
+    attempts as one."""
     account = accounts.create("main", "many@example.org", "viewer", PASSWORD)
     ready = threading.Barrier(4)
 
@@ -160,7 +161,7 @@ def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: A
     eve = accounts.create("other", "eve@example.org", "owner", PASSWORD)
     token = accounts.sign_in("bob@example.org", PASSWORD).token
     accounts.set_role(ada, bob.id, "admin")
-    assert accounts.person(token) is None  # a session does not outlive its role
+    assert accounts.person(token) is None  # a session ends with its role
     assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "admin"
     for act in (
         lambda: accounts.set_role(eve, bob.id, "viewer"),
@@ -211,7 +212,7 @@ def test_the_trail_only_grows(accounts: Accounts, database: Database) -> None:
     assert [(event.actor, event.action) for event in accounts.trail("main")] == recorded_events
 
 
-def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
+def test_concurrent_password_checks_are_limited() -> None:
     inside, most_inside, lock = 0, 0, threading.Lock()
     both = threading.Barrier(2)
 
@@ -273,7 +274,7 @@ def test_the_queue_is_bounded_and_the_next_one_fails_at_once() -> None:
     assert begun.acquire(timeout=10)
     waiting = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     waiting.start()
-    while passwords._known._places._value:  # until the second is in the queue
+    while passwords._known._places._value:  # until the second check is in the queue
         time.sleep(0.001)
     began = time.monotonic()
     with pytest.raises(Busy):
@@ -297,14 +298,14 @@ def test_each_role_includes_the_lower_ones() -> None:
     assert not may("root", "viewer")
 
 
-def test_a_new_account_has_all_five_tries(accounts: Accounts) -> None:
+def test_a_new_account_has_all_five_attempts(accounts: Accounts) -> None:
     accounts.create("main", "bob@example.org", "viewer", PASSWORD)
     for _ in range(4):
         assert refused(accounts.sign_in, "bob@example.org", "wrong").code == "unauthenticated"
     assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "viewer"
 
 
-def test_a_reset_password_brings_all_five_tries_back(accounts: Accounts) -> None:
+def test_a_reset_password_restores_all_five_attempts(accounts: Accounts) -> None:
     for _ in range(4):
         refused(accounts.sign_in, "ada@example.org", "wrong")
     accounts.reset_password("ada@example.org", "a good new password")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin`, and surveys as files on the command line."""
+"""Command `frankly admin`, and survey files on the command line."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from frankly_server.accounts.service import COMMAND_LINE
 from frankly_server.cli.front import run
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.surveys import parse_definition
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.accounts.people import code
 from tests.frankly_server.web.site import SURVEY
@@ -75,7 +75,7 @@ def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {row["email"]: row["state"] for row in admin(capsys, "list")["accounts"]}
 
 
-def test_an_owner_who_is_locked_out_gets_in_again(
+def test_an_owner_who_is_locked_out_can_sign_in_again(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     email = "ada@example.org"
@@ -94,7 +94,7 @@ def test_an_owner_who_is_locked_out_gets_in_again(
         with pytest.raises(InvalidInput):
             services.accounts.sign_in(email, "wrong wrong wrong")
     renewed = admin(capsys, "reset-password", "--email", email)["password"]
-    assert services.accounts.person(session) is None  # its sessions have ended
+    assert services.accounts.person(session) is None  # the account's sessions have ended
     with pytest.raises(InvalidInput):
         services.accounts.sign_in(email, password)
     session = services.accounts.sign_in(email, renewed).token

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known browsers: strangers can neither lock them out nor take their slot for password checks."""
+"""Known browsers: strangers can neither lock out a known browser nor take its slot for password checks."""
 
 import threading
 from typing import Literal
@@ -19,7 +19,7 @@ WRONG = "wrong wrong wrong"
 
 @pytest.fixture
 def known(accounts: Accounts) -> SignedIn:
-    """A sign-in of the owner, which makes the browser known to the account."""
+    """Sign the owner in, which makes the browser known to the account."""
     return accounts.sign_in(ADA, PASSWORD)
 
 
@@ -40,19 +40,20 @@ def test_strangers_lock_out_strangers_only(accounts: Accounts, known: SignedIn) 
     lock(accounts)
     signed = accounts.sign_in(ADA, PASSWORD, known.browser)
     assert accounts.person(signed.token) == known.person
-    # The lock continues after the owner's sign-in, so strangers get no new tries.
+    # The lock continues after the owner's sign-in, so strangers get no new attempts.
     refused(accounts.sign_in, ADA, PASSWORD)
-    # Every sign-in issues a new browser token; the old one ends.
+    # Every sign-in issues a new browser token and ends the old token.
     refused(accounts.sign_in, ADA, PASSWORD, known.browser)
     assert accounts.sign_in(ADA, PASSWORD, signed.browser)
 
 
-def test_five_wrong_passwords_make_a_known_browser_a_stranger(
+def test_five_wrong_passwords_make_a_known_browser_unknown(
     accounts: Accounts, known: SignedIn
 ) -> None:
     for _ in range(5):
         refused(accounts.sign_in, ADA, WRONG, known.browser)
-    # The account does not count these five: a stranger with the right password gets in.
+    # The account does not count these five attempts, so a stranger with the correct password can
+    # sign in.
     assert accounts.sign_in(ADA, PASSWORD)
     lock(accounts)
     refused(accounts.sign_in, ADA, PASSWORD, known.browser)
@@ -125,7 +126,7 @@ def test_browsers_are_forgotten_with_the_password_the_account_and_everywhere(
     lock(accounts)
     for browser in (known.browser, elsewhere.browser):
         refused(accounts.sign_in, ADA, "another good password", browser)
-    # The browser that changed the password gets in although strangers have locked the account.
+    # The browser that changed the password can sign in although strangers have locked the account.
     assert accounts.person(changed.token) == known.person
     again = accounts.sign_in(ADA, "another good password", changed.browser)
     accounts.sign_out_everywhere(again.person)
@@ -155,7 +156,7 @@ def test_any_other_text_is_no_browser(accounts: Accounts, known: SignedIn, text:
 
 
 class Stuck(PasswordHasher):
-    """argon2id whose checks of one password wait until the test ends them."""
+    """An argon2id hasher whose checks of one password wait until the test releases them."""
 
     def __init__(self) -> None:
         super().__init__(time_cost=1, memory_cost=64, parallelism=1)
@@ -185,7 +186,7 @@ def test_strangers_who_fill_the_queue_leave_the_slot_of_known_browsers(
         stranger.start()
     for _ in range(2):
         assert hasher.begun.acquire(timeout=60)
-    while sum(stranger.is_alive() for stranger in strangers) > 4:  # two check and two wait
+    while sum(stranger.is_alive() for stranger in strangers) > 4:  # two checks, two in the queue
         threading.Event().wait(0.001)
     with pytest.raises(Busy):
         accounts.sign_in(ADA, PASSWORD)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owners who demote or disable each other at the same time: one of them stays an owner."""
+"""Owners who demote or disable each other at the same time, one of whom stays an owner."""
 
 import threading
 from collections.abc import Callable
@@ -29,11 +29,11 @@ def test_two_owners_cannot_remove_each_other(
 ) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
     bob = accounts.create("main", "bob@example.org", "owner", PASSWORD)
-    # Both transactions read before either writes, if the database allows it.
+    # Both transactions read before either writes, if the database permits it.
     both_have_read, write = threading.Barrier(2), AccountsTable.change
 
     def change_late(table: AccountsTable, account_id: str, **values: str | int | None) -> None:
-        # The barrier breaks if the other transaction waits for this one, as it should.
+        # The barrier breaks if the other transaction waits for this transaction, as it should.
         with suppress(threading.BrokenBarrierError):
             both_have_read.wait(0.5)
         write(table, account_id, **values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys: sign in without password, with user verification, each response once."""
+"""Passkeys: sign-in without a password, with user verification; each response works once."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def ada(accounts: Accounts) -> Person:
 def add(
     passkeys: Passkeys, person: Person, device: Authenticator, name: str = "laptop"
 ) -> tuple[Authenticator, list[str]]:
-    """Register the device's passkey; return the device, now with its account, and new codes."""
+    """Register the device's passkey; return the device, now with its account, and the new recovery codes."""
     begun = passkeys.begin(person, TOKEN)
     made = device.create(begun.options)
     codes = passkeys.register(person, PASSWORD, TOKEN, begun.challenge, made, name)
@@ -57,7 +57,7 @@ def add(
 @pytest.fixture
 def device(passkeys: Passkeys, ada: Person, hands: Hands) -> Authenticator:
     device = add(passkeys, ada, Authenticator())[0]
-    hands.wait(1)  # a challenge is valid only if it is newer than the last one used
+    hands.wait(1)  # a challenge must be newer than the last one used
     return device
 
 
@@ -89,7 +89,7 @@ def test_options_for_the_browser(passkeys: Passkeys, ada: Person) -> None:
     assert [one["id"] for one in known] == ["AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"]
     asked = json.loads(passkeys.ask(TOKEN).options)
     assert (asked["rpId"], asked["userVerification"]) == ("surveys.example.org", "required")
-    assert asked["allowCredentials"] == []  # it does not reveal who has passkeys
+    assert asked["allowCredentials"] == []  # must not reveal who has passkeys
 
 
 BENT = {
@@ -154,7 +154,7 @@ def test_a_challenge_is_valid_for_one_purpose(
     refused(passkeys.register, bob, PASSWORD, TOKEN, begun.challenge, made, "x")
 
 
-def test_a_copied_authenticator_is_noticed(passkeys: Passkeys, ada: Person, hands: Hands) -> None:
+def test_a_copied_authenticator_is_detected(passkeys: Passkeys, ada: Person, hands: Hands) -> None:
     device, _ = add(passkeys, ada, Authenticator(count=1))
     hands.wait(1)
     assert enter(passkeys, replace(device, count=5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOTP and recovery codes: required after the password, each used once, attempts limited."""
+"""TOTP and recovery codes: required after the password, valid once, with limited attempts."""
 
 import base64
 import re
@@ -17,9 +17,9 @@ from tests.frankly_server.accounts.people import PASSWORD, Hands, code, refused
 ADA = "ada@example.org"
 
 
-def test_the_tests_own_codes_are_those_of_the_rfc() -> None:
+def test_the_tests_own_codes_equal_those_of_the_rfc() -> None:
     secret = base64.b32encode(b"12345678901234567890").decode()
-    # RFC 6238, appendix B: the last six of the eight digits.
+    # RFC 6238, appendix B, gives eight digits; these are the last six.
     assert [code(secret, at) for at in (59, 1111111109, 20000000000)] == [
         "287082",
         "081804",
@@ -33,7 +33,7 @@ def factors(accounts: Accounts, database: Database, hands: Hands) -> SecondFacto
 
 
 class App:
-    """The owner's authenticator app, after TOTP was set up."""
+    """The owner's authenticator app after TOTP has been set up."""
 
     def __init__(self, accounts: Accounts, factors: SecondFactors, hands: Hands) -> None:
         self._accounts, self._factors, self._hands = accounts, factors, hands
@@ -50,13 +50,13 @@ class App:
         return code(self.secret, int(self._hands.now().timestamp()) + later_s)
 
     def password(self, browser: str = "") -> str:
-        """Enter the password; return the token of the second step."""
+        """Enter the password; return the token for the second step."""
         with pytest.raises(SecondFactorNeeded) as waits:
             self._accounts.sign_in(ADA, PASSWORD, browser)
         return waits.value.token
 
     def enter(self, text: str, browser: str = "") -> bool:
-        """Return True if password and this code sign in."""
+        """Return True if the password and this code sign in."""
         token = self.password(browser)
         try:
             signed = self._factors.finish(token, text, browser)
@@ -64,7 +64,7 @@ class App:
             assert (error.code, error.field) == ("unauthenticated", "code")
             return False
         assert self._accounts.person(signed.token) == self.person
-        # The token of the second step is not that of a session, and has ended.
+        # The token of the second step is not a session token, and it has ended.
         assert self._accounts.person(token) is None
         assert not self._factors.waits(token)
         return True
@@ -92,7 +92,7 @@ def test_the_secret_is_for_an_app_to_scan(accounts: Accounts, factors: SecondFac
     assert unquote(link.path) == f"/Frankly surveys.example.org:{ADA}"
     assert query["secret"] == [state.new_secret]
     assert len(base64.b32decode(state.new_secret or "")) == 20
-    # Until a first right code, no code is required.
+    # No code is required until the owner has confirmed one.
     assert accounts.sign_in(ADA, PASSWORD)
     wrong = refused(factors.confirm_totp, ada, "000000")
     assert (wrong.code, wrong.field) == ("unauthenticated", "code")
@@ -114,7 +114,7 @@ def test_a_code_works_once_and_for_thirty_seconds_around_now(app: App, hands: Ha
     assert app.enter(app.code(-30))
 
 
-def test_the_code_that_confirmed_is_used(
+def test_the_confirming_code_cannot_be_used_again(
     accounts: Accounts, factors: SecondFactors, hands: Hands
 ) -> None:
     app = App(accounts, factors, hands)
@@ -164,7 +164,7 @@ def test_five_wrong_codes_lock_the_second_step_of_known_browsers_too(
         hands.wait(1)
     assert app.enter(app.code(), browser)
     hands.wait(30)
-    for _ in range(4):  # the right code reset the count
+    for _ in range(4):  # not the fifth in a row: the correct code reset the count
         assert not app.enter("000000")
     assert app.enter(app.code())
 
@@ -176,7 +176,7 @@ def test_guesses_in_one_pending_sign_in_are_counted(app: App, factors: SecondFac
     refused(factors.finish, token, app.code())
 
 
-def test_ten_guesses_at_once_are_no_more_than_five(
+def test_five_of_ten_concurrent_guesses_are_checked(
     app: App, factors: SecondFactors, database: Database
 ) -> None:
     tokens = [app.password() for _ in range(10)]
@@ -189,12 +189,14 @@ def test_ten_guesses_at_once_are_no_more_than_five(
         thread.join()
     with database.reading("failures") as tx:
         row = tx.second_factors.get(app.person.id)
-    # Five were checked; the others met the lock and are not counted.
+    # Five guesses were checked; the lock refused the others, which are not counted.
     assert row.failures == 5
     assert row.locked_until is not None
 
 
-def test_one_code_at_once_in_two_browsers_signs_in_one(app: App, factors: SecondFactors) -> None:
+def test_a_code_used_in_two_browsers_concurrently_signs_in_only_one(
+    app: App, factors: SecondFactors
+) -> None:
     tokens, signed = [app.password(), app.password()], []
 
     def finish(token: str, text: str) -> None:
@@ -244,7 +246,8 @@ def test_an_account_that_was_disabled_meanwhile_is_not_entered(
     app: App, factors: SecondFactors, database: Database
 ) -> None:
     token = app.password()
-    # As if it had been disabled between the check of the password and the insert of this row.
+    # The account seems to have been disabled between the check of the password and the insertion of
+    # this row.
     with database.transaction("disable") as tx:
         tx.accounts.change(app.person.id, disabled="2026-06-01T00:00:00Z")
     assert refused(factors.finish, token, app.code()).field == "sign-in"

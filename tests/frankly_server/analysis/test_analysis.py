@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from counts alone, each with its uncertainty (bad inputs 46, 47, 49, 50)."""
+"""Estimates computed from counts alone, each with its uncertainty (bad inputs 46, 47, 49, 50)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -236,7 +236,7 @@ def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, Surv
 
 
 def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, float, float]:
-    """Share of yes, standard error, and variance at equal shares, of a symmetric mechanism."""
+    """Return the share of yes, standard error, and variance at equal shares of a symmetric mechanism."""
     on = float(mechanism.probability(0, 0))
     k, n = 2 * on - 1, sum(counts)
     rate = counts[1] / n
@@ -282,7 +282,7 @@ def test_versions_with_the_same_question_are_pooled(database: Database) -> None:
     assert [(q["by"], q["n"]) for q in apart] == [({"version": "1"}, 200), ({"version": "2"}, 400)]
 
 
-def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
+def test_guaranteed_ends_of_a_pooled_row_equal_those_of_all_reports_together(
     sqlite: Database,
 ) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
@@ -303,7 +303,7 @@ def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
 
 
 def test_ends_of_a_pooled_row_add_its_parts_distances_in_squares(sqlite: Database) -> None:
-    """The parts' distances are not cut at 0 and 1; only the pooled ends are."""
+    """The distances of the parts are not clipped at 0 and 1; only the pooled ends are clipped."""
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     apart = [
@@ -372,7 +372,7 @@ def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
         (1 << 48, 0),
         (half, half),
         (half, half),
-    )  # b and c have equal rows: only their sum is identifiable
+    )  # b and c have equal rows, so only their sum is identifiable
     mechanism = DenseMechanism(48, weights)
     questions = (question("q", "a", "b", "c"),)
     block = Block(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every flag of an estimate, on the rows it concerns; narrower margins of finite populations."""
+"""Flags of estimates on the rows that they concern, and the narrower margins of finite populations."""
 
 import json
 from fractions import Fraction
@@ -83,7 +83,7 @@ def test_many_plausible_reports_have_no_flag(sqlite: Database) -> None:
 def test_targets_that_are_not_identifiable_have_no_row_and_the_others_are_flagged(
     sqlite: Database,
 ) -> None:
-    """None of the three shares is identifiable; the difference of the first two is."""
+    """None of the three shares is identifiable, but the difference of the first two is."""
     _received(sqlite, MIXED, (120, 200, 80))
     targets = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}
     (question_result,) = Analysis(sqlite).estimates(SURVEY, targets=targets)["questions"]
@@ -164,7 +164,7 @@ def test_constants_are_not_flagged_as_imprecise_and_a_ratio_over_everybody_is_a_
 
 
 def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No mechanism is known for which the search fails, so its Newton steps are disabled."""
+    """No mechanism is known for which the search fails, so the test disables its Newton steps."""
     monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
     rng = np.random.default_rng(3)
     rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
@@ -196,7 +196,7 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
     counts, people = (
         (100, 60, 100, 60),
         500,
-    )  # the expected counts at even shares, where the error equals its floor
+    )  # expected counts at equal shares, where the error equals its floor
     document = _received(sqlite, SPARE, counts)
     options: tuple[dict[str, Any], ...] = ({}, {"population": people})
     sample, finite = (
@@ -248,5 +248,5 @@ def test_a_population_of_several_versions_is_refused(sqlite: Database) -> None:
     second = put(sqlite, survey(ldp_block("affair", "0.5"), version=2, prev=first.digest))
     for document in (first, second):
         released(sqlite, document, [row(i % 2, document=document.digest) for i in range(100)])
-    with pytest.raises(InvalidInput, match="several versions"):
+    with pytest.raises(InvalidInput, match="each of the pooled versions"):
         Analysis(sqlite).estimates(SURVEY, population=1000)

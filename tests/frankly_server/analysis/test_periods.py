@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates by day, week or month of release, of some days, and by public question."""
+"""Estimates by day, week or month of release, for selected days, and by public question."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
 from tests.frankly_server.store.counted import D, block, dense, number
 
-FIRST = date(2026, 12, 24)  # days around New Year, when the ISO year differs from the calendar year
+FIRST = date(2026, 12, 24)  # days around New Year, where ISO and calendar years differ
 REGIONS = ("north", "south")
 Sent = list[tuple[str, str, tuple[Any, ...]]]
 """(day, region, symbols) of every report, which only the test knows."""
@@ -55,7 +55,7 @@ def _collect(
 
 
 def _alone(mechanism: Mechanism, prior: tuple[int, ...], symbols: list[Any]) -> Any:
-    """The estimate from these symbols of one block, counted by the test."""
+    """Return the estimate from these symbols of one block, as counted by the test."""
     if isinstance(mechanism, UnaryMechanism):
         return estimate(
             mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols))
@@ -119,7 +119,7 @@ def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str)
                 " ".join(f"{k}={v}" for k, v in label)
             }
             assert {r["n"] for r in question_result["rows"]} == {len(symbols)}
-    assert estimated_count >= 3 or by == "day"  # thirty a day are too few for a number
+    assert estimated_count >= 3 or by == "day"  # thirty reports a day are too few
 
 
 def test_periods_come_in_order(sqlite: Database) -> None:

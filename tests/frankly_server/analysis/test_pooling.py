@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling versions with the same question: the mean, and the test that shares are equal."""
+"""Pooling of versions with the same question: the mean, and the test that shares are equal."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ PRIOR = (13, 19, 27, 16)
 
 
 def grr(answers: int, epsilon: float) -> DenseMechanism:
-    """Randomised response."""
+    """Return a randomised response mechanism."""
     off = int(2**40 / (exp(epsilon) + answers - 1))
     on = 2**40 - (answers - 1) * off
     return DenseMechanism(
@@ -48,7 +48,7 @@ LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), 
 
 
 def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
-    """One question of a choice for each answer."""
+    """Return a block with one question that has a choice for each answer."""
     choices = tuple(Choice(f"c{x}", {"en": f"C{x}"}) for x in range(mechanism.answers))
     return replace(
         ldp_block(),
@@ -62,7 +62,7 @@ def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
 def part(
     mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None
 ) -> Part:
-    """Counts of a document with one question."""
+    """Return the counts of a document with one question."""
     block = block_of(mechanism, prior or (1,) * mechanism.answers)
     return Part(
         (block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers)
@@ -74,13 +74,13 @@ def law(mechanism: DenseMechanism) -> FloatArray:
 
 
 def expected(mechanism: DenseMechanism, truth: Sequence[float], n: int) -> Part:
-    """A part whose counts are the expected ones, rounded."""
+    """Return a part with the expected counts, rounded."""
     counts = [round(n * rate) for rate in np.array(truth) @ law(mechanism)]
     counts[0] += n - sum(counts)
     return part(mechanism, counts)
 
 
-def test_a_joint_table_of_unary_and_product_is_that_of_all_factors() -> None:
+def test_a_joint_table_of_unary_and_product_equals_that_of_all_factors() -> None:
     unary, table = UnaryMechanism(8, 2, 200, 60), DenseMechanism(4, ((12, 4), (4, 12)))
     product = ProductMechanism((table, table))
     blocks = (block_of(unary, (1, 2)), block_of(product, (1, 1, 1, 3)))
@@ -97,7 +97,7 @@ def test_a_joint_table_of_unary_and_product_is_that_of_all_factors() -> None:
     assert (pooled.mean.n, pooled.mean.unbiased, pooled.mean.se) == (n, alone.unbiased, alone.se)
 
 
-# mechanism, truth and reports of both versions
+# Mechanism, true shares and number of reports of both versions
 DIFFERENT: dict[
     str,
     tuple[tuple[DenseMechanism, Sequence[float], int], tuple[DenseMechanism, Sequence[float], int]],
@@ -166,8 +166,9 @@ def test_versions_that_agree_are_not_flagged() -> None:
 
 @pytest.mark.parametrize("answers", [2, 3, 5])
 @pytest.mark.parametrize("versions", [2, 4])
-def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -> None:
-    """The quadratic form of differences to the first version, in their inverse covariance."""
+def test_the_statistic_equals_that_of_all_differences(answers: int, versions: int) -> None:
+    """The statistic is the quadratic form of the differences from the first version in their
+    inverse covariance."""
     rng = np.random.default_rng(10 * answers + versions)
     centre = np.eye(answers) - 1 / answers
     values = [rng.dirichlet(np.ones(answers)) for _ in range(versions)]
@@ -198,7 +199,7 @@ def test_versions_without_covariance_are_not_compared() -> None:
     assert homogeneity([np.array([0.2, 0.8]), np.array([0.9, 0.1])], [contrast, nothing]) is None
 
 
-# mechanisms, reports of each, true shares; the least expected count of a symbol is 5 or more
+# Mechanisms, reports of each, true shares; every expected count of a symbol is at least 5
 SIZED: dict[str, tuple[tuple[DenseMechanism, ...], tuple[int, ...], Sequence[float]]] = {
     "grr": ((grr(4, 1), grr(4, 1)), (500, 500), FIRST),
     "grr, unlike": ((grr(4, 0.5), grr(4, 4)), (5000, 500), FIRST),
@@ -237,7 +238,7 @@ def test_five_percent_of_equal_versions_are_flagged(name: str, full: bool) -> No
 
 
 def test_inverse_variance_weights_do_not_depend_on_answers_and_have_the_least_variance() -> None:
-    """Variances at the design prior are computed from the decoders' rows."""
+    """The variances at the design prior are computed from the rows of the decoders."""
     import random
 
     rng = random.Random(97)
@@ -285,7 +286,7 @@ CONSTANT: dict[str, Any] = {
 @pytest.mark.parametrize("weights", ["respondents", INVERSE_VARIANCE])
 @pytest.mark.parametrize("name", CONSTANT)
 def test_versions_cannot_differ_in_a_constant_target(name: str, weights: str) -> None:
-    """A constant target alone has no test; next to a share, the test is that of the share."""
+    """A constant target by itself has no test; together with a share, the test is that of the share."""
     parts = [expected(grr(4, 1), FIRST, 1_000), expected(grr(4, 2), SECOND, 2_000)]
     alone = pool(
         [replace(part, targets=CONSTANT[name]) for part in parts], Request(weights=weights)
@@ -303,7 +304,7 @@ def test_versions_cannot_differ_in_a_constant_target(name: str, weights: str) ->
 
 
 def test_a_census_of_open_answers_is_compared() -> None:
-    """Standard errors are 0, but a random split of people differs: Pearson's test of the table."""
+    """Standard errors are 0, but randomly split groups differ, so Pearson's test of the table applies."""
     openly = DenseMechanism(4, ((16, 0), (0, 16)))
     pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
     assert pooled.mean.se == (0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means, distributions and medians of scales against decoding by hand; coverage by enumeration."""
+"""Means, distributions and medians of scales, compared with decoding by hand; coverage by enumeration."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.promises import Promise
 from frankly_protocol.questions import Choice, Question
-from frankly_server.analysis import Analysis
+from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.scales import Scale
 from frankly_server.estimate import estimate
 from frankly_server.store import Database
@@ -28,7 +28,7 @@ COUNTS = (60, 65, 55, 65, 55)
 
 
 def _scale(*numbers: Any, kind: str = "score") -> Question:
-    """A question with these scores or lower ends of ranges; None makes a choice "no answer"."""
+    """Return a question with these scores or lower ends of ranges; None makes a choice "no answer"."""
     choices = [
         Choice(f"c{i}", {"en": f"c{i}"}, role="no_answer")
         if v is None
@@ -39,7 +39,7 @@ def _scale(*numbers: Any, kind: str = "score") -> Question:
 
 
 def _grr(answers: int, keep: int = 3) -> DenseMechanism:
-    """Keep the answer with about `keep` times the chance of any other answer."""
+    """Return a mechanism that reports the true answer about `keep` times as often as any other."""
     other = (1 << 20) // (keep + answers - 1)
     rows = [[other] * answers for _ in range(answers)]
     for x in range(answers):
@@ -75,7 +75,7 @@ def test_mean_distribution_and_median_of_scores(sqlite: Database) -> None:
     assert rows["mean"]["estimate"] == pytest.approx(float(scores @ p), abs=1e-9)
     distribution = [rows[name]["estimate"] for name in list(rows)[1:-1]]
     assert distribution == pytest.approx(list(np.cumsum(p)[:-1]), abs=1e-9)
-    # The variance of the mean of 300 decoded scores.
+    # The expected variance is that of the mean of 300 decoded scores.
     law = np.array(_grr(5).weights) / (1 << 20)
     values = np.repeat(np.linalg.solve(law, scores), COUNTS)
     assert rows["mean"]["se"] == pytest.approx(values.std(ddof=1) / np.sqrt(300), rel=1e-9)
@@ -152,13 +152,17 @@ def test_a_survey_without_scales(sqlite: Database) -> None:
 def test_the_interval_of_the_median_covers(
     truth: tuple[float, ...], method: str, full: bool
 ) -> None:
-    """All outcomes of 10 reports (24 with --full): at most 5% miss the median (score: 6%)."""
+    """Over all outcomes of 10 reports (24 with --full), at most 5% of intervals miss the median or
+    a quartile (6% for scores)."""
     n, numbers, mechanism = 24 if full else 10, (1, 2, 3), _grr(3)
     scale = Scale((Fraction(1), Fraction(2), Fraction(3)), are_ranges=False)
     chances = np.array(truth) @ np.array(mechanism.weights) / (1 << 20)
-    median = numbers[int(np.searchsorted(np.cumsum(truth), 0.5 - 1e-12))]
+    quantiles = {
+        level: numbers[int(np.searchsorted(np.cumsum(truth), level - 1e-12))]
+        for level in (0.25, 0.5, 0.75)
+    }
     cuts = ((1, 0, 0), (1, 1, 0))
-    missed = 0.0
+    missed = dict.fromkeys(quantiles, 0.0)
     for first in range(n + 1):
         for second in range(n + 1 - first):
             counts = (first, second, n - first - second)
@@ -168,13 +172,15 @@ def test_the_interval_of_the_median_covers(
                 {"estimate": value, "low": low, "high": high, "flags": (), "method": method}
                 for value, (low, high) in zip(found.unbiased, ends, strict=True)
             ]
-            figures = scale.median(rows)
-            assert figures is not None
-            assert figures["low"] <= figures["estimate"] <= figures["high"]
-            if not figures["low"] <= median <= figures["high"]:
-                ways = factorial(n) // prod(map(factorial, counts))
-                missed += ways * float(np.prod(chances ** np.array(counts)))
-    assert missed <= (0.06 if method == "score" else 0.05)
+            ways = factorial(n) // prod(map(factorial, counts))
+            chance = ways * float(np.prod(chances ** np.array(counts)))
+            for level, quantile in quantiles.items():
+                figures = scale.quantile(rows, level)
+                assert figures is not None
+                assert figures["low"] <= figures["estimate"] <= figures["high"]
+                if not figures["low"] <= quantile <= figures["high"]:
+                    missed[level] += chance
+    assert max(missed.values()) <= (0.06 if method == "score" else 0.05), missed
 
 
 def test_the_median_of_a_distribution_that_falls() -> None:
@@ -184,16 +190,92 @@ def test_the_median_of_a_distribution_that_falls() -> None:
         {"estimate": v, "low": v - 0.1, "high": v + 0.1, "flags": (), "method": "score"}
         for v in (0.45, 0.65, 0.55)
     ]
-    found = scale.median(rows)
+    found = scale.quantile(rows, 0.5)
     assert found is not None
     assert [found[name] for name in ("estimate", "low", "high")] == [2.0, 1.0, 4.0]
     rows[2]["low"] = None
-    assert (scale.median(rows) or {})["high"] == 4.0
+    assert (scale.quantile(rows, 0.5) or {})["high"] == 4.0
     rows[1]["estimate"] = None
-    assert scale.median(rows) is None
+    assert scale.quantile(rows, 0.5) is None
 
 
 def test_numbers_increase() -> None:
     scale = Scale((Fraction(3), None, Fraction(-1)), are_ranges=False)
     assert all(a < b for a, b in pairwise(scale.numbers))
     assert scale.over == (1, 0, 1)
+
+
+def test_quantiles_are_the_requested_ones(sqlite: Database) -> None:
+    p = _received(sqlite, _scale(*map(Fraction, (1, 2, 3, 4, 5))))
+    rows = _rows(sqlite, quantiles="0.25,.5,0.9")
+    assert list(rows)[-3:] == ["quantile 0.25", "median", "quantile 0.9"]
+    for name, level in (("quantile 0.25", 0.25), ("median", 0.5), ("quantile 0.9", 0.9)):
+        assert rows[name]["estimate"] == 1 + int(np.searchsorted(np.cumsum(p), level))
+        assert rows[name]["low"] <= rows[name]["estimate"] <= rows[name]["high"]
+
+
+ANSWERED = (80, 60, 40, 30)
+"""Reports of three choices and "prefer not to say"."""
+
+
+def test_shares_among_those_who_answered(sqlite: Database) -> None:
+    """The shares are ratios with Fieller's intervals, also for a question without numbers."""
+    choices = [Choice(f"c{i}", {"en": f"c{i}"}) for i in range(3)]
+    asked = Question("mood", {"en": "?"}, (*choices, Choice("no", {"en": "-"}, role="no_answer")))
+    p = _received(sqlite, asked, ANSWERED)
+    (found,) = Analysis(sqlite).estimates(SURVEY, percent="answered", method="clt")["questions"]
+    assert [row["choice"] for row in found["rows"]] == ["c0", "c1", "c2"]
+    law = np.array(_grr(4).weights) / (1 << 20)
+    D = np.linalg.inv(law)
+    d, answered = D.T, np.array([1, 1, 1, 0])
+    reports, grid = np.repeat(np.arange(4), ANSWERED), np.linspace(-0.5, 1.5, 4001)
+    for x, entry in enumerate(found["rows"]):
+        assert entry["estimate"] == pytest.approx(p[x] / p[:3].sum(), rel=1e-9)
+        # Fieller's interval contains all r for which |p_x - r·answered| is within 1.96 standard
+        # errors.
+        scores = (d[x] - grid[:, None] * (answered @ d))[:, reports]
+        errors = scores.std(axis=1, ddof=1) / np.sqrt(len(reports))
+        inside = grid[np.abs(scores.mean(axis=1)) <= 1.959964 * errors]
+        assert entry["low"] == pytest.approx(inside.min(), abs=6e-4)
+        assert entry["high"] == pytest.approx(inside.max(), abs=6e-4)
+
+
+@pytest.mark.parametrize("role", [None, "not_applicable"])
+def test_a_net_score_is_about_those_who_answered(sqlite: Database, role: Any) -> None:
+    choices = [Choice(f"c{i}", {"en": f"c{i}"}) for i in range(3)]
+    asked = Question("mood", {"en": "?"}, (*choices, Choice("no", {"en": "-"}, role=role)))
+    p = _received(sqlite, asked, ANSWERED)
+    net = {"mood": {"net": {"of": {"c0": 1, "c2": -1}, "over": "answered"}}}
+    body = Analysis(sqlite).estimates(SURVEY, targets=net, method="kl")
+    (row_,) = body["questions"][0]["rows"]
+    answered = p[:3].sum() if role else 1
+    assert row_["estimate"] == pytest.approx((p[0] - p[2]) / answered, rel=1e-9)
+    # Without a role nobody is left out, so the score is a difference with the requested method.
+    assert (row_["method"] == "kl") or role
+    assert body["inputs"]["request"]["targets"] == {
+        "mood": {"net": {"of": {"c0": "1", "c2": "-1"}, "over": "answered"}}
+    }
+    assert Analysis(sqlite).replay(body) == encode(body)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"quantiles": "0.5"}, "quantiles"),
+        ({"targets": "scales", "quantiles": "0.5,1.5"}, "quantiles"),
+        ({"targets": "scales", "quantiles": "0.5,0.50"}, "quantiles"),
+        ({"targets": "scales", "quantiles": "0,0.5"}, "quantiles"),
+        ({"targets": "scales", "quantiles": ""}, "quantiles"),
+        ({"targets": "scales", "quantiles": 0.5}, "quantiles"),
+        ({"targets": ["mood"], "percent": "answered"}, "percent"),
+        ({"percent": "answered", "weights": "inverse-variance"}, "weights"),
+        ({"targets": {"mood": {"a": {"of": {"c0": 1}, "over": "everyone"}}}}, "targets.mood.a"),
+    ],
+)
+def test_requests_about_scales_that_cannot_be(
+    sqlite: Database, fields: dict[str, Any], field: str
+) -> None:
+    _received(sqlite, _scale(Fraction(0), Fraction(1)), (70, 60))
+    with pytest.raises(InvalidInput) as refused:
+        Analysis(sqlite).estimates(SURVEY, **fields)
+    assert refused.value.field == field

@@ -66,7 +66,7 @@ def test_a_cross_tab_is_the_pair_table_decoded_on_both_sides(two: Database) -> N
     shares = np.array([r["estimate"] for r in question_result["rows"]]).reshape(2, 2)
     np.testing.assert_allclose(shares, expected, rtol=1e-9)
     assert [r["choice"] for r in question_result["rows"]][:2] == ["no × no", "no × yes"]
-    # Its variance from the sample of 220 decoded reports, computed report by report.
+    # The expected variance comes from the sample of 220 decoded reports, computed report by report.
     decoded = np.array([
         np.outer(_inverse(on[0])[:, y], _inverse(on[1])[:, z]).ravel() for (y, z), n in PAIRS.items() for _ in range(n)
     ])  # fmt: skip
@@ -119,7 +119,8 @@ def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
              "column": ("affair | marriage", ["no | no", "no | yes", "yes | no", "yes | yes"])}  # fmt: skip
     assert (question_result["id"], [r["choice"] for r in question_result["rows"]]) == names[percent]
     assert (answer["percent"], answer["notes"]) == (percent, list(NOTES))
-    # Fieller's interval by its definition, with the variance of the sample of decoded reports.
+    # Fieller's interval is computed from its definition, with the sample variance of decoded
+    # reports.
     covariance = np.array(cells["covariance"])
     flat = [(i, j) for i in (0, 1) for j in (0, 1)]
     (clt_result,) = Analysis(two).estimates(
@@ -325,7 +326,7 @@ def test_refusals(two: Database, name: str) -> None:
 
 
 def test_a_result_replays_only_with_all_its_documents(two: Database) -> None:
-    """Without one of them, a replay would silently cover fewer reports."""
+    """Without one of its documents, a replay would silently cover fewer reports."""
     analysis = Analysis(two)
     result = analysis.estimates(SURVEY)
     result["inputs"]["documents"].append({"digest": "sha256:" + "0" * 64, "release": 1})

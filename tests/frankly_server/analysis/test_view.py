@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL view `noisy_counts`: the counts of released batches, read-only."""
+"""SQL view `noisy_counts`: the counts of released batches, read-only."""
 
 import pytest
 from frankly_server.store import Database

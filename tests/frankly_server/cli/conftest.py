@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line in this process, with its own home and settings; its output and exit code."""
+"""Fixtures: the command line in this process, with a separate home and settings, and its output and
+exit code."""
 
 import io
 import json
@@ -40,7 +41,7 @@ Frankly = Callable[..., Done]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty FRANKLY_HOME, in the environment of this test and of the processes it starts."""
+    """An empty FRANKLY_HOME, set in the environment of this test and of the processes that it starts."""
     for name in [name for name in os.environ if name.startswith("FRANKLY_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("FRANKLY_HOME", str(tmp_path / "home"))
@@ -67,7 +68,7 @@ def frankly(
 
 @pytest.fixture
 def survey_file(tmp_path: Path) -> Path:
-    """A survey that is open today."""
+    """The file of a survey that is open today."""
     now = datetime.now(UTC)
     text = SURVEY.decode()
     for name, days in (("opens", -1), ("closes", 30), ("expires", 60)):

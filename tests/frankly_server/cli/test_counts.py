@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly counts verify` and `rebuild`, as an operator uses them."""
+"""Commands `frankly counts verify` and `rebuild`, as an operator uses them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimates` on the server's own machine: by name or id, no API key, no HTTP."""
+"""Command `frankly estimates` on the server's own machine: by name or id, without an API key or HTTP."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.frankly_server.cli.conftest import Frankly
 
 @pytest.fixture
 def counted(ready: Frankly, survey_file: Path) -> Frankly:
-    """A published survey with 60 reports, 'habits', and a draft called 'draft'."""
+    """A published survey 'habits' with 60 reports, and a draft called 'draft'."""
     ready("survey", "apply", survey_file)
     published = ready("survey", "publish", "habits", "--json").json
     with open_services() as services:
@@ -56,7 +56,7 @@ def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: st
 
 
 def test_notes_of_the_estimates_are_printed(counted: Frankly) -> None:
-    """Notes of the estimates; the number of reports is of all days, whatever days are requested."""
+    """The number of reports covers all days, even if only some days are requested."""
     assert "Shares are those of the people who reported" in counted("estimates", "habits").out
     result = counted("estimates", "habits", "--since", "2030-01-01")
     assert "60 reports of all days" in result.out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes and messages of `frankly`, for people and for programs."""
+"""Exit codes and messages of the command `frankly`, for people and for programs."""
 
 import json
 import os
@@ -17,6 +17,7 @@ from frankly_server.cli import exits, front
 from frankly_server.store import StoreUnavailable, UnsafeStore
 
 from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.web.site import SURVEY
 
 EXITS: dict[str, tuple[FranklyError, int]] = {
     "usage": (InvalidInput(Problem.USAGE, "x"), 2),
@@ -85,7 +86,7 @@ def test_no_error_shows_a_trace(
         assert set(json.loads(result.err)) == {"type", "title", "status", "code", "detail", "field"}
 
 
-def test_a_refusal_in_words(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_a_refusal(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         front.cli,
         "make_context",
@@ -117,7 +118,7 @@ def test_every_verb_has_a_help_text(frankly: Frankly, verb: list[str]) -> None:
     assert result.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
 
 
-def test_the_version_is_that_of_the_packages(frankly: Frankly) -> None:
+def test_the_version_equals_that_of_the_packages(frankly: Frankly) -> None:
     result = frankly("--version")
     assert (result.code, result.out, result.err) == (
         0,
@@ -138,7 +139,7 @@ def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.Mon
 
 
 def test_help_is_quick_to_import() -> None:
-    """The solver, the database and the web framework are imported only when a verb needs them."""
+    """The solver, the database and the web framework are imported only if a verb needs them."""
     code = "import sys; from frankly_server.cli import front; front.run(['--help']); print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -146,13 +147,32 @@ def test_help_is_quick_to_import() -> None:
     assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(result.stdout.split())
 
 
+QUICK = ("admin", "backup", "counts", "doctor", "keys", "migrate", "release", "survey", "tokens")
+HEAVY = {"numpy", "scipy", "highspy", "cdd", "flint", "alembic", "flask", "requests", "yaml", "frankly_server.design",
+         "frankly_server.estimate", "frankly_server.analysis", "frankly_server.surveys.definition"}  # fmt: skip
+
+
 def test_commands_that_solve_nothing_import_no_solver() -> None:
-    """Each takes tenths of a second of CPU; all of `frankly survey list` less than a second."""
-    code = "import sys, frankly_server.cli.survey, frankly_server.services; print(*sys.modules)"
+    """Importing the design engine takes as long as running `frankly survey list`."""
+    modules = ", ".join(f"frankly_server.cli.{name}" for name in QUICK)
+    code = f"import sys, {modules}, frankly_server.services; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert not {"scipy", "highspy", "alembic", "flask", "requests"} & set(result.stdout.split())
+    assert not HEAVY & set(result.stdout.split())
+
+
+def test_a_list_of_surveys_imports_no_solver_while_it_runs(home: Path, frankly: Frankly) -> None:
+    assert frankly("migrate").code == 0
+    (home / "survey.yaml").write_bytes(SURVEY)
+    assert frankly("survey", "apply", str(home / "survey.yaml")).code == 0
+    code = "import sys; from frankly_server.cli import front; front.run(['survey', 'list']); print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    shown, modules = result.stdout.rsplit("\n", 2)[0], result.stdout.split()
+    assert "habits" in shown
+    assert not HEAVY & set(modules)
 
 
 def test_a_failure_is_one_object_on_stderr_and_nothing_else(

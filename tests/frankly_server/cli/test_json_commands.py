@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine interface of spec 1.9: one JSON object in, one out, or a problem object and its exit code."""
+"""Machine interface of spec 1.9: one JSON object in, and one JSON object out or a problem object
+with its exit code."""
 
 import json
 import os
@@ -47,7 +48,7 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
 def test_every_mechanism_can_be_planned(name: str, frankly: Frankly) -> None:
     request_text = json.dumps({**asked_of(name), "solve_for": "margin", "n": 1000})
     planned = frankly("plan", "--json", stdin=request_text)
-    if planned.code:  # merged answers: shares are not identifiable from any number of reports
+    if planned.code:  # merged answers make shares unidentifiable from any number of reports
         assert (planned.code, json.loads(planned.err)["code"]) == (3, "not_identifiable")
         assert not json.loads(frankly("design", "--json", stdin=json.dumps(asked_of(name))).out)[
             "identifiable"
@@ -71,7 +72,7 @@ def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
     assert not result.out.startswith("{")
 
 
-# name -> (verb, stdin, exit code, problem, field)
+# Name -> (verb, stdin, exit code, problem, field)
 REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
     "nothing": ("design", "", 3, "json_invalid", None),
     "no JSON": ("design", "{", 3, "json_invalid", None),

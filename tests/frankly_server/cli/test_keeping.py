@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly backup`, `restore`, `survey erase` and `doctor`, as an operator uses them."""
+"""Commands `frankly backup`, `restore`, `survey erase` and `doctor`, as an operator uses them."""
 
 import hashlib
 import json
@@ -68,13 +68,13 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
     forge(file, forged)
     monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{tmp_path / 'moved.db'}")
     assert ready("migrate").code == 0
-    for name, reason in ((forged, "another manifest"), (old, "not signed")):
+    for name, reason in ((forged, "different manifest"), (old, "not signed")):
         for command in (("restore",), ("backup", "verify")):
             refused = ready(*command, str(name), "--json")
             assert (refused.code, refused.problem["field"]) == (6, "manifest.sig")
             assert reason in refused.problem["detail"]
     assert ready("survey", "list", "--json").json["surveys"] == []
-    # After a rotation, keys of an earlier version are accepted, and the command says so.
+    # After a rotation, the command accepts keys of an earlier version and says so.
     assert ready("keys", "rotate", "--publisher", "--yes").code == 0
     said = ready("restore", str(file)).err
     assert (
@@ -94,7 +94,7 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
 
 
 def forge(source: Path, target: Path) -> None:
-    """Write the backup with another row and a matching manifest, possible without the keys."""
+    """Write the backup with another row and a matching manifest, which is possible without the keys."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         members = {name: old.read(name) for name in old.namelist()}
         manifest = json.loads(members["manifest.json"])
@@ -206,5 +206,5 @@ def test_the_doctor_finds_wrong_counts_and_open_key_files(
     database.close()
     (home / "keys" / "publisher.pem").chmod(0o644)
     states = findings(ready, "--counts", code=6)
-    assert "signatures" not in states  # cannot be checked without keys
+    assert "signatures" not in states  # signatures cannot be checked without keys
     assert (states["counts"], states["keys"]) == ("broken", "broken")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly keys` and `frankly migrate`: safe files, no surprises, nothing overwritten."""
+"""Commands `frankly keys` and `frankly migrate`: they write private files and overwrite nothing."""
 
 import stat
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_init_names_every_key_and_the_first_of_each_role(frankly: Frankly) -> No
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("", 2)])
-def test_init_asks_once(frankly: Frankly, home: Path, answer: str, code: int) -> None:
+def test_init_prompts_once(frankly: Frankly, home: Path, answer: str, code: int) -> None:
     result = frankly("keys", "init", stdin=answer)
     assert result.code == code
     assert (home / "keys").exists() == (code == 0)
@@ -80,7 +80,7 @@ def test_migrate_twice_changes_nothing(frankly: Frankly) -> None:
 
 
 def test_before_migrating_every_verb_says_what_to_do(frankly: Frankly, home: Path) -> None:
-    for _ in range(2):  # without a home, and with an empty one
+    for _ in range(2):  # without a home, then with an empty home
         result = frankly("survey", "list")
         assert result.code == 3
         assert "frankly migrate" in result.err

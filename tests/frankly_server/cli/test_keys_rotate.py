@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly keys status|rotate|revoke|sign`, `frankly witness` and `frankly audit` on a command line."""
+"""Commands `frankly keys status|rotate|revoke|sign`, `frankly witness` and `frankly audit`."""
 
 import json
 import threading
@@ -61,7 +61,7 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(
     assert "in force" in frankly("keys", "status").out
     assert frankly("keys", "revoke", "zz", "--yes", "--json").problem["code"] == "not_found"
     assert frankly("keys", "rotate", "--witness", "w", "--yes").code == 2
-    assert frankly("keys", "rotate").code == 2  # no terminal to confirm at
+    assert frankly("keys", "rotate").code == 2  # there is no terminal for a confirmation
 
 
 def test_documents_signed_only_by_retired_keys_are_reported_until_signed_again(
@@ -97,13 +97,13 @@ def test_status_needs_no_database(frankly: Frankly, home: Path) -> None:
 
 
 def last(rotated: Done) -> Any:
-    """Return the object that a command printed; the server's log is in the same stream."""
+    """Return the object that a command printed; the same stream contains the server's log."""
     return json.loads(rotated.out.strip().splitlines()[-1])
 
 
 @pytest.fixture
 def url(ready: Frankly, home: Path) -> Iterator[str]:
-    """A server of this home, on a free port."""
+    """Serve this home on a free port; yield the URL."""
     services = Services.open(Settings.load(), SystemClock())
     app = create_app(Settings.load(), services=services)
     server = Server(app, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**20)

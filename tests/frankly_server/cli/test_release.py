@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly release`, and automatic releases by servers."""
+"""Command `frankly release`, and automatic releases by servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_servers_release_automatically(ready: Frankly, monkeypatch: pytest.Monke
     monkeypatch.setattr(Releasing, "wake", wake)
     monkeypatch.setattr(
         logs, "configure", lambda **_: None
-    )  # it would keep this test's stderr for later tests
+    )  # otherwise it would keep this test's stderr for later tests
     monkeypatch.setattr(Server, "run", run_and_stop)
     assert ready("serve", "--port", "0", "--json").code == 0
     assert len(woken) == 1

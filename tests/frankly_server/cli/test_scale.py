@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly scale export` and `count`, as an operator uses them."""
+"""Commands `frankly scale export` and `count`, as an operator uses them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly serve` as a real process: it refuses unsafe states, serves, and stops without losses."""
+"""Command `frankly serve` as a real process: it refuses unsafe states, serves, and stops without losses."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_it_serves_and_stops_gracefully(
         assert process.wait(timeout=15) == 0
         logged = process.stderr.read()
     assert "Traceback" not in logged
-    # On a busy machine, a warning that requests wait may be logged too.
+    # On a busy machine, the server may also log a warning that requests are waiting.
     lines = [line for line in map(json.loads, logged.splitlines()) if line["level"] != "warning"]
     assert [line["route"] for line in lines] == [
         "/health",
@@ -85,7 +85,7 @@ def test_a_port_in_use_is_a_readable_error(ready: Frankly) -> None:
 
 
 def test_gunicorn_finds_the_application(ready: Frankly, home: Path) -> None:
-    """The application factory, loaded as by gunicorn."""
+    """The test loads the application factory as gunicorn does."""
     command = [sys.executable, "-m", "gunicorn", "--check-config", "frankly_server.app:wsgi()"]
     result = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=home, env=os.environ

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey`: dry runs, idempotent apply, certified publish, and refusals without effect."""
+"""Command `frankly survey`: dry runs, idempotent apply, certified publish, and refusals without effect."""
 
 import json
 from pathlib import Path
@@ -111,10 +111,10 @@ def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) 
         block["id"]: block["epsilon"]
         for block in ready("survey", "publish", "habits", "--json").json["blocks"]
     }
-    assert blocks == {"affair": "1.0000", "happy": "inf"}  # JSON has "inf"
+    assert blocks == {"affair": "1.0000", "happy": "inf"}  # JSON represents infinity as "inf"
 
 
-# name -> (text to replace in the survey file, replacement, exit code, problem, field)
+# Name -> (text to replace in the survey file, replacement, exit code, problem, field)
 REFUSED: dict[str, tuple[str, str, int, str, str]] = {
     "NaN as ε": ('epsilon: "1"', 'epsilon: "nan"', 3, "eps_not_finite", "blocks[0].epsilon"),
     "ε of 50": ('epsilon: "1"', 'epsilon: "50"', 3, "eps_out_of_range", "blocks[0].epsilon"),
@@ -228,7 +228,7 @@ def test_every_move_is_a_command() -> None:
     assert set(MOVES) <= set(survey.commands)
 
 
-# name -> earlier moves, the move that is refused, its code, its exit code
+# Name -> earlier moves, the move that is refused, its code, its exit code
 REFUSED_MOVES = {
     "nobody's survey": ((), ("pause", "nobody"), "survey_unknown", 3),
     "a draft": ((), ("pause", "habits"), "immutable", 3),
@@ -279,4 +279,4 @@ def test_a_form_above_the_usual_cap_is_a_warning(ready: Frankly, survey_file: Pa
         survey_id = services.surveys.summary("habits").survey_id
         assert (
             page.get(f"/admin/surveys/{survey_id}").text.count(warning_text) == 2
-        )  # of the draft, and of the published survey
+        )  # for the draft and for the published survey

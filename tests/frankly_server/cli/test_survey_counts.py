@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey apply --counts`: tables of any editor (bad input 53), and the prior."""
+"""Command `frankly survey apply --counts`: tables from any editor (bad input 53), and the prior."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ FINE = {
     "CRLF": TABLE.replace(b"\n", b"\r\n"),
     "both, and quotes": b"\xef\xbb\xbf" + TABLE.replace(b"\n", b"\r\n").replace(b"240", b'"240"'),
 }
-# name -> (the table, part of the detail)
+# Name -> (the table, part of the detail)
 BAD = {
     "quoted newline": (TABLE.replace(b"yes", b'"y\nes"'), "line 3"),
     "empty row": (TABLE.replace(b"yes", b"\nyes"), "line 3: the line is empty"),
@@ -58,7 +58,7 @@ BAD = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """Paths of the survey file and of its table."""
+    """The paths of the survey file and of its table."""
     (tmp_path / "pilot.yaml").write_bytes(FILE)
     return tmp_path / "pilot.yaml", tmp_path / "counts.csv"
 
@@ -90,7 +90,7 @@ def test_a_bad_table_ends_with_code_3_and_its_line(
     assert ready("survey", "list", "--json").json["surveys"] == []
 
 
-# name -> (the option's value, exit code)
+# Name -> (the option's value, exit code)
 ASKED = {
     "no file": ("grades=/nowhere/counts.csv", 2),
     "no block": ("counts.csv", 2),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draining: on a stop signal, requests in flight are answered and new ones are refused."""
+"""Draining on a stop signal: requests in flight are answered and new requests are refused."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ Start = Callable[[str, list[tuple[str, str]]], Any]
 
 
 class Slow:
-    """A WSGI application that answers when allowed to."""
+    """A WSGI application that answers when the test allows it."""
 
     def __init__(self) -> None:
         self.began, self.may_answer = threading.Event(), threading.Event()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions as rows r·q ≥ 0 in floats, from their definitions without the engine's code."""
+"""Privacy notions as rows r·q ≥ 0 in floats, computed from their definitions without the engine's code."""
 
 import itertools
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from frankly_protocol.audit import Claim
 
 
 def definition_rows(claims: tuple[Claim, ...], answers: int) -> np.ndarray:
-    """All rows of all claims, shape (m, answers)."""
+    """Return all rows of all claims, of shape (m, answers)."""
     rows = [row for claim in claims for row in _rows(claim, answers)]
     return np.array(rows).reshape(-1, answers)
 
@@ -59,7 +59,7 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
 
 
 def _conditioned(claim: Claim, a: int) -> Iterator[np.ndarray]:
-    """The prior given every x_J; for lip and alip only with empty J."""
+    """Yield the prior given every x_J; for lip and alip only with empty J."""
     N = np.array(claim.joint, dtype=float)
     sizes = claim.attributes or ()
     values = np.array(list(np.ndindex(*sizes))) if sizes else np.zeros((a, 0), dtype=int)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chernoff bounds against linear programmes, closed forms and the enumeration of all outcomes."""
+"""Chernoff bounds, compared with linear programmes, closed forms and the enumeration of all outcomes."""
 
 import random
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ from scipy import optimize, special, stats
 
 from tests.frankly_server.maths import random_mechanism
 
-# A table with reports that only one answer sends, like designs for a skewed prior, and another.
+# One table has reports that only one answer sends, like designs for a skewed prior; the other does
+# not.
 SKEWED = DenseMechanism(4, ((8, 4, 4, 0), (0, 12, 4, 0), (0, 4, 8, 4)))
 ORDINARY = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
 TABLES = (SKEWED, ORDINARY)
@@ -36,7 +37,7 @@ def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray
 
 
 def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
-    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf without any."""
+    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
     solution = optimize.linprog(
         -moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1)
     )
@@ -44,7 +45,7 @@ def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
 
 
 def worst_by_pairs(moments: np.ndarray, w: np.ndarray, theta: float) -> np.ndarray:
-    """Return the same for each row of `moments` (one per λ): at most two shares are positive."""
+    """Return the same for each row of `moments` (one per λ), using that at most two shares are positive."""
     best = np.where(np.isclose(w, theta), moments, -inf).max(axis=1)
     for i, j in product(range(len(w)), repeat=2):
         if w[i] < theta < w[j]:
@@ -81,7 +82,7 @@ def test_the_envelope_is_the_linear_programme() -> None:
 def excluded(
     Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float
 ) -> bool:
-    """True if some λ of a dense grid excludes a value, by the definition."""
+    """Return True if some λ of a dense grid excludes a value, by the definition."""
     tilts = np.geomspace(1e-3, 1e4, 4000) / np.ptp(v) * (1 if mean > theta else -1)
     moments = np.exp(np.clip(np.outer(tilts, v - mean), -700, 700)) @ Q.T
     return bool(worst_by_pairs(moments, w, theta).min() < ((1 - level) / 2) ** (1 / n))
@@ -106,9 +107,13 @@ def test_ends_agree_with_the_definition(n: int) -> None:
                 (ends[0] + step, ends[0] - step),
                 (ends[1] - step, ends[1] + step),
             ):
-                assert not excluded(Q, v, w, mean, n, level, inside), "a value inside is excluded"
+                assert not excluded(Q, v, w, mean, n, level, inside), (
+                    "a value inside must not be excluded"
+                )
                 if w.min() < outside < w.max():
-                    assert excluded(Q, v, w, mean, n, level, outside), "a value outside is possible"
+                    assert excluded(Q, v, w, mean, n, level, outside), (
+                        "a value outside must be excluded"
+                    )
                     compared += 1
     assert compared >= 5
 
@@ -126,7 +131,7 @@ def test_two_values_have_the_ends_of_the_divergence() -> None:
         high = 1.0 if q == 1 else optimize.brentq(excess, q, 1 - 1e-12)
         expected = max(0.0, -0.5 + 2 * low), min(1.0, -0.5 + 2 * high)
         assert chernoff.kl(score, w, n, 0.9) == pytest.approx(expected, abs=1e-9)
-        # The mechanism-aware bound, from the law as a list, is the same: G is a line.
+        # The mechanism-aware bound, from the law as a list, is the same, because G is linear.
         law = ScoreLaw(
             np.array([-0.5, 1.5]), np.array([-0.5, 1.5]), np.array([[0.75, 0.25], [0.25, 0.75]])
         )
@@ -192,7 +197,7 @@ def ends_of_all(
 
 
 def held(ends: np.ndarray, chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return the chance that each interval contains the truth."""
+    """Return the probability that each interval contains the truth."""
     inside = (ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1])
     return np.asarray(chances @ inside)
 
@@ -228,7 +233,7 @@ def test_identical_draws_are_covered_at_every_truth_by_enumeration(
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_a_census_is_covered_whoever_the_people_are_by_enumeration(
+def test_a_census_is_covered_for_all_people_by_enumeration(
     mechanism: DenseMechanism,
 ) -> None:
     n, level = 6, 0.8
@@ -294,10 +299,10 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_the_mixture_of_a_target_of_three_weights_is_that_of_the_definition(
+def test_the_mixture_of_a_target_of_three_weights_equals_that_of_the_definition(
     mechanism: DenseMechanism,
 ) -> None:
-    """Values at and between the target's weights, for 1 and for 20 reports."""
+    """The test uses values at and between the target's weights, for 1 and for 20 reports."""
     targets = (tuple(Fraction(w) for w in (0, 1, 3)),)
     Q, (v,) = law_by_hand(mechanism, targets)
     counts, w = [40, 60, 30, 20], np.array([0.0, 1.0, 3.0])
@@ -317,7 +322,7 @@ def test_the_mixture_of_a_target_of_three_weights_is_that_of_the_definition(
 def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
     mechanism: DenseMechanism,
 ) -> None:
-    """Ville's condition E[mixture] ≤ 1, for one report and for three."""
+    """The test checks Ville's condition E[mixture] ≤ 1 for one report and for three reports."""
     Q, V = law_by_hand(mechanism, shares(3))
     for eighths, x in product(tallies(4, 3), range(3)):
         p, w, v = np.array(eighths) / 4, np.eye(3)[x], V[x]
@@ -332,7 +337,7 @@ def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
             assert mean <= 1 + 1e-9
 
 
-def test_a_range_alone_gives_a_sequence_that_contains_the_one_of_the_law() -> None:
+def test_a_sequence_from_the_range_alone_contains_the_sequence_from_the_law() -> None:
     evidence = evidence_of(ORDINARY, [40, 60, 30, 20], shares(3), None)
     for w, score in zip(evidence.W, evidence.scores(), strict=True):
         aware = chernoff.sequence(score, w, 150, 0.95)
@@ -358,7 +363,8 @@ def test_reports_that_no_truth_explains_have_ends_outside_the_possible_range() -
 def test_a_pooled_sum_is_covered_for_all_truths_by_enumeration(
     second_table: DenseMechanism,
 ) -> None:
-    """Two versions of 2 and 3 reports with different truths: the mean over all 5 respondents."""
+    """Two versions of 2 and 3 reports have different truths; the target is the mean over all 5
+    respondents."""
     level, tables, sizes = 0.8, (SKEWED, second_table), (2, 3)
     every = [list(tallies(n, 4)) for n in sizes]
     scaled = [
@@ -397,7 +403,7 @@ def test_one_part_or_two_equal_halves_have_the_ends_of_all_reports() -> None:
 
 
 def test_distances_from_cut_intervals_would_not_cover_a_sum() -> None:
-    """Why `combined_ends` is not used for `kl`: at a share of 0 its coverage would be below 90%."""
+    """`combined_ends` is not used for `kl`, because at a share of 0 its coverage would be below 90%."""
     n = 40
     warner = DenseMechanism(4, ((10, 6), (6, 10)))
     estimates = [estimate(warner, [n - k, k], methods=("kl",)) for k in range(n + 1)]
@@ -424,7 +430,7 @@ def test_the_value_with_the_largest_moment_represents_its_group() -> None:
 
 
 def test_negated_scores_have_negated_ends_for_all_groups() -> None:
-    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; each end uses the outer values."""
+    """The lower group scores −0.2 to 0.1, the upper group 0.8 to 1.3; each end uses the outer values."""
     low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
     minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])
     w, second_weights = np.array([low[0], high[1]]), np.array([0.0, 1.0])
@@ -438,7 +444,8 @@ def test_negated_scores_have_negated_ends_for_all_groups() -> None:
         [(Score(-0.4, (-high[1], -low[0]), negative), -w, n), turned], 0.9
     )
     assert ends == pytest.approx((-mirrored[1], -mirrored[0]), abs=1e-9)
-    # The groups' outer values differ by 0.3 and 0.5: wider than with the middle values alone.
+    # The groups' outer values differ by 0.3 and 0.5, so the interval is wider than with the middle
+    # values alone.
     middles = TwoValues((-0.05, -0.05), (1.05, 1.05), count)
     narrower = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), middles), w, n), two_valued], 0.9)
     assert ends[0] < narrower[0] - 0.05
@@ -451,8 +458,8 @@ def test_negated_scores_have_negated_ends_for_all_groups() -> None:
         ((0.2, 0.4), 0.3, (0.2, 0.4)),
         ((0.2, 0.4), 0.7, (0.2, 0.7)),
         ((0.2, 0.4), 0.1, (0.1, 0.4)),
-        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # interval and estimate are cut at the possible values
-        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # no value in it is possible
+        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # interval and estimate are clipped to the possible values
+        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # no value in the interval is possible
     ],
 )
 def test_an_interval_from_a_single_bit_contains_the_displayed_estimate(
@@ -466,7 +473,7 @@ def test_an_interval_from_a_single_bit_contains_the_displayed_estimate(
 
 @pytest.mark.slow
 def test_ends_of_a_sum_agree_with_the_linear_programme() -> None:
-    """A programme over the shares of both parts gives the largest mean moment at each λ and sum."""
+    """A linear programme over the shares of both parts gives the largest mean moment at each λ and sum."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9
     tallied = ([12, 9, 8, 1], [20, 31, 22, 17])
     targets = [
@@ -505,7 +512,7 @@ def test_ends_of_a_sum_agree_with_the_linear_programme() -> None:
 
 
 def test_a_score_that_is_the_same_for_every_report_has_a_law_of_one_value() -> None:
-    """The same for a target that is constant: no share is divided by a range of zero."""
+    """The same holds for a constant target; no share is divided by a range of zero."""
     score = Score(mean=1.0, reach=(1.0, 1.0), two=None, law=None)
     law = chernoff._law_of(score, np.array([1.0, 1.0]))
     assert law.chances.tolist() == [[1.0, 0.0], [1.0, 0.0]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decoder is exactly unbiased, by separate arithmetic in fractions."""
+"""Decoder, which is exactly unbiased by independent arithmetic in fractions."""
 
 import random
 from fractions import Fraction
@@ -20,7 +20,7 @@ TRIALS = 200
 
 
 def frequencies(mechanism: DenseMechanism, p: list[Fraction]) -> list[Fraction]:
-    """λ = Qp, in fractions."""
+    """Return λ = Qp, in fractions."""
     return [
         sum((p[x] * mechanism.probability(y, x) for x in range(mechanism.answers)), Fraction(0))
         for y in range(mechanism.reports)
@@ -28,7 +28,8 @@ def frequencies(mechanism: DenseMechanism, p: list[Fraction]) -> list[Fraction]:
 
 
 def test_200_random_mechanisms_are_unbiased_with_difference_zero() -> None:
-    # E[v·counts/n] = v·λ for every n; shapes square and not, random truths and design priors.
+    # E[v·counts/n] = v·λ for every n; tables are square or not, and truths and design priors are
+    # random.
     rng = random.Random(61)
     for _ in range(TRIALS):
         answers = rng.randint(2, 6)
@@ -138,7 +139,8 @@ def test_a_design_prior_that_leaves_reports_without_mass_is_replaced() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_product_is_flagged_if_the_prior_of_one_factor_is_replaced(order: int) -> None:
-    """One factor's second report needs its second answer: 0 of 8 or 1 of 9 in the design priors."""
+    """One factor's second report requires its second answer, which has 0 of 8 or 1 of 9 in the
+    design priors."""
     factors = (DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16, 0), (8, 8))))[::order]
     everybody = (tuple(map(Fraction, (1, 1, 1, 1))), tuple(map(Fraction, (1, 1, 0, 0))))
     for without, replaced in ((0, True), (1, False)):
@@ -161,7 +163,7 @@ def test_exact_linear_algebra() -> None:
     assert rational.rank([[1, 2], [2, 4], [0, 1]]) == 2
     assert rational.row_echelon([[2, 4, 2], [1, 2, 3]]) == ((1, 2, 0), (0, 0, 1))
     assert rational.solve([[2, 1], [1, 1]], [[1], [0]]) == ((1,), (-1,))
-    assert rational.inverse_diagonal([[2, 1], [1, 1]]) == (1, 2)
+    assert rational.inverse_forms([[2, 1], [1, 1]]) == (1, 2)
     assert rational.whole([Fraction(1, 2), Fraction(-2, 3)]) == [3, -4]
     with pytest.raises(ZeroDivisionError):
         rational.solve([[1, 1], [1, 1]], [[1], [0]])
@@ -173,14 +175,15 @@ def test_without_a_design_prior_there_is_no_fallback() -> None:
     mechanism = random_mechanism(random.Random(64), 3, 4)
     assert not decoder(mechanism, shares(3), None).fallback
     assert decoder(mechanism, shares(3), None).rows == decoder(mechanism, shares(3), (2,) * 3).rows
-    # Symbol 2 comes from answer 2 alone, which has no mass here: the fallback is equal weights.
+    # Symbol 2 comes only from answer 2, which has no mass here, so the fallback is equal weights.
     lonely = DenseMechanism(4, ((8, 8, 0), (8, 8, 0), (4, 4, 8)))
     assert decoder(lonely, shares(3), (1, 1, 0)).fallback
     assert not decoder(lonely, shares(3), (1, 1, 1)).fallback
 
 
 def test_a_product_of_more_than_a_million_cells_is_refused_before_it_is_solved() -> None:
-    """256 joint answers, 4,225 joint reports: exact least squares on all of it would take hours."""
+    """With 256 joint answers and 4,225 joint reports, exact least squares on the whole table would
+    take hours."""
     rows = [[1] * 65 for _ in range(16)]
     for x, row in enumerate(rows):
         row[x] += 128 - 65

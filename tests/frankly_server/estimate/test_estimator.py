@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates: every variance by enumeration of all outcomes, every flag, every refusal."""
+"""Estimator: every variance checked by enumeration of all outcomes, every flag, every refusal."""
 
 import random
 from fractions import Fraction
@@ -27,7 +27,7 @@ def values(result: Estimate) -> np.ndarray:
 
 
 def parts(result: Estimate) -> tuple[np.ndarray, np.ndarray]:
-    """The estimate and its covariance."""
+    """Return the estimate and its covariance."""
     assert result.covariance is not None
     return values(result), np.array(result.covariance, dtype=float)
 
@@ -39,7 +39,8 @@ def counted(outcome: tuple[int, ...], reports: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("targets", ["shares", [[1, -1, 0], [0, 1, 1]]])
 def test_the_covariance_is_unbiased(targets: Any) -> None:
-    # Independent draws: E[T] is the covariance of the estimate, both over every outcome of n = 3.
+    # For independent draws, E[T] is the covariance of the estimate; both are computed over every
+    # outcome of n = 3.
     rng = random.Random(81)
     for _ in range(3):
         mechanism, p = random_mechanism(rng, 3, 4, bits=8), random_shares(rng, 3)
@@ -61,7 +62,7 @@ def test_the_covariance_is_unbiased(targets: Any) -> None:
 
 
 def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return E[v], E[v vᵀ] and E[C] over cases (chance, v, C)."""
+    """Return E[v], E[v vᵀ] and E[C] over cases (probability, v, C)."""
     mean: Any = 0
     second: Any = 0
     covariance: Any = 0
@@ -72,7 +73,7 @@ def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
-    """Yield (chance, reports) of drawing n people without replacement and randomising answers."""
+    """Yield (probability, reports) of drawing n people without replacement and randomising their answers."""
     samples = list(permutations(people, n))
     for sample in samples:
         for chance, reports in everyone(mechanism, sample):
@@ -80,7 +81,7 @@ def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
 
 
 def everyone(mechanism: DenseMechanism, people: tuple[int, ...]) -> Any:
-    """Yield (chance, reports) of randomising the answers of all these people."""
+    """Yield (probability, reports) of randomising the answers of all these people."""
     for reports in product(range(mechanism.reports), repeat=len(people)):
         yield (
             prod(float(mechanism.probability(y, x)) for y, x in zip(reports, people, strict=True)),
@@ -122,7 +123,8 @@ def test_the_parts_make_up_the_whole() -> None:
         assert privacy is not None
         assert sampling is not None
         assert total**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
-    # By hand at λ = 0.7, per report: ¾·¼/(½)² = 0.75 for the privacy part, λ(1−λ)/(½)² in total.
+    # By hand at λ = 0.7, per report: the privacy part is ¾·¼/(½)² = 0.75, and the total is
+    # λ(1−λ)/(½)².
     assert result.unbiased == pytest.approx((0.1, 0.9))
     assert result.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
     assert result.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
@@ -149,7 +151,7 @@ def test_population_shrinks_only_the_sampling_part() -> None:
 
 
 def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance() -> None:
-    """Warner with p00 = p11 = ¾, share ½, n of N people: 0.75/n + (N−n)/(N−1)·¼/n."""
+    """For Warner with p00 = p11 = ¾, share ½, and n of N people, the variance is 0.75/n + (N−n)/(N−1)·¼/n."""
     n, population = 10, 40
     result = estimate(WARNER, [5, 5], population=population)
     expected = sqrt(0.75 / n + 0.25 / n * (population - n) / (population - 1))
@@ -157,7 +159,7 @@ def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance()
 
 
 def test_a_census_margin_is_at_least_that_of_the_projected_shares(full: bool) -> None:
-    """The unbiased privacy part may be negative; the error shown is at least the projection's."""
+    """The unbiased privacy part may be negative; the displayed error is at least that of the projection."""
     rng = random.Random(31)
     negative = 0
     for _ in range(200 if full else 50):
@@ -180,7 +182,7 @@ def test_a_census_margin_is_at_least_that_of_the_projected_shares(full: bool) ->
             assert (result.se[t] or 0) ** 2 >= implied * (1 - 1e-9)
             assert result.se[t] == pytest.approx(result.se_privacy[t])
         negative += "privacy_part_negative" in result.flags
-    assert negative > 0, "no negative privacy part occurred"
+    assert negative > 0, "the cases must include a negative privacy part"
 
 
 def test_the_worst_case_bounds_every_truth() -> None:
@@ -252,11 +254,12 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
     assert result.identifiable
     assert (
         estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None
-    )  # the split is unknown
+    )  # the split between the answers is unknown
 
 
 def test_the_covariance_keeps_the_positions_of_all_targets() -> None:
-    """Target 3 of 4 is not identifiable: its row and column are empty, the others as without it."""
+    """Target 3 of 4 is not identifiable, so its row and column are empty, and the others are the
+    same as without it."""
     targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
     of_all, alone = (
         estimate(DEFICIENT, [400, 600], targets=rows)
@@ -286,7 +289,7 @@ def test_an_ill_conditioned_mechanism_is_flagged() -> None:
 
 
 def test_the_result_does_not_lose_precision_with_many_reports() -> None:
-    # The covariance of 10^15 reports, where λ − λ² is the same but 1/n is not.
+    # With 10^15 reports, λ − λ² is the same but 1/n is not.
     result = estimate(WARNER, [4 * 10**14, 6 * 10**14])
     assert result.unbiased == pytest.approx((0.3, 0.7), rel=1e-15)
     assert result.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 10**15), rel=1e-12)
@@ -326,7 +329,7 @@ def test_fractions_are_targets() -> None:
     assert estimate(WARNER, [3, 7], targets=[[Fraction(1, 2), Fraction(1, 2)]]).unbiased == (0.5,)
 
 
-def test_nothing_yet_has_no_reports_of_any_kind() -> None:
+def test_empty_counts_have_no_reports_of_any_kind() -> None:
     table = DenseMechanism(4, ((12, 4), (4, 12)))
     for mechanism in (table, ProductMechanism((table, table)), UnaryMechanism(4, 3, 8, 2)):
         nothing = nothing_yet(mechanism, shares(mechanism.answers), None)
@@ -335,11 +338,11 @@ def test_nothing_yet_has_no_reports_of_any_kind() -> None:
 
 
 def test_only_shares_are_flagged_outside_the_simplex() -> None:
-    """Every report is 0, which answer 0 sends most often, so its share is estimated above 1."""
+    """Every report is 0, which answer 0 sends most often, so the share of answer 0 is estimated above 1."""
     for targets, is_flagged in (
         ("shares", True),
         ([[1, 0]], True),
-        ([[1, 1]], False),  # 1 exactly
+        ([[1, 1]], False),  # exactly 1
         ([[2, 0]], False),
         ([[1, 0], [1, -1]], False),
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extreme values of one decoded report, against decoding each report alone; and no reports."""
+"""Evidence: the extreme values of one decoded report, compared with decoding each report, and no reports."""
 
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
 
 
 @pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY, ProductMechanism((WARNER, SKEWED))])
-def test_ends_are_those_of_single_reports(mechanism: DenseMechanism | ProductMechanism) -> None:
+def test_ends_equal_those_of_single_reports(mechanism: DenseMechanism | ProductMechanism) -> None:
     a = mechanism.answers
     for targets in (
         shares(a),
@@ -66,7 +66,7 @@ def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
 
 
 def test_scores_above_the_limit_have_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals then use the range alone; the limit is on scores times answers times reports."""
+    """Intervals then use only the range; the limit applies to scores times answers times reports."""
     cells = 3 * SKEWED.answers * SKEWED.reports
     for most, has_law in ((cells, True), (cells - 1, False)):
         monkeypatch.setattr(evidence, "MOST_LAWS", most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likeliest shares, intervals, efficiency, cost and descriptions against separate computations."""
+"""Likeliest shares, intervals, efficiency, cost and descriptions, compared with independent computations."""
 
 import random
 from math import exp
@@ -53,7 +53,7 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
         assert closed.closed_form
         doubled = (
             np.hstack([Q, Q]) / 2
-        )  # the same mechanism with every symbol split in two, without a closed form
+        )  # the same mechanism with every symbol split in two has no closed form
         iterated = likeliest(doubled, np.concatenate([counts, counts]), None)
         assert not iterated.closed_form
         assert iterated.gap <= GAP
@@ -61,7 +61,8 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
 
 
 def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
-    """A symmetric mechanism: shifts of random halves, e^ε likelier with the truth inside."""
+    """Return a symmetric mechanism: shifts of random halves, e^ε times as likely if they contain
+    the truth."""
     halves = [rng.choice(answers, answers // 2, replace=False) for _ in range(blocks)]
     inside = np.array([[(x + shift) % answers in half for half in halves for shift in range(answers)]
                        for x in range(answers)])  # fmt: skip
@@ -74,7 +75,8 @@ def nearly_alike(epsilon: float, answers: int, blocks: int, rng: np.random.Gener
 def test_the_search_converges_if_reports_hardly_depend_on_the_answer(
     epsilon: float, n: int
 ) -> None:
-    """16 answers, 128 reports: the gap, by the test's gradient, is small within half a second."""
+    """For 16 answers and 128 reports, the gap, from the test's own gradient, is small within half a
+    second."""
     rng = np.random.default_rng(n)
     Q = nearly_alike(epsilon, 16, 8, rng)
     for p in (np.full(16, 1 / 16), np.array([0.5, 0.3, 0.1, *[0.1 / 13] * 13]), np.eye(16)[0]):
@@ -90,7 +92,7 @@ def test_the_search_converges_if_reports_hardly_depend_on_the_answer(
 
 
 def test_the_search_converges_for_any_mechanism() -> None:
-    """Deficient, nearly flat and skewed tables, also with reports that they cannot give."""
+    """The test uses deficient, nearly flat and skewed tables, also with reports that they cannot produce."""
     rng = np.random.default_rng(92)
     for trial in range(300):
         answers, reports = int(rng.integers(2, 9)), int(rng.integers(2, 14))
@@ -116,7 +118,7 @@ def test_the_search_converges_for_any_mechanism() -> None:
 def test_intervals_of_the_biased_products_contain_the_truth(
     truth: tuple[float, ...], epsilon: int, n: int, full: bool
 ) -> None:
-    """Where the likelihood ratio covers 88% and the bootstrap 70%: a corner of the simplex, and next to it."""
+    """At and near a corner of the simplex, the likelihood ratio covers 88% and the bootstrap 70%."""
     runs, rng, p = 2000 if full else 80, np.random.default_rng(93), np.array(truth)
     mechanism = even_response(4, epsilon)
     Q = np.array(mechanism.weights) / mechanism.denominator
@@ -141,7 +143,7 @@ def test_intervals_of_the_biased_products_contain_the_truth(
 
 
 def test_a_biased_product_has_an_interval_if_no_value_of_the_score_interval_is_possible() -> None:
-    """The unbiased share of the first answer is 1½; its interval is moved to 1 and cut there."""
+    """The unbiased share of the first answer is 1½; its interval is moved to 1 and clipped there."""
     result = estimate(WARNER, [10_000, 0])
     low, _ = result.margins.score[0]
     assert low > 1
@@ -164,7 +166,7 @@ def even_response(answers: int, epsilon: float) -> DenseMechanism:
 
 def test_cost_and_efficiency_of_warner_by_hand() -> None:
     result = estimate(WARNER, [500, 500])
-    # Openly ¼ per report; randomised ¼/(½)² = 1.
+    # The variance per report is ¼ for open answers and ¼/(½)² = 1 for randomised answers.
     assert result.design_effect == pytest.approx((4, 4))
     assert result.privacy_cost == pytest.approx((0.75, 0.75))
     assert result.efficiency == pytest.approx(
@@ -189,7 +191,7 @@ def test_descriptions_of_identifiable_targets() -> None:
     assert in_words(WARNER, ["no", "yes"]).cannot == ()
 
 
-def test_words_about_a_product_are_those_of_its_whole_table() -> None:
+def test_words_about_a_product_equal_those_of_its_whole_table() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     product = ProductMechanism((WARNER, deficient))
     rows = tuple(
@@ -208,7 +210,7 @@ def test_words_about_a_product_are_those_of_its_whole_table() -> None:
 
 
 def test_the_simultaneous_margin_holds_for_all_targets_at_once() -> None:
-    """Normal errors with this covariance are all within their margins in 95% to 96% of draws."""
+    """In 95% to 96% of draws, all normal errors with this covariance are within their margins."""
     result = estimate(even_response(4, 1), [400, 300, 200, 100])
     draws = np.random.default_rng(94).multivariate_normal(
         np.zeros(4), np.array(result.covariance), 200_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiable combinations under set mechanisms, against the rank of the full table."""
+"""Identifiable combinations under set mechanisms, compared with the rank of the full table."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_sets_identify_all_shares_or_only_their_sum(
 
 
 def test_differences_are_written_with_a_minus() -> None:
-    """The third answer's row is 2 × the first minus the second."""
+    """The third answer's row is 2 × the first row minus the second row."""
     mechanism = DenseMechanism(4, ((4, 8, 4), (8, 4, 4), (0, 12, 4)))
     words = in_words(mechanism, NAMES[:3])
     assert words.can == ("the share of never + 2 × often", "the share of some − often")

@@ -16,7 +16,7 @@ WIDE, NARROW = (
 
 
 def test_counts_by_symbol_are_those_in_row_major_order() -> None:
-    """The second factor's symbol varies fastest; a symbol that is left out has no reports."""
+    """The second factor's symbol varies fastest; an omitted symbol has no reports."""
     for first, second in ((WIDE, NARROW), (NARROW, WIDE)):
         both = ProductMechanism((first, second))
         symbols = list(product(range(first.reports), range(second.reports)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of two-valued scores and the score interval, against libraries and enumeration."""
+"""Intervals of two-valued scores and the score interval, compared with libraries and enumeration."""
 
 from math import comb, exp
 from typing import Any
@@ -29,7 +29,7 @@ def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
     assert result.margins.exact is not None
     (low, high), (low_1, high_1) = result.margins.exact
     assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
-    # Cut at 0: −½ + 2·low is negative.
+    # The end is clipped to 0, because −½ + 2·low is negative.
     assert (low_1, high_1) == pytest.approx((0, -0.5 + 2 * reference.high))
 
 
@@ -45,7 +45,7 @@ def test_exact_covers_every_truth_by_enumeration() -> None:
 
 
 def test_outer_values_cover_for_all_groups_by_enumeration() -> None:
-    """The lower group scores −0.2 to 0.1, the upper 0.8 to 1.3; all means between are possible."""
+    """The lower group scores −0.2 to 0.1, the upper group 0.8 to 1.3; all means in between are possible."""
     n, low, high = 12, (-0.2, 0.1), (0.8, 1.3)
     ends = [exact(TwoValues(low, high, k), n, 0.9) for k in range(n + 1)]
     for q in np.linspace(0, 1, 41):
@@ -83,7 +83,7 @@ def test_the_score_interval_of_a_binomial_is_wilsons(count: int, n: int) -> None
     assert score(count / n, n, Variance(0, 1, 1), Z) == pytest.approx(
         (wilson.low, wilson.high), abs=1e-15
     )
-    # Through a map: d = −½ + 2·(0 or 1) has the variance (3/2 − θ)(θ + ½).
+    # After the map, d = −½ + 2·(0 or 1) has the variance (3/2 − θ)(θ + ½).
     interval = score(-0.5 + 2 * count / n, n, Variance(0.75, 1, 1), Z)
     assert interval == pytest.approx((-0.5 + 2 * wilson.low, -0.5 + 2 * wilson.high), abs=1e-12)
 
@@ -113,7 +113,7 @@ def response(epsilon: float) -> DenseMechanism:
 
 
 def margins(mechanism: DenseMechanism, counts: list[int]) -> dict[str, Any]:
-    """Return the fields of `estimate` that its intervals need."""
+    """Return the fields of `estimate` that the intervals need."""
     evidence = evidence_of(mechanism, counts, shares(mechanism.answers), None)
     figures = Figures(evidence, mechanism.answers, None, census=False, are_shares=True)
     return figures.spreads(0.95, ("kl", "exact"))
@@ -126,7 +126,8 @@ EPSILONS, SHARES = (0.1, 0.5, 1.0, 2.0, 4.0), (0.0, 0.002, 0.02, 0.3)
     "n", [50, 100, *(pytest.param(n, marks=pytest.mark.full_only) for n in (200, 500))]
 )
 def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
-    """20 cells per n, without Monte Carlo error. The coverage of clt shows that they are hard."""
+    """There are 20 cells per n, without Monte Carlo error. The coverage of clt shows that the cells
+    are hard."""
     least = {"score": 1.0, "kl": 1.0, "exact": 1.0, "clt": 1.0}
     for epsilon in EPSILONS:
         mechanism = response(epsilon)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables of several blocks: every figure by listing all joint symbols."""
+"""Joint tables of several blocks, with every figure checked by listing all joint symbols."""
 
 from fractions import Fraction
 from itertools import product
@@ -32,7 +32,7 @@ JOINTS = {
 
 
 def law(joint: Joint) -> dict[tuple[int, ...], list[Fraction]]:
-    """Q of every joint symbol, by joint answer."""
+    """Return Q of every joint symbol, by joint answer."""
     answers = list(product(*(range(block.answers) for block in joint.blocks)))
     return {
         symbol: [
@@ -69,7 +69,7 @@ def test_the_table_is_exactly_unbiased(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JOINTS)
-def test_moments_are_those_of_every_symbol(name: str) -> None:
+def test_moments_equal_those_of_every_symbol(name: str) -> None:
     joint = JOINTS[name]
     a, listed = joint.answers, law(joint)
     targets = (*shares(a), tuple(Fraction(x % 3 - 1) for x in range(a)))
@@ -101,7 +101,8 @@ def test_moments_are_those_of_every_symbol(name: str) -> None:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -> None:
-    """Mean estimated variances match the estimates' within 4 errors; margins equal one-way ones."""
+    """Mean estimated variances match those of the estimates within 4 standard errors; margins equal
+    one-way estimates."""
     joint, rng, n, runs = JOINTS[name], np.random.default_rng(9), 200, 150
     listed = law(joint)
     symbols, Q = list(listed), np.array([[float(v) for v in row] for row in listed.values()]).T
@@ -151,7 +152,7 @@ def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
-    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹, p₀ = (5, 6)/11: with more reports than answers, V depends on p₀."""
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ with p₀ = (5, 6)/11; with more reports than answers, V depends on p₀."""
     prior = np.array([[1, 4], [3, 3]])
     blocks, table = (TABLE, UNARY), prior
     if axis == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unary, subset and product: exactly unbiased, with the moments of all symbols enumerated."""
+"""Unary, subset and product mechanisms: exactly unbiased, with moments checked by enumerating all symbols."""
 
 import random
 from fractions import Fraction
@@ -63,7 +63,7 @@ def law(mechanism: Any, p: list[Fraction]) -> dict[Any, Fraction]:
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
 def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: bool) -> None:
-    """The mean estimate from one report, over all symbols, is the truth in exact fractions."""
+    """The mean estimate from one report, over all symbols, equals the truth in exact fractions."""
     rng = random.Random(401)
     for _ in range(TRIALS[full]):
         mechanism = random_set(rng, kind)
@@ -92,7 +92,7 @@ def test_200_random_products_are_exactly_unbiased(full: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
-def test_moments_are_those_of_every_symbol(kind: str) -> None:
+def test_moments_equal_those_of_every_symbol(kind: str) -> None:
     rng = random.Random(403)
     for _ in range(30):
         mechanism = random_set(rng, kind)
@@ -162,7 +162,7 @@ def test_a_deficient_product_estimates_its_identifiable_targets() -> None:
     targets = [[1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 0]]
     result = estimate(mechanism, [300, 100, 200, 400], targets=targets)
     assert result.rank == 4
-    # By hand: rows decode by [1.5, −.5; −.5, 1.5] on both sides.
+    # By hand, rows are decoded by [1.5, −.5; −.5, 1.5] on both sides.
     first = (2.25 * 300 - 0.75 * 100 - 0.75 * 200 + 0.25 * 400) / 1000
     second = (-0.75 * 300 + 0.25 * 100 + 2.25 * 200 - 0.75 * 400) / 1000
     assert result.unbiased[:2] == pytest.approx((first, second))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products are computed factor by factor, with the results of the whole matrix."""
+"""Kronecker products, computed factor by factor, with the same results as the whole matrix."""
 
 import random
 from dataclasses import fields
@@ -18,7 +18,7 @@ from tests.frankly_server.maths import random_mechanism
 
 
 def kron(*factors: np.ndarray) -> np.ndarray:
-    """Return the Kronecker product of all, by definition."""
+    """Return the Kronecker product of all factors, by definition."""
     return reduce(np.kron, factors[1:], factors[0])
 
 
@@ -32,7 +32,9 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_products_with_vectors_are_those_of_the_whole_matrix(shapes: list[tuple[int, int]]) -> None:
+def test_products_with_vectors_equal_those_of_the_whole_matrix(
+    shapes: list[tuple[int, int]],
+) -> None:
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=shape) for shape in shapes]
     held, full_matrix = Kronecker(factors), kron(*factors)
@@ -109,7 +111,7 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     product = ProductMechanism(tuple(random_mechanism(rng, a, b, bits=10) for a, b in shapes))
     table = joint_table(product)
     counts = drawn(table, n, len(case))
-    # If the prior is a product too, so is the optimal decoder.
+    # If the prior is also a product, so is the optimal decoder.
     margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
     prior = tuple(int(v) for v in kron(*map(np.array, margins)))
     if targets == "margins":
@@ -145,7 +147,7 @@ def check_same(actual: Estimate, expected: Estimate) -> None:
             )
         elif (
             field.name in LIKELIEST
-        ):  # both within 1e-9 nats per report of the maximum, at different points
+        ):  # both are within 1e-9 nats per report of the maximum, at different points
             check_close(actual_value, expected_value, field.name, atol=2e-3)
         elif field.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
             assert actual_value == expected_value, field.name
@@ -171,7 +173,7 @@ def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -
         float(counts @ np.log(fit.shares @ Q)) / counts.sum() for fit in (by_factors, by_table)
     ]
     assert values[0] == pytest.approx(values[1], abs=2e-9)
-    # The certificate, computed separately: no share gains more than the gap.
+    # The certificate, computed separately, shows that no share gains more than the gap.
     gradient = Q @ (counts / counts.sum() / (by_factors.shares @ Q))
     assert counts.sum() * (gradient.max() - 1) == pytest.approx(by_factors.gap, abs=1e-9)
     assert fit_p(held, counts, by_factors.shares, 16) == pytest.approx(

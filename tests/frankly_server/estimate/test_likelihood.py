@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test of fit against scipy, the Cramér-Rao bound, and the likeliest shares."""
+"""Test of fit compared with scipy, the Cramér-Rao bound, and the likeliest shares."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ INSIDE, EDGE, CORNER = (0.5, 0.3, 0.2), (0.7, 0.3, 0.0), (1.0, 0.0, 0.0)
 
 @pytest.mark.parametrize(("p", "freedom"), [(INSIDE, 2), (EDGE, 3), (CORNER, 4)])
 def test_the_fit_is_pearsons(p: tuple[float, ...], freedom: int) -> None:
-    """Degrees of freedom: five frequencies minus three answers, plus one for each share of zero."""
+    """The degrees of freedom are five frequencies minus three answers, plus one for each share of zero."""
     expected = 10_000 * (np.array(p) @ WIDE)
     counts = expected + np.array([60, -50, -20, 3, 7])
     statistic = stats.chisquare(counts, expected).statistic
@@ -27,9 +27,10 @@ def test_the_fit_is_pearsons(p: tuple[float, ...], freedom: int) -> None:
 def test_reports_expected_less_than_once_are_counted_together(
     p: tuple[float, ...], freedom: int
 ) -> None:
-    """Two of five are merged, which leaves at most 3 degrees of freedom.
+    """Two of five reports are merged, which leaves at most 3 degrees of freedom.
 
-    The shares were fitted to all five, so no further one is subtracted [Chernoff and Lehmann 1954].
+    The shares were fitted to all five, so no further degree is subtracted [Chernoff and
+    Lehmann 1954].
     """
     expected = 100 * (np.array(p) @ WIDE)
     counts = expected + np.array([6, -5, -2, 0.3, 0.7])
@@ -42,7 +43,7 @@ def test_reports_expected_less_than_once_are_counted_together(
 
 
 def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
-    """Two of three answers have equal rows: 4 frequencies, one parameter, fitted by line search."""
+    """Two of three answers have equal rows, so a line search fits one parameter to 4 frequencies."""
     table, counts = (
         DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))),
         np.array([100, 95, 60, 45]),
@@ -57,8 +58,9 @@ def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
     assert estimate(table, [int(c) for c in counts]).fit_p == pytest.approx(expected, rel=1e-3)
 
 
-def test_the_bound_is_that_of_free_coordinates() -> None:
-    """The last share is 1 minus the others: W_free I⁻¹ W_freeᵀ with the others' information I."""
+def test_the_bound_equals_that_of_free_coordinates() -> None:
+    """The last share is 1 minus the others, so the bound is W_free I⁻¹ W_freeᵀ with the others'
+    information I."""
     p, W = np.array(INSIDE), np.array([[1.0, 0, 0], [0, 0, 1], [1, -1, 0], [2, 1, 0.5]])
     free, targets = WIDE[:-1] - WIDE[-1], W[:, :-1] - W[:, -1:]
     expected = np.diagonal(targets @ np.linalg.inv((free / (p @ WIDE)) @ free.T) @ targets.T)
@@ -66,7 +68,7 @@ def test_the_bound_is_that_of_free_coordinates() -> None:
 
 
 def test_equal_numbers_of_sets_and_answers_give_no_closed_form() -> None:
-    """Three of eight sets occur: the unbiased shares are possible, but not the likeliest ones."""
+    """Three of eight sets occur; the unbiased shares are possible, but they are not the likeliest shares."""
     mechanism, symbol_counts = UnaryMechanism(4, 3, 12, 4), {0b001: 30, 0b011: 30, 0b100: 40}
     result = estimate(mechanism, SetCounts.of_symbols(3, symbol_counts))
     unbiased, mle = np.array(result.unbiased, dtype=float), np.array(result.mle, dtype=float)
@@ -82,7 +84,7 @@ def test_equal_numbers_of_sets_and_answers_give_no_closed_form() -> None:
 
 
 def test_extrapolated_steps_converge_faster_and_never_lose_likelihood() -> None:
-    """A flat table, on which plain EM is slow, and shares where an extrapolation overshoots."""
+    """The cases are a flat table, on which plain EM is slow, and shares where an extrapolation overshoots."""
     flat = 0.9 * np.full((3, 4), 0.25) + 0.1 * np.eye(3, 4)
     flat[:, 3] += 1 - flat.sum(axis=1)
     plain_gaps, gaps = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels, quantiles, ends of margins, and the projection onto the simplex."""
+"""Margins of error: levels, quantiles, ends, and the projection onto the simplex."""
 
 from decimal import Decimal
 from math import sqrt
@@ -41,7 +41,7 @@ def test_normal_quantiles(level: float, z: float) -> None:
     assert normal_quantile(level) == pytest.approx(z, abs=1e-9)
     assert normal_quantile(0.95, 5) == pytest.approx(
         2.575829304, abs=1e-9
-    )  # 95% for five is 99% for each
+    )  # 95% for five targets is 99% for each
 
 
 def test_factors() -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stored mutants apply to the present estimator; `python -m tools.mutate` tests them."""
+"""Stored mutants, which must apply to the current estimator; `python -m tools.mutate` tests them."""
 
 import ast
 
-from tools.mutants import EQUAL, MUTANTS, NEAREST
+from tools.mutants import EQUIVALENT, MUTANTS, NEAREST
 from tools.mutate import ESTIMATE, ROOT, TESTS, mutated, ordered
 
 WITHOUT_FIGURES = {"__init__", "estimator", "interface"}
@@ -37,4 +37,4 @@ def test_every_module_that_computes_has_mutants_and_tests() -> None:
         for names in NEAREST.values()
         for name in names.split()
     )
-    assert set(EQUAL) <= set(ordered(19))
+    assert set(EQUIVALENT) <= set(ordered(19))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans against formulas for a yes/no question and against simulated surveys."""
+"""Plans, compared with formulas for a yes/no question and with simulated surveys."""
 
 import json
 from itertools import pairwise
@@ -43,7 +43,7 @@ def test_subgroups_and_populations() -> None:
     assert plan_for(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(
         4 * everyone, abs=4
     )
-    # A census of N: privacy alone, 0.75/N at every truth.
+    # In a census of N, the variance is the privacy part alone, 0.75/N at every truth.
     plan = plan_for(**WARNER, solve_for="margin", n=500, population=500)
     assert plan["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
     assert plan_for(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < everyone
@@ -56,14 +56,15 @@ def test_subgroups_and_populations() -> None:
     ("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)]
 )
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
-    """Warner: variance ¾ per report for privacy, at most ¼·(N − n)/(N − 1) for drawing n of N."""
+    """For Warner, the variance per report is ¾ for privacy and at most ¼·(N − n)/(N − 1) for
+    drawing n of N."""
     inside, all_people = n * subgroup, people * subgroup
     variance = (0.75 + 0.25 * (all_people - inside) / (all_people - 1)) / inside
     plan = plan_for(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
     assert plan["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
 
 
-def test_the_margin_is_that_of_the_widest_target_at_its_worst_shares() -> None:
+def test_the_margin_equals_that_of_the_widest_target_at_its_worst_shares() -> None:
     weights = np.array([[14, 1, 1], [6, 8, 2], [2, 5, 9]])
     plan = plan_for(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
     Q = weights / 16
@@ -99,7 +100,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 
 @pytest.mark.slow
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
-    """50 random requests: with random truths, estimates keep the margin as often as promised."""
+    """For 50 random requests with random truths, estimates are within the margin as often as promised."""
     rng = np.random.default_rng(77)
     runs, within = 2000 if full else 100, []
     for _ in range(50):
@@ -119,7 +120,8 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
         rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
         off_by = np.abs((rates - off) / (on - off) - p)
         within.append(np.mean(off_by <= margin, axis=0).min())
-    # Each of the 50 at its worst answer: at least 95%, less three binomial standard errors.
+    # Each of the 50 plans must cover at least 95% at its worst answer, minus three binomial
+    # standard errors.
     assert min(within) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
     assert np.mean(within) >= 0.95
 

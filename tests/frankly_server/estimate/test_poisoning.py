@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The poisoning bound: no attack goes beyond it, and the best one reaches it."""
+"""Poisoning bound: no attack exceeds the bound, and the best attack attains it."""
 
 import random
 from fractions import Fraction
@@ -18,7 +18,8 @@ WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
 
 @pytest.mark.slow
 def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -> None:
-    """m fakes with one symbol or in random mixtures, compared with the estimate without them."""
+    """The test compares estimates with m fakes, of one symbol or random mixtures, and estimates
+    without fakes."""
     rng = random.Random(11)
     for _ in range(1000 if full else 20):
         mechanism = random_mechanism(rng, 3, 4)
@@ -46,7 +47,8 @@ def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -
 
 
 def test_one_percent_moves_a_share_at_one_nat_by_the_known_figure() -> None:
-    """1% fakes, two choices, ε = 1, true share 0: up by β/(1−β)·max V = 0.0160 (spec 9.4)."""
+    """With 1% fakes, two choices, ε = 1 and a true share of 0, the share rises by β/(1−β)·max V =
+    0.0160 (spec 9.4)."""
     on = round(2**48 * 0.7310585786300049)
     mechanism = DenseMechanism(48, ((on, 2**48 - on), (2**48 - on, on)))
     result = estimate(mechanism, [on // 2**28, (2**48 - on) // 2**28])
@@ -61,5 +63,5 @@ def test_a_share_of_fakes_out_of_range_is_refused(beta: Any) -> None:
     assert (caught.value.code, caught.value.field) == ("field_type", "beta")
 
 
-def test_no_fakes_move_nothing() -> None:
+def test_without_fakes_no_estimate_changes() -> None:
     assert estimate(WARNER, [5, 5], beta=Fraction(0)).poisoning.up == (0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of independent estimates by hand; whole versions are in `tests/frankly_server/analysis`."""
+"""Sums of independent estimates, checked by hand; `tests/frankly_server/analysis` pools whole versions."""
 
 from math import hypot
 
@@ -9,10 +9,10 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 from frankly_server.estimate.pooling import (
-    _inverse,
     combined_ends,
     homogeneity,
     kl_ends,
+    pseudo_inverse,
     weighted_root,
     weighted_sum,
 )
@@ -21,13 +21,14 @@ WEIGHTS = ((0.25, 1.0, 0.5), (0.75, -2.0, 0.5))
 VALUES = ((0.2, 3.0, 0.4), (0.6, 1.0, None))
 
 
-def test_lower_ends_come_from_lower_ends_and_upper_ones_from_upper_ones() -> None:
+def test_lower_ends_come_from_lower_ends_and_upper_ends_from_upper_ends() -> None:
     ends = (((0.1, 0.6), (2.9, 3.5), (0.0, 1.0)), ((0.58, 0.9), (0.7, 1.1), None))
     first, second, unknown = combined_ends(WEIGHTS, VALUES, ends)
     assert first == pytest.approx(
         (0.5 - hypot(0.25 * 0.1, 0.75 * 0.02), 0.5 + hypot(0.25 * 0.4, 0.75 * 0.3))
     )
-    assert second == pytest.approx((1.0 - hypot(0.1, 2 * 0.3), 1.0 + hypot(0.5, 2 * 0.1)))
+    # A negative weight swaps the sides.
+    assert second == pytest.approx((1.0 - hypot(0.1, 2 * 0.1), 1.0 + hypot(0.5, 2 * 0.3)))
     assert unknown is None
 
 
@@ -64,9 +65,9 @@ def test_a_sum_has_chernoff_ends_if_every_part_identifies_its_target() -> None:
     assert all(ends is not None for ends in kl_ends(parts[:1], 0.95))
 
 
-def test_the_inverse_does_not_depend_on_the_size_of_its_matrix() -> None:
+def test_the_pseudo_inverse_does_not_depend_on_the_scale_of_its_matrix() -> None:
     for size in (1e-30, 1e-6, 1.0, 1e20):
-        inverse, rank = _inverse(size * np.diag([1.0, 2.0, 0.0]))
+        inverse, rank = pseudo_inverse(size * np.diag([1.0, 2.0, 0.0]))
         assert rank == 2
         assert inverse * size == pytest.approx(np.diag([1.0, 0.5, 0.0]))
-    assert _inverse(np.zeros((2, 2)))[1] == 0
+    assert pseudo_inverse(np.zeros((2, 2)))[1] == 0

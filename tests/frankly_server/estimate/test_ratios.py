@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fieller's interval of a ratio: its definition, unbounded cases and coverage."""
+"""Fieller's interval of a ratio: definition, unbounded cases and coverage."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import exp
 from random import Random
@@ -10,16 +11,17 @@ import numpy as np
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis.part import Part
+from frankly_server.analysis.pooling import pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.rows import table_json
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate import estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.ratios import Pair
+from frankly_server.estimate.ratios import Margin, Pair
 from scipy import stats
 
-from tests.frankly_server.analysis.test_pooling import block_of
+from tests.frankly_server.analysis.test_pooling import LIP, block_of
 from tests.frankly_server.estimate.test_chernoff import tallies
 from tests.frankly_server.maths import random_mechanism
 
@@ -29,7 +31,8 @@ Z = normal_quantile(0.95)
 def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: float) -> bool:
     """Return True if the interval of the target a − ρb contains 0.
 
-    It is the normal interval, united with the score interval if some shares have the ratio ρ.
+    The interval is the normal interval, united with the score interval if some shares have the
+    ratio ρ.
     """
     both = list(zip(target.weights, target.over or (), strict=True))
     weights = [a - Fraction(rho) * b for a, b in both]
@@ -43,7 +46,7 @@ def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: flo
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed: int) -> None:
+def test_the_ends_are_where_the_interval_of_the_difference_stops_containing_0(seed: int) -> None:
     draw = np.random.default_rng(seed)
     answers = int(draw.integers(3, 6))
     mechanism = random_mechanism(Random(seed), answers, answers + int(draw.integers(0, 3)))
@@ -101,7 +104,7 @@ def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
 
 @pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
 def test_possible_values_next_to_1_are_not_left_out(counts: list[int]) -> None:
-    """a/(a + b) and its normal interval exceed 1; the score interval has values just below 1."""
+    """a/(a + b) and its normal interval exceed 1, but the score interval contains values just below 1."""
     epsilon = 1 if sum(counts) == 100 else 2
     mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
     assert holds(mechanism, counts, target, 0.99)
@@ -111,15 +114,77 @@ def test_possible_values_next_to_1_are_not_left_out(counts: list[int]) -> None:
     assert not holds(mechanism, counts, target, ends[0] - 1e-6)
 
 
+METHODS = ("chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_requested_method_equals_that_of_the_difference_at_the_ends(method: str) -> None:
+    """At the ends of the interval, a − ρb differs from 0 by exactly the margin of this method."""
+    mechanism, counts, target = (
+        LIP,
+        [4400, 2400, 3600, 5600],
+        ratio_of(4, {0: 1}, {0: 1, 1: 1, 2: 1}),
+    )
+    (row,) = table_of(mechanism, counts, target, method)
+    assert (row["method"], "score_instead" in row["flags"]) == (method, False)
+    for rho in (row["low"], row["high"]):
+        weights = [a - Fraction(rho) * b for a, b in zip(target.weights, target.over or (), strict=True)]  # fmt: skip
+        found = estimate(mechanism, counts, targets=[weights])
+        half = getattr(found.margins, method)[0]
+        assert abs(found.unbiased[0] or 0) == pytest.approx(half, rel=1e-6)
+
+
+def test_simultaneous_ratios_hold_at_once() -> None:
+    """The factor is Bonferroni's for the number of ratios, instead of the factor for one ratio."""
+    mechanism, counts = LIP, [110, 60, 90, 140]
+    targets = [ratio_of(4, {x: 1}, {0: 1, 1: 1, 2: 1}) for x in range(3)]
+    questions = block_of(mechanism, (1,) * 4).questions
+    table = Table(questions, tuple(targets), (), shares=False)
+    rows_ = [weights for target in targets for weights in (target.weights, target.over or ())]
+    own = replace(part_of(mechanism, counts, targets[0]), targets=tuple(rows_))
+    request = Request(method="simultaneous_plugin")
+    found = table_json(table, [own], pool([own], request), request, ["d"])["rows"]
+    level = 1 - 0.05 / 3
+    request = Request(method="clt", level=level)
+    alone = table_json(table, [own], pool([own], request), request, ["d"])["rows"]
+    for wide, normal in zip(found, alone, strict=True):
+        assert (wide["low"], wide["high"]) == pytest.approx((normal["low"], normal["high"]))
+
+
+def test_chebyshev_covers_every_ratio_by_enumeration() -> None:
+    """The test enumerates all outcomes of 9 reports at several truths; at 80 %, at most a fifth of
+    intervals miss."""
+    mechanism, target, n = grr(3, 3), ratio_of(3, {0: 1}, {0: 1, 1: 1}), 9
+    request = Request(method="chebyshev", level=0.8)
+    found = {}
+    for counts in tallies(n, 3):
+        own = part_of(mechanism, list(counts), target)
+        (row,) = table_json(
+            table_with(mechanism, target), [own], pool([own], request), request, ["d"]
+        )["rows"]
+        found[tuple(counts)] = (row["low"], row["high"])
+    bounded = sum(low is not None for low, _ in found.values())
+    assert bounded > len(found) / 6
+    for truth in ((0.5, 0.3, 0.2), (0.05, 0.9, 0.05), (0.9, 0.05, 0.05), (0.3, 0.69, 0.01)):
+        chances = stats.multinomial(n, np.array(truth) @ law(mechanism))
+        ratio = truth[0] / (truth[0] + truth[1])
+        missed = sum(
+            float(chances.pmf(counts))
+            for counts, (low, high) in found.items()
+            if low is not None and not low <= ratio <= high
+        )
+        assert missed <= 0.2
+
+
 def test_a_denominator_of_0_has_no_ratio() -> None:
-    """At equal counts the difference of two choices is estimated as 0 exactly."""
+    """At equal counts, the difference of two choices is estimated as exactly 0."""
     [row] = table_of(grr(4, 2), [50, 50, 60, 40], ratio_of(4, {0: 1}, {0: 1, 1: -1}), "score")
     assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
     assert "unbounded" in row["flags"]
 
 
 def test_a_ratio_is_unbounded_if_the_score_interval_of_its_denominator_contains_0() -> None:
-    """A difference of shares at all counts of 10 reports; some normal intervals exclude 0."""
+    """The test uses a difference of shares at all counts of 10 reports; some normal intervals exclude 0."""
     mechanism, target, score_alone = grr(3, 4), ratio_of(3, {0: 1}, {1: 1, 2: -1}), 0
     for counts in map(list, tallies(10, 3)):
         b = estimate(mechanism, counts, targets=[target.over or ()], methods=())
@@ -133,23 +198,25 @@ def test_a_ratio_is_unbounded_if_the_score_interval_of_its_denominator_contains_
 
 
 def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
-    """Variances 1, 2 and 0 by answer, in a census of 25 who all appear to have the third."""
+    """Variances by answer are 1, 2 and 0, in a census of 25 people who all appear to have the third
+    answer."""
     linear, nothing = np.zeros((2, 2, 3)), np.zeros((2, 2))
     linear[0, 0] = [1.0, 2.0, 0.0]
     weights = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     pair = Pair(25, np.array([0.0, 1.0]), nothing, weights, linear, nothing, 0.0, None)
-    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=True) == pytest.approx(
+    assert pair.reach(np.array([1.0, 0.0]), Margin("score", Z)) == pytest.approx(
         (Z * (2 / 25) ** 0.5,) * 2
     )
-    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=False) == (0.0, 0.0)
+    assert pair.reach(np.array([1.0, 0.0]), Margin("normal", Z)) == (0.0, 0.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 500])
 def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int, full: bool) -> None:
-    """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
+    """Only answer 1, with a share of 0.2%, sends certain reports; if none arrives, its share varies
+    only with the other shares.
 
-    An interval from that correlation has no width and covers in 60 to 70% of surveys.
+    An interval from that correlation has no width and covers the truth in 60 to 70% of surveys.
     """
     open_rows = DenseMechanism(4, ((12, 4, 0), (0, 0, 16), (4, 12, 0)))
     truth, target, runs, covered = (
@@ -166,13 +233,13 @@ def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int, full: boo
 
 
 def test_a_ratio_of_several_versions_adds_their_distances_in_squares() -> None:
-    """With one mechanism, normal ends of two versions are those of all reports, up to n − 1."""
+    """With the same mechanism, normal ends of two versions equal those of all reports, up to n − 1."""
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
     together = ends_of(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
     versions = [part_of(grr(4, 2), counts, target) for counts in halves]
-    (row,) = table_json(table_with(grr(4, 2), target), versions, Request(method="clt"), ["a", "b"])[
-        "rows"
-    ]
+    request = Request(method="clt")
+    pooled, table = pool(versions, request), table_with(grr(4, 2), target)
+    (row,) = table_json(table, versions, pooled, request, ["a", "b"])["rows"]
     assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
 
 
@@ -204,8 +271,9 @@ def table_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> list[dict[str, Any]]:
     versions = [part_of(mechanism, counts, target)]
+    request, table = Request(method=method), table_with(mechanism, target)
     rows: list[dict[str, Any]] = table_json(
-        table_with(mechanism, target), versions, Request(method=method), ["d"]
+        table, versions, pool(versions, request), request, ["d"]
     )["rows"]
     return rows
 
@@ -223,7 +291,7 @@ def row_of(
 def ends_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> tuple[float, float] | None:
-    """Return the ends in the row of a ratio, None if it is unbounded."""
+    """Return the ends in the row of a ratio, or None if the ratio is unbounded."""
     row = row_of(mechanism, counts, target, method)
     return None if row["low"] is None else (row["low"], row["high"])
 
@@ -258,7 +326,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "plain"), [(200, "clt"), (1000, "clt"), (1000, "score")])
 def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
-    """Shares of 5% at ε = 1; the delta method covers 87.7% at 200 and 90.1% at 1,000 reports."""
+    """For shares of 5% at ε = 1, the delta method covers 87.7% at 200 and 90.1% at 1,000 reports."""
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
     runs, covered, unbounded = 4000 if full else 200, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
@@ -266,7 +334,7 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
         unbounded += ends is None
         covered += ends is None or ends[0] <= 1 <= ends[1]
     assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
-    assert unbounded > runs / 2  # so few reports do not distinguish a share of 5% from 0
+    assert unbounded > runs / 2  # few reports cannot distinguish a share of 5% from 0
 
 
 @pytest.mark.parametrize("method", ["clt", "score"])

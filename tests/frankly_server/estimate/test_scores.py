@@ -28,7 +28,7 @@ SUBSET = SubsetMechanism(4, 4, 2, 11)
 
 
 def uneven(answers: int, epsilon: float, seed: int) -> DenseMechanism:
-    """Randomised response; weights differ in the last bits, like those of a quantised optimum."""
+    """Return randomised response whose weights differ in the last bits, like those of a quantised optimum."""
     rng, denominator = random.Random(seed), 1 << 48
     off = int(denominator / (exp(epsilon) + answers - 1))
     rows = [[off + rng.randrange(-2, 3) for _ in range(answers)] for _ in range(answers)]
@@ -48,7 +48,9 @@ def test_values_within_a_billionth_of_the_range_are_one_group() -> None:
 def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None:
     mechanism = uneven(answers, 1.0, answers)
     rows = decoder(mechanism, shares(answers), None).rows
-    assert any(row is not None and len(set(row)) > 2 for row in rows), "no row has three values"
+    assert any(row is not None and len(set(row)) > 2 for row in rows), (
+        "some row must have three values"
+    )
     counts = [10 + y for y in range(answers)]
     for x, score in enumerate(evidence_of(mechanism, counts, shares(answers), None).scores()):
         row = rows[x]
@@ -64,14 +66,14 @@ def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None
 
 
 def reference(score_of: dict[int, Fraction], counts: list[int]) -> int:
-    """Count the reports whose score is not the commonest, from exact values."""
+    """Count the reports whose score is not the most common one, from exact values."""
     tally: Counter[Fraction] = Counter()
     for y, n in enumerate(counts):
         tally[score_of[y]] += n
     return sum(counts) - max(tally.values())
 
 
-def test_informative_reports_are_those_off_the_commonest_score() -> None:
+def test_informative_reports_have_another_than_the_most_common_score() -> None:
     rng = random.Random(5)
     for _ in range(10):
         mechanism = random_mechanism(rng, 3, 4)

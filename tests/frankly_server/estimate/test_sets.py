@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that are sets: likeliest shares, efficiency and fit, by enumeration and simulation."""
+"""Reports that are sets: likeliest shares, efficiency and fit, checked by enumeration and simulation."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -66,7 +66,7 @@ def test_no_grid_point_is_likelier(name: str) -> None:
 
 
 def test_sets_without_information_do_not_change_the_estimate() -> None:
-    """With flip = 0, every answer sends the empty set with the same chance, one half."""
+    """With flip = 0, every answer sends the empty set with the same probability, one half."""
     mechanism = UnaryMechanism(4, 3, 8, 0)
     result = estimate(mechanism, SetCounts.of_symbols(3, {0: 40, 1: 20, 2: 15, 4: 5}))
     assert result.mle == pytest.approx((0.5, 0.375, 0.125), abs=1e-6)
@@ -78,7 +78,8 @@ def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
     _, Q = law(mechanism)
     result = estimate(mechanism, drawn(mechanism, P[mechanism.answers], 5000, rng)[1])
     p = np.array(result.projected, dtype=float)
-    # In the free coordinates of shares that sum to one: the last is 1 minus the others.
+    # The information is in the free coordinates of shares that sum to one; the last share is 1
+    # minus the others.
     free = Q[:-1] - Q[-1]
     bound = np.linalg.inv((free / (p @ Q)) @ free.T)
     symbols = np.array(law(mechanism)[0])
@@ -93,7 +94,7 @@ def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_covariance_of_pairs_is_that_of_all_symbols(name: str) -> None:
+def test_the_covariance_of_pairs_equals_that_of_all_symbols(name: str) -> None:
     mechanism = KINDS[name]
     a, p = mechanism.answers, P[mechanism.answers]
     symbols, Q = law(mechanism)
@@ -108,11 +109,11 @@ def test_the_covariance_of_pairs_is_that_of_all_symbols(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
-    """At most 1% of honest surveys are flagged, at least 95% if 5% of reports are one fake set."""
+def test_honest_sets_rarely_raise_an_alarm_and_attacks_do(name: str, full: bool) -> None:
+    """At most 1% of honest surveys are flagged, and at least 95% if 5% of reports are the same fake set."""
     mechanism, rng, n = KINDS[name], np.random.default_rng(3), 20_000
     p, runs, symbols = P[mechanism.answers], 2000 if full else 100, law(mechanism)[0]
-    best = 0b0001 if name == "unary" else 0b0011  # all sets with answer 0 raise its share equally
+    best = 0b0001 if name == "unary" else 0b0011  # all sets with answer 0 raise this share equally
     alarms, detected, uniform, counts = 0, 0, [], SetCounts.of_symbols(mechanism.answers, {})
     for _ in range(runs):
         fit = fit_of(mechanism, drawn(mechanism, p, n, rng)[1])
@@ -128,7 +129,8 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
     assert "reports_do_not_fit" in estimate(mechanism, counts).flags
     assert alarms / runs <= 0.01
     assert detected / runs >= 0.95
-    # A p-value is below ½ in half of the surveys; twice the smaller of two (unary) in 1 − (¾)².
+    # A p-value is below ½ in half of the surveys; twice the smaller of two p-values (unary) is
+    # below ½ in 1 − (¾)².
     below_half = 1 - 0.75**2 if name == "unary" else 0.5
     assert np.mean(np.array(uniform) < 0.5) == pytest.approx(below_half, abs=4 * 0.5 / runs**0.5)
 
@@ -139,7 +141,7 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
         (
             SubsetMechanism(BITS, 4, 1, 50000),
             False,
-        ),  # randomised response: as many reports as answers
+        ),  # randomised response has as many reports as answers
         (SubsetMechanism(BITS, 3, 2, 60000), False),
         (HALF, True),
         (OUE, True),
@@ -170,7 +172,8 @@ def test_sets_that_cannot_differ_in_size_fit_only_if_they_do_not() -> None:
 
 
 def test_pairs_with_few_expected_differences_are_not_tested() -> None:
-    """8 of 10 answers in each set: a pair is incomplete in about four of 10 sets, below five."""
+    """Each set contains 8 of 10 answers, so a pair is incomplete in about four of 10 sets, which is
+    below five."""
     mechanism, rng = SubsetMechanism(BITS, 10, 8, 60_000), np.random.default_rng(10)
     for n, testable in ((10, False), (200, True)):
         vectors = np.ones((n, 10), dtype=np.uint8)
@@ -179,7 +182,7 @@ def test_pairs_with_few_expected_differences_are_not_tested() -> None:
         assert (fit_of(mechanism, SetCounts.of_vectors(vectors)) is not None) is testable
 
 
-def test_counts_of_pairs_alone_give_all_but_the_likeliest_shares() -> None:
+def test_counts_of_pairs_suffice_for_all_but_the_likeliest_shares() -> None:
     _, tally = drawn(OUE, P[4], 2000, np.random.default_rng(5))
     from_symbols, from_pairs = estimate(OUE, tally), estimate(OUE, SetCounts(tally.n, tally.pairs))
     assert from_pairs.unbiased == from_symbols.unbiased
@@ -191,8 +194,9 @@ def test_counts_of_pairs_alone_give_all_but_the_likeliest_shares() -> None:
 
 
 @pytest.mark.parametrize("answers", [2, 3, 5])
-def test_one_way_estimates_are_those_of_the_block_in_a_joint_table(answers: int) -> None:
-    """Exact figures of one block, by its own evidence and as a joint table of this block alone."""
+def test_one_way_estimates_equal_those_of_the_block_in_a_joint_table(answers: int) -> None:
+    """The exact figures of one block are the same from its own evidence and from a joint table of
+    this block alone."""
     mechanism = UnaryMechanism(BITS, answers, 1 << (BITS - 1), 20_000)
     rng = np.random.default_rng(8)
     symbols = {int(y): int(rng.integers(1, 40)) for y in mechanism.symbols()}
@@ -218,7 +222,7 @@ def test_one_way_estimates_are_those_of_the_block_in_a_joint_table(answers: int)
 def test_knowing_that_one_answer_is_true_saves_variance(
     answers: int, of_bits: float, of_all: float
 ) -> None:
-    """With n = 1 and even shares, the variance of Σb − 1, divided by the answers, is saved."""
+    """With n = 1 and even shares, the saving is the variance of Σb − 1, divided by the number of answers."""
     mechanism = UnaryMechanism(48, answers, 1 << 47, round(2**48 / (exp(1) + 1)))
     nothing = nothing_yet(mechanism, shares(answers), None)
     p = np.full(answers, 1 / answers)
@@ -237,7 +241,7 @@ def test_knowing_that_one_answer_is_true_saves_variance(
 def test_guaranteed_intervals_of_a_bit_cover_the_truth_and_contain_the_estimate(
     epsilon: int,
 ) -> None:
-    """Intervals of all outcomes of 12 reports: they cover the truth and contain the estimate."""
+    """The intervals of all outcomes of 12 reports cover the truth and contain the estimate."""
     n, mechanism = 12, UnaryMechanism(BITS, 2, 1 << (BITS - 1), round(2**BITS / (exp(epsilon) + 1)))
     _, Q = law(mechanism)
     truths, covered = (
@@ -254,18 +258,20 @@ def test_guaranteed_intervals_of_a_bit_cover_the_truth_and_contain_the_estimate(
         estimate_shown = result.unbiased[0] or 0.0
         for method in covered:
             low, high = getattr(result.margins, method)[0]
-            # The estimate is cut to [0, 1], unless the interval has impossible values only.
+            # The estimate is clipped to [0, 1], unless the interval contains only impossible
+            # values.
             value = min(max(estimate_shown, 0.0), 1.0) if low <= 1 and high >= 0 else estimate_shown
             assert low <= value <= high
             widened += value in (low, high) and 0 < value < 1
             covered[method] = covered[method] + chance * ((low <= truths) & (truths <= high))
-    assert widened, "no outcome needed a widened interval"
+    assert widened, "some outcome must need a widened interval"
     for method, shares_covered in covered.items():
         assert shares_covered.min() >= 0.95 - 1e-9, method
 
 
 def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
-    """Half of the reports have all answers: a bit suggests far above 1, all bits equal shares."""
+    """Half of the reports contain all answers: one bit suggests a share far above 1, all bits
+    suggest equal shares."""
     quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
     versions = [
         evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None)
@@ -282,7 +288,7 @@ def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
 
 
 def test_sets_without_noise_have_one_size_and_any_other_does_not_fit() -> None:
-    """Every report contains all answers but the true one: two of three."""
+    """Every report contains all answers except the true one: two of three."""
     complement = UnaryMechanism(4, 3, 0, 16)
     for symbols, fits in (({0b011: 5, 0b101: 3}, True), ({0b011: 5, 0b100: 3}, False)):
         fit_p = estimate(complement, SetCounts.of_symbols(3, symbols)).fit_p
@@ -291,7 +297,7 @@ def test_sets_without_noise_have_one_size_and_any_other_does_not_fit() -> None:
 
 
 def test_the_least_of_several_p_values_never_counts_more_than_one() -> None:
-    """Expected counts fit in every test; their p-value times the number of tests would exceed 1."""
+    """Expected counts fit in every test, so their p-value times the number of tests would exceed 1."""
     mechanism, truth = UnaryMechanism(4, 3, 12, 4), (1 / 2, 1 / 4, 1 / 4)
     symbols = {
         y: round(2**20 * sum(p * float(mechanism.probability(y, x)) for x, p in enumerate(truth)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second moments of the decoded shares, against sums over all symbols."""
+"""Second moments of the decoded shares, compared with sums over all symbols."""
 
 from fractions import Fraction
 from itertools import product
@@ -50,7 +50,7 @@ def chance(mechanism: Any, symbol: Any, x: int) -> float:
     [SKEWED, PRODUCT, UNARY, SUBSET, Joint((WARNER, UNARY))],
     ids=["table", "product", "unary", "subset", "joint"],
 )
-def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) -> None:
+def test_share_moments_equal_those_of_single_reports(mechanism: Any, kind: str) -> None:
     a = mechanism.answers
     targets = shares(a) if kind == "shares" else (tuple(map(Fraction, range(a))),)
     p = np.arange(1, a + 1) / sum(range(1, a + 1))
@@ -70,8 +70,8 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
 
 
 @pytest.mark.parametrize("factors", [1, 2])
-def test_share_moments_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
-    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers it depends on the prior."""
+def test_share_moments_equal_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
+    """V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats; with more reports than answers, V depends on the prior."""
     table = DenseMechanism(
         4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors]
     )

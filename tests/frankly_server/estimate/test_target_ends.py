@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The score interval: its definition, cases where it must not vanish, and the flags of margins."""
+"""Score interval: its definition, cases where it must not vanish, and the flags of margins."""
 
 import random
 from fractions import Fraction
@@ -12,7 +12,7 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.scores import Score
-from frankly_server.estimate.target_ends import TargetEnds, row_flags
+from frankly_server.estimate.target_ends import TargetEnds
 from scipy import optimize, stats
 
 from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED, tallies
@@ -80,7 +80,7 @@ def test_the_score_margin_satisfies_its_definition(kind: str) -> None:
             low, high = by_definition(mechanism, counts, result, t, factor)
             assert result.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
             if low <= 1 and high >= 0:
-                # An interval entirely outside [0, 1] is not cut.
+                # An interval entirely outside [0, 1] is not clipped.
                 low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[assignment, type-var]
             assert result.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
@@ -122,7 +122,7 @@ def test_without_identifiable_shares_the_mean_square_is_used() -> None:
     assert max(roots) < 1
     assert min(roots) > -1
     assert ends == pytest.approx((min(*roots, value - Z * se), max(*roots, value + Z * se)))
-    # A census would need to know how much of the variance is sampling.
+    # A census would require the sampling part of the variance, which is unknown.
     assert estimate(DEFICIENT, counts, targets=targets, census=True).margins.score == (None,)
 
 
@@ -153,7 +153,7 @@ def test_a_census_of_open_answers_has_a_margin_of_zero() -> None:
 
 
 def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
-    """Variances of 1, 2 and 0 without a slope in w, and estimated shares of 0, 0 and 1."""
+    """The variances are 1, 2 and 0 without a slope in w, and the estimated shares are 0, 0 and 1."""
     evidence: Any = SimpleNamespace(
         n=25,
         known=[0],
@@ -170,7 +170,8 @@ def test_the_worst_case_replaces_a_variance_that_is_estimated_as_0() -> None:
 
 @pytest.mark.parametrize("events", [0.02, 0.1, 0.17, 0.25, 1.0])
 def test_one_rare_event_is_covered(events: float) -> None:
-    """Answers sent unchanged, by enumeration; with 0.17 events expected, Wilson covers 84%."""
+    """For answers sent unchanged, by enumeration; with 0.17 expected events, Wilson's interval
+    covers only 84%."""
     mechanism, n = DenseMechanism(4, ((16, 0), (0, 16))), 100
     chances = stats.binom.pmf(range(n + 1), n, events / n)
     held = 0.0
@@ -183,7 +184,7 @@ def test_one_rare_event_is_covered(events: float) -> None:
 
 @pytest.mark.slow
 def test_a_rare_report_of_a_large_score_is_accounted_for() -> None:
-    """A report of 1 to 2 in 100 cases scores −20 for the first answer and 21 for the last."""
+    """A report with a probability of 1 to 2% scores −20 for the first answer and 21 for the last."""
     mechanism = DenseMechanism(
         10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948))
     )
@@ -207,7 +208,7 @@ def flags_of(mechanism: DenseMechanism, counts: list[int]) -> tuple[tuple[str, .
 
 
 def test_equal_reports_are_flagged_if_the_clt_margin_is_zero() -> None:
-    """Randomised response at ε = 4 with 100 equal reports: the margin by clt is 0."""
+    """For randomised response at ε = 4 with 100 equal reports, the clt margin is 0."""
     off = int((1 << 48) / 55.598150033144236)
     mechanism = DenseMechanism(48, (((1 << 48) - off, off), (off, (1 << 48) - off)))
     result = estimate(mechanism, [100, 0])
@@ -225,38 +226,8 @@ def test_equal_reports_are_flagged_if_the_clt_margin_is_zero() -> None:
     assert "few_informative" in flags_of(mechanism, [96, 4])[1]
 
 
-ROWS: dict[str, tuple[tuple[float, tuple[float, float], int | None], list[str]]] = {
-    "no flag": ((0.5, (0.4, 0.6), 50), []),
-    "two thirds": ((0.3, (0.1, 0.49), 50), []),
-    "more than two thirds": ((0.3, (0.09, 0.4), 50), ["imprecise"]),
-    "more than two thirds above": ((0.3, (0.29, 0.51), None), ["imprecise"]),
-    "an estimate of 0": ((0.0, (-0.001, 0.001), 50), ["imprecise"]),
-    "all possible values": ((0.9, (-0.2, 1.2), 50), ["imprecise", "margin_too_wide"]),
-    "four informative reports": ((0.5, (0.4, 0.6), 4), ["few_informative"]),
-    "five": ((0.5, (0.4, 0.6), 5), []),
-    "far above what is possible": ((1.51, (1.3, 1.7), 50), ["reports_do_not_fit"]),
-    "far below": ((-0.51, (-0.6, -0.4), 50), ["reports_do_not_fit"]),
-    "not so far": ((1.49, (1.3, 1.7), 50), []),
-}
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_flags_of_a_margin(name: str) -> None:
-    (value, ends, informative), expected = ROWS[name]
-    assert row_flags(value, ends, (0.0, 1.0), informative, 0.1) == expected
-
-
-def test_flags_without_a_margin() -> None:
-    assert row_flags(None, None, (0.0, 1.0), None, None) == []
-    assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None, None) == ["imprecise"]
-
-
-def test_a_constant_answer_has_no_flags() -> None:
-    assert row_flags(1.0, (1.0 - 1e-16, 1.0), (1.0, 1.0), 0, 0.0) == []
-
-
 def test_honest_surveys_fit() -> None:
-    """16 choices, 12 with share 0: a tenth of the ½-level intervals of each of them is negative."""
+    """Of 16 choices, 12 have a share of 0; a tenth of the ½-level intervals of each of these is negative."""
     off = int((1 << 48) / 17.718281828459045)
     diagonal = (1 << 48) - 15 * off
     mechanism = DenseMechanism(
@@ -277,7 +248,7 @@ ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 @pytest.mark.slow
 def test_rare_answers_without_reports_are_covered() -> None:
-    """Until a rare answer with large scores is reported, the estimated variance is near 0."""
+    """As long as no report of a rare answer with large scores arrives, the estimated variance is near 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
     rng, held = np.random.default_rng(3), np.zeros(4)
     for counts in rng.multinomial(50, p @ law, size=300):
@@ -297,7 +268,7 @@ def test_no_cell_of_a_table_is_certain_if_all_reports_are_equal(counts: list[int
 
 
 def test_flags_are_of_the_margin_before_it_is_cut() -> None:
-    """Two reports that decode to −½ and 1½: the margin is ±196 points, displayed as 0 to 100%."""
+    """Two reports decode to −½ and 1½; the margin is ±196 points, displayed as 0 to 100%."""
     result = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
     assert result.margins.score == ((0.0, 1.0), (0.0, 1.0))
     assert result.margins.clt == pytest.approx((Z, Z))
@@ -326,7 +297,8 @@ def test_margins_that_are_not_requested_are_left_out() -> None:
 
 
 def test_intervals_without_a_proof_are_left_out() -> None:
-    """No `exact` without replacement or below level ½; `sequence` for identical draws only."""
+    """There is no `exact` interval for draws without replacement or below level ½, and `sequence`
+    only for identical draws."""
     warner, nothing = DenseMechanism(4, ((12, 4), (4, 12))), (None, None)
     for table in (warner, ORDINARY):
         counts = [20] * table.reports

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst case over all shares, against a fine grid of the simplex."""
+"""Worst case over all shares, compared with a fine grid of the simplex."""
 
 import random
 from itertools import combinations
@@ -10,13 +10,13 @@ from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 
 def grid(answers: int, steps: int) -> np.ndarray:
-    """All shares that are multiples of 1/steps."""
+    """Return all shares that are multiples of 1/steps."""
     bars = combinations(range(steps + answers - 1), answers - 1)
     return np.array([np.diff([-1, *bar, steps + answers - 1]) - 1 for bar in bars]) / steps
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.4, 0.0])
-def test_no_shares_of_a_grid_are_worse_and_the_best_come_close(factor: float) -> None:
+def test_no_shares_of_a_grid_are_worse_and_the_worst_come_close(factor: float) -> None:
     rng = random.Random(71)
     P = grid(4, 24)
     for _ in range(60):
@@ -46,7 +46,8 @@ def test_equal_targets_leave_a_linear_function() -> None:
 
 
 def test_direct_questioning_has_the_variance_of_a_share() -> None:
-    # The identity: E[d²|x] = w_x, so p(1−p) at ½ = ¼; in a census nothing varies.
+    # Reports are the answers, so E[d²|x] = w_x² and the variance is p(1 − p), at most ¼; in a
+    # census, the variance is 0.
     target = np.array([1.0, 0.0])
     assert worst_case_variance(linear_part(target**2, target, 1.0), target) == pytest.approx(0.25)
     assert worst_case_variance(linear_part(target**2, target, 0.0), target, 0.0) == 0

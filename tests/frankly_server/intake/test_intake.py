@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every report is stored and counted once; of refused ones only the reason (bad inputs 36-41)."""
+"""Intake of reports: each report is stored and counted once; of refused reports, only the reason is
+counted (bad inputs 36-41)."""
 
 import json
 from collections import Counter
@@ -27,13 +28,13 @@ ID = "5a" * 16
 
 @pytest.fixture
 def document(database: Database) -> SurveyDocument:
-    """A published survey of two blocks with two symbols each."""
+    """A published survey with two blocks of two symbols each."""
     return published(database)
 
 
 @pytest.fixture
 def intake(database: Database) -> Intake:
-    """An intake whose clock is at NOW."""
+    """An intake whose clock is set to NOW."""
     return Intake(database, FixedClock(NOW))
 
 
@@ -165,7 +166,7 @@ def test_a_document_of_another_survey_is_a_mismatch(
     other_document = published(database, survey_id="cd" * 16)
     intake.accept(
         other_document.survey, body(other_document)
-    )  # now known, but still of another survey
+    )  # now known, but still for another survey
     with pytest.raises(InvalidInput) as refused:
         intake.accept(SURVEY, body(other_document))
     assert refused.value.code == "doc_mismatch"
@@ -234,14 +235,14 @@ def test_public_strata_are_checked_and_counted_separately(
     assert found == {('{"region":"north"}', 1): 1, ('{"region":"south"}', 1): 2}
 
 
-def test_one_bad_report_never_fails_its_neighbours(
+def test_one_bad_report_does_not_affect_the_others(
     database: Database, document: SurveyDocument, intake: Intake
 ) -> None:
     intake.accept(SURVEY, body(document, 1, 1, report_id="11" * 16))
     reports: list[Any] = [
         body(document, 0, 1, report_id=ID),
         b"canary",
-        json.loads(report(document, 1, 0).to_bytes(0)),  # parsed already
+        json.loads(report(document, 1, 0).to_bytes(0)),  # already parsed
         body(document, 0, 1, report_id=ID),
         body(document, 1, 1, report_id=ID),
         body(document, 2, 0),

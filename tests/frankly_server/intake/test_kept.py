@@ -17,7 +17,7 @@ from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import SURVEY, body, published, release, report, stored
 
 CANARIES = ("203.0.113.77", "canary-agent/1.0", "2026-06-01T12:00:01")
-# A few ids, so that repeats and conflicts are frequent; symbol 2 does not exist.
+# Few ids are used, so that repeats and conflicts are frequent; symbol 2 does not exist.
 _report = st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(0, 1))
 _traffic = st.lists(st.one_of(_report, st.lists(_report, max_size=12)), max_size=12)
 

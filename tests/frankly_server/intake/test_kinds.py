@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of every kind of mechanism: stored unchanged, counted, not repeated in errors."""
+"""Reports of every mechanism kind: stored unchanged, counted, and not repeated in errors."""
 
 import json
 from collections import Counter
@@ -29,7 +29,7 @@ def document(database: Database) -> SurveyDocument:
 
 
 def _reports(document: SurveyDocument) -> list[Report]:
-    """One report for each truth, the same in every block."""
+    """Return one report for each truth, which is the same in every block."""
     rng = Random(3)
     reports = []
     for number, truth in enumerate(TRUTHS):
@@ -68,7 +68,7 @@ def test_reports_of_every_kind_are_stored_unchanged_and_counted(
 
 
 def _number(symbol: Any) -> int:
-    """Return a symbol's number: a table's itself, a set's mask, two bits of a product."""
+    """Return a symbol's number: the symbol of a table, the mask of a set, the two bits of a product."""
     if isinstance(symbol, str):
         return int(symbol, 16)
     return 2 * symbol[0] + symbol[1] if isinstance(symbol, list) else int(symbol)
@@ -83,8 +83,8 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     question_results = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
     assert set(question_results) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
     assert {question["status"] for question in question_results.values()} == {"ok"}
-    # Unary: an answer's share is (frequency of its bit − flip) / (keep − flip), plus an equal
-    # correction that makes the sum 1; yes to a is answer 2 or 3.
+    # In the unary block, an answer's share is (frequency of its bit − flip) / (keep − flip), plus
+    # an equal correction that makes the sum 1; "yes" to a is answer 2 or 3.
     unary = list(KINDS).index("unary")
     masks = [int(str(report.symbols[unary]), 16) for report in sent]
     shares = [

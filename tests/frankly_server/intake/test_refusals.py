@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals are counted exactly, and a flood of them writes little."""
+"""Refusals, which are counted exactly; a flood of refusals writes little."""
 
 import pytest
 from frankly_protocol.errors import InvalidInput

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases happen only at published times, and release the rest once a document is closed."""
+"""Releases, which happen only at published times, and release the remaining reports once a document
+is closed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -70,7 +71,7 @@ def number(database: Database) -> int:
 
 
 @pytest.mark.parametrize(("every", "due"), [("day", at(2)), ("hour", at(1, 13))])
-def test_nothing_but_a_published_time_releases(
+def test_releases_happen_only_at_published_times(
     database: Database, every: str, due: datetime
 ) -> None:
     clock = Moving()
@@ -98,7 +99,7 @@ def test_nothing_but_a_published_time_releases(
 
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_two_servers_release_once(database: Database, every: str) -> None:
-    """A second release some seconds later would show which reports came in those seconds."""
+    """A second release some seconds later would reveal which reports arrived in those seconds."""
     clock = Moving()
     document = filled(database, clock, every)
     before, clock.at = NOW, at(2) + timedelta(seconds=1)
@@ -108,11 +109,12 @@ def test_two_servers_release_once(database: Database, every: str) -> None:
         send(database, clock, document, 30, "north")
         clock.at += timedelta(seconds=4)
     assert number(database) == 25
-    # Nor is there another if a clock is set back over the published time, or a server's is behind.
+    # No further release happens if a clock is set back past the published time, or if a server's
+    # clock is slow.
     clock.at = at(2) + timedelta(milliseconds=500)
     servers[1].release_due(at(2) - timedelta(seconds=9), clock.at)
     assert number(database) == 25
-    # An operator's release is done at once, and does not replace the next published one.
+    # An operator's release happens immediately and does not replace the next published release.
     assert servers[0].release() == 60
     send(database, clock, document, 10, "north")
     clock.at = next_release(every, clock.at) + timedelta(seconds=1)
@@ -128,7 +130,7 @@ def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
     ahead = NOW + timedelta(days=1, hours=2)
     clock.at = ahead
     releasing.release_due(NOW, ahead)
-    assert number(database) == 25  # early, once
+    assert number(database) == 25  # released early, but only once
     send(database, clock, document, 30, "north")
     clock.at = NOW + timedelta(minutes=1)
     releasing.release_due(ahead, clock.at)
@@ -143,7 +145,7 @@ def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
 
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, every: str) -> None:
-    """Only the last release would delete a rest below the step, and strata of small cells."""
+    """Only the last release would delete a remainder below the step, and strata of small cells."""
     clock = Moving()
     document = filled(database, clock, every, n=6)
     clock.at = document.closes - timedelta(seconds=1)
@@ -171,7 +173,7 @@ def test_the_rest_is_released_one_day_after_closing(database: Database) -> None:
     clock.at = document.closes + timedelta(days=1)
     assert releasing.release() == 0
     with database.reading("look") as tx:
-        assert tx.reports.accepted(SURVEY) == 10  # six are fewer than a step: deleted, uncounted
+        assert tx.reports.accepted(SURVEY) == 10  # six are fewer than a step, so they are deleted
 
 
 def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Database) -> None:
@@ -184,7 +186,7 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
     assert Intake(database, clock).accept(SURVEY, last).status == "accepted"
     Lifecycle(database).move(SURVEY, "close")
     assert releasing.release() == 14
-    # A device without a receipt sends its report again, and gets "duplicate".
+    # A device without a receipt sends its report again and gets "duplicate".
     assert Intake(database, clock).accept(SURVEY, last).status == "duplicate"
     with database.reading("look") as tx:
         assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [

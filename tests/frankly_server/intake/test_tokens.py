@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One token, one report, despite races and resends; no stored data links them."""
+"""Tokens: one token admits one report, despite races and resends, and no stored data links the two."""
 
 import hashlib
 import secrets
@@ -265,5 +265,5 @@ def test_the_largest_number_of_invites_in_the_message_is_accepted(
     put(sqlite, with_rule(INVITE))
     monkeypatch.setattr(invites, "MAX_INVITES", 3)
     assert len(set(Invites(sqlite).make(SURVEY, 3))) == 3
-    with pytest.raises(InvalidInput, match="1 to 3 tokens"):
+    with pytest.raises(InvalidInput, match="1 to 3 invitations"):
         Invites(sqlite).make(SURVEY, 4)

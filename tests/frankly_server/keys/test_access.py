@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API keys are shown once, kept as hashes, and end when revoked (bad input 44)."""
+"""API keys: shown once, stored as hashes, and invalid after revocation (bad input 44)."""
 
 import re
 

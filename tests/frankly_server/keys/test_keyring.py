@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files are private, complete, Ed25519, as in their document, or refused (bad inputs 51-54)."""
+"""Key files, which must be private, complete, Ed25519 and match their document; others are refused
+(bad inputs 51-54)."""
 
 import os
 import stat
@@ -89,7 +90,7 @@ def test_the_root_key_may_be_offline(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["_write", "sync_folder"])
-def test_an_interrupted_init_leaves_old_or_new_never_half(
+def test_an_interrupted_init_leaves_no_partial_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     keyring = _keyring(tmp_path / "keys")
@@ -126,9 +127,9 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "readable by all": (lambda path: path.chmod(0o604), "chmod 600"),
     "rsa": (lambda path: path.write_bytes(_rsa()), "Ed25519"),
     "encrypted": (lambda path: path.write_bytes(_encrypted(path.read_bytes())), "encrypted"),
-    "garbage": (lambda path: path.write_bytes(b"\x00garbage"), "no PEM"),
-    "empty": (lambda path: path.write_bytes(b""), "no PEM"),
-    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:60]), "no PEM"),
+    "garbage": (lambda path: path.write_bytes(b"\x00garbage"), "not a PEM"),
+    "empty": (lambda path: path.write_bytes(b""), "not a PEM"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:60]), "not a PEM"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
     "another key": (
         lambda path: path.write_bytes(files.to_pem(SigningKey.generate())),
@@ -167,7 +168,7 @@ def test_expired_keys_are_refused(tmp_path: Path) -> None:
 
 
 def test_signers_of_a_backup_are_found_in_the_version_of_their_keys(tmp_path: Path) -> None:
-    """Also before a rotation; an additional signature of a stranger does not count."""
+    """The test includes versions before a rotation; an additional signature by a stranger does not count."""
     clock = FixedClock(NOW)
     keyring = Keyring(tmp_path / "keys", clock)
     keyring.init(plan=KeyPlan(publishers=2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key ceremonies on disk: versions form a chain, on one machine or several, despite interrupts."""
+"""Key ceremonies on disk: versions form a chain, on one machine or several, despite interruptions."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def made(folder: Path, passphrase: bytes | None = None, **plan: int) -> Keyring:
 
 
 def newest(keyring: Keyring, first: bytes) -> KeysDocument:
-    """Return the newest keys, as verified by a device that has only the first ones."""
+    """Return the newest keys, verified by a device that has only the first keys."""
     return prove_chain(keyring.chain(), KnownKeys.shipped(first), NOW).keys
 
 
@@ -104,7 +104,7 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_no_step_is_done_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
-    """Private keys are written to it; the modes of files do not protect an open folder."""
+    """A ceremony writes private keys to the folder, and file modes do not protect an open folder."""
     keyring = made(tmp_path, roots=2, root_threshold=2)
     _, other = keyring.key_files("root.pem")
     other.rename(tmp_path / "stick.pem")
@@ -121,7 +121,7 @@ def test_no_step_is_done_in_a_folder_that_others_may_enter(tmp_path: Path) -> No
     assert steps.sign().in_force
 
 
-def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
+def test_new_roots_sign_together_with_the_old_roots(tmp_path: Path) -> None:
     keyring = made(tmp_path)
     first = keyring.document()
     (old,) = keyring.key_files("root.pem")
@@ -243,7 +243,8 @@ def test_two_publishers_sign_together(tmp_path: Path) -> None:
 
 
 def grown(folder: Path, versions: int) -> Keyring:
-    """Return a keyring at this version, with generated older ones, as ceremonies take long."""
+    """Return a keyring at this version; older versions are generated directly, because ceremonies
+    take long."""
     keyring = made(folder)
     root = keyring.private_keys("root.pem")
     document = keyring.trusted()
@@ -275,7 +276,7 @@ def test_an_operator_is_warned_of_a_chain_that_is_nearly_full(
     tmp_path: Path, versions: int, warns: bool
 ) -> None:
     keyring = grown(tmp_path, versions)
-    assert any("of its room" in remark for remark in status(keyring, CLOCK).remarks) is warns
+    assert any("maximum length" in remark for remark in status(keyring, CLOCK).remarks) is warns
 
 
 def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ def test_keys_without_a_log_get_one_when_it_is_wanted_or_a_witness_comes() -> No
 
 
 def test_a_proposal_that_was_overtaken_is_not_signed(tmp_path: Path) -> None:
-    """Its version is in force already, so it does not follow the newest one."""
+    """The proposal's version is already in force, so the proposal does not follow the newest version."""
     keyring = made(tmp_path, roots=2, root_threshold=2)
     sticks = [path.rename(tmp_path / path.name) for path in keyring.key_files("root.pem")]
     assert not Rotation(keyring, CLOCK, sticks[:1]).propose(RotationChange()).in_force

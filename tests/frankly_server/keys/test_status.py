@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly keys status`: the state of every key, and remarks only in the states they are about."""
+"""Command `frankly keys status`: the state of every key, and remarks only in the states that they
+describe."""
 
 from datetime import timedelta
 from pathlib import Path

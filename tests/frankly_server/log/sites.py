@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real server in this process with the transport of witnesses and auditors, and its witnesses."""
+"""Real servers in this process with the transport of witnesses and auditors, and their witnesses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
@@ -18,27 +17,18 @@ from frankly_server.log.site import JSON, SiteError
 from frankly_server.log.witness import Witness
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, DocumentRow, SurveyRow, upgrade
+from frankly_server.store import DocumentRow, SurveyRow
 from pydantic import SecretStr
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.migrated import migrated
 
 Bend = Callable[[str, bytes], bytes]
 
 
-@cache
-def empty_database() -> bytes:
-    """A migrated SQLite file without rows, created once because this takes longer than a test."""
-    with TemporaryDirectory() as folder:
-        database = Database(f"sqlite:///{folder}/empty.db")
-        upgrade(database)
-        database.close()
-        return (Path(folder) / "empty.db").read_bytes()
-
-
 @dataclass
 class Place:
-    """A server with its own database and keys; `bend` changes responses: (path, body) -> body."""
+    """A server with a separate database and keys; `bend` changes responses: (path, body) -> body."""
 
     services: Services
     settings: Settings
@@ -48,21 +38,16 @@ class Place:
     @classmethod
     def make(cls, folder: Path, url: str | None = None) -> "Place":
         """Return a server in `folder`, on SQLite unless there is a URL."""
-        fresh = url is None
-        if fresh:
-            (folder / "frankly.db").write_bytes(empty_database())
         url = url or f"sqlite:///{folder / 'frankly.db'}"
         settings = Settings(home=folder / "home", database_url=SecretStr(url))
-        database = Database(settings.store_url())
-        if not fresh:
-            upgrade(database)
+        database = migrated(settings.store_url())
         services = Services(settings, database, FixedClock(NOW))
         services.keys.init()
         return cls(services, settings)
 
     @cached_property
     def http(self) -> FlaskClient:
-        """Test client of the application."""
+        """A test client of the application."""
         return create_app(self.settings, services=self.services).test_client()
 
     def get(self, path: str, limit: int, kind: str = JSON) -> bytes:

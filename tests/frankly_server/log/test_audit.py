@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit passes an honest server and names what a dishonest one did, by kind and by digest."""
+"""Audit of a log: it passes an honest server and names the faults of a dishonest server by kind and
+digest."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """An unmodified server."""
+    """An honest server, which the tests must not modify."""
     yield from honest(tmp_path_factory.mktemp("still"))
 
 
@@ -90,7 +91,7 @@ def other_document(data: bytes) -> bytes:
     ).to_bytes()
 
 
-# name -> (path, change of the response, kinds of findings)
+# Name -> (path, change of the response, kinds of findings).
 LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
     "an entry is left out": ("entries", edited(lambda v: v["entries"].pop(0)), {"log"}),
     "an entry is exchanged": ("entries", edited(lambda v: v["entries"][0].update(digest="sha256:" + "0" * 64)),
@@ -112,7 +113,7 @@ LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_every_lie_is_found(still: Place, name: str) -> None:
+def test_every_fault_of_a_server_is_found(still: Place, name: str) -> None:
     target, lie, kinds = LIES[name]
     path_and_query = target.split("?")
 
@@ -126,7 +127,7 @@ def test_every_lie_is_found(still: Place, name: str) -> None:
     assert kinds <= named(audit(replace(still, bend=bend), CLOCK))
 
 
-def test_a_head_signed_by_another_key_is_named(place: Place) -> None:
+def test_a_head_signed_by_another_key_is_reported(place: Place) -> None:
     from frankly_protocol.trust import sign_checkpoint
 
     head = SignedCheckpoint.from_bytes(place.services.log.checkpoint()).checkpoint

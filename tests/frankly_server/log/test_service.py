@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log service at every entry and size, on both databases, and its refusals."""
+"""Log service: every entry and size, on both databases, and refusals."""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness co-signs only consistent extensions of the log it has seen."""
+"""Witnesses, which co-sign only consistent extensions of the log that they have seen."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +20,11 @@ from frankly_server.keys import Rotation, RotationChange
 from frankly_server.log.site import HttpSite
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
+from tests.migrated import migrated
 
 
 @pytest.fixture
@@ -69,8 +69,7 @@ def forked(place: Place, folder: Path, entries: int) -> Place:
     settings = Settings(
         home=place.settings.home, database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}")
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     fork = Place(Services(settings, database, FixedClock(NOW)), settings)
     for i in range(entries):
         fork.publish(survey(ldp_block(), survey_id=f"{i + 1000:032x}"))
@@ -108,7 +107,7 @@ def test_a_stale_log_is_refused(place: Place, key: SigningKey, tmp_path: Path) -
         witness.visit(place)
 
 
-def test_changed_responses_are_refused_by_type_and_nothing_is_signed(
+def test_changed_responses_raise_typed_errors_and_nothing_is_signed(
     place: Place, key: SigningKey, tmp_path: Path
 ) -> None:
     witness = watcher("w.example", key, tmp_path)
@@ -137,16 +136,19 @@ def test_keys_that_do_not_follow_are_refused(place: Place, key: SigningKey, tmp_
     witness.visit(place)
     for _ in range(3):
         Rotation(place.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
-    assert witness.visit(place).size == 0  # it follows the versions it missed
+    assert witness.visit(place).size == 0  # the witness follows the versions that it missed
     first = place.services.keys.document()
     place.services.keys.init(force=True)
-    # A new root means a new log, which is watched from its beginning in addition to the old one.
+    # A new root means a new log, which the witness watches from the beginning in addition to the
+    # old log.
     assert witness.visit(place).size_before is None
     with pytest.raises(DocumentRejected):
         watcher("x.example", key, tmp_path).visit(place, shipped=first)
 
 
-def test_an_unnamed_witness_stores_the_head_and_says_so(place: Place, tmp_path: Path) -> None:
+def test_an_unnamed_witness_stores_the_head_and_reports_that_it_is_unnamed(
+    place: Place, tmp_path: Path
+) -> None:
     place.surveys(2)
     visit = watcher("x.example", SigningKey.generate(), tmp_path).visit(place)
     assert (visit.size, visit.named) == (2, False)

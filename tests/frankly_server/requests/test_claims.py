@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON design requests: accepted promises, and refusals by code and field (inputs 1-7, 13-16)."""
+"""Design requests in JSON: accepted promises, and refusals by code and field (bad inputs 1-7, 13-16)."""
 
 import json
 from fractions import Fraction
@@ -150,6 +150,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "targets ragged": ({**LIP, "targets": [[1, 0, 0, 0], [1]]}, "field_type", "targets"),
     "targets narrow": ({**LIP, "targets": [[1, 0]]}, "targets_invalid", "targets"),
     "targets zero": ({**LIP, "targets": [[1, 0, 0, 0], [0, 0, 0, 0]]}, "targets_invalid", "targets[1]"),
+    "targets constant": ({**LIP, "targets": [[1, 1, 1, 1], [2, 2, 2, 2]]}, "targets_invalid", "targets"),
     "targets NaN": ({**LIP, "targets": [["NaN", 0, 0, 0]]}, "field_type", "targets[0][0]"),
     "targets huge": ({**LIP, "targets": [[0, 1e99, 0, 0]]}, "targets_invalid", "targets[0][1]"),
     "targets none": ({**LIP, "targets": []}, "field_type", "targets"),
@@ -166,7 +167,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "frontier 1": ({**LIP, "frontier": 1}, "field_type", "frontier"),
     "frontier 201": ({**LIP, "frontier": 201}, "field_type", "frontier"),
     "frontier true": ({**LIP, "frontier": True}, "field_type", "frontier"),
-    # 13: a search that is too large
+    # 13: an excessive search
     "too many rays": (
         {"prior": {"joint": [[1] * 20]}, "notion": "ldp", "epsilon": "1", "method": "vertices"},
         "optimiser_limit",
@@ -209,7 +210,7 @@ def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
     assert not calls
 
 
-def test_a_notion_is_claimed_of_every_prior() -> None:
+def test_a_notion_is_claimed_for_every_prior() -> None:
     second_joint = [[9, 1, 1, 1], [1, 9, 9, 9]]
     requested = requested_claims({**LIP, "priors": [{"joint": second_joint}], "ceiling_cap": "3"})
     E = level_for(Fraction(1, 5))
@@ -221,7 +222,7 @@ def test_a_notion_is_claimed_of_every_prior() -> None:
     assert requested.prior.joint == tables[0]
 
 
-def test_levels_are_those_of_the_claims() -> None:
+def test_levels_equal_those_of_the_claims() -> None:
     joint = tuple(map(tuple, JOINT))
     (alip,) = requested_claims({**ALIP, "epsilon_low": None}).claims
     assert alip == Claim("alip", level_for(Fraction(1, 5)), joint, low_level=None)
@@ -235,7 +236,7 @@ def test_levels_are_those_of_the_claims() -> None:
     assert requested.prior.shares == (120, 300, 500, 80, 50, 20, 30, 90)
 
 
-def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> None:
+def test_a_vacuous_radius_falls_back_to_ldp_between_secrets() -> None:
     # Bad input 16: if all lower bounds are 0, LDP holds between answers of different secrets.
     response = design_json(
         read(
@@ -252,7 +253,7 @@ def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> Non
 
 def test_sixteen_notions_are_all_satisfied() -> None:
     response = design_json(read(notions(*[{**ONE, "epsilon": f"0.{n}"} for n in range(25, 41)])))
-    assert response["measures"]["lip"] <= 0.25  # the tightest of them
+    assert response["measures"]["lip"] <= 0.25  # the tightest claim
     assert len(response["parameters"]["claims"]) == 16
     levels = [Fraction(*claim["level"]) for claim in response["parameters"]["claims"]]
     assert all(a < b for a, b in pairwise(levels))

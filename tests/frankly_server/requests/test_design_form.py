@@ -52,7 +52,7 @@ def test_a_form_is_designed_as_in_python() -> None:
     assert answer["value"] == pytest.approx(total + sum(designed.pair_variances))
 
 
-def test_the_level_is_that_of_the_whole_form() -> None:
+def test_the_level_equals_that_of_the_whole_form() -> None:
     answer = asked(FORM)
     mechanism = AgreementMechanism.from_params(answer["params"])
     require_private(mechanism, Claim("ldp", tuple(answer["level"])))
@@ -82,7 +82,7 @@ def test_a_question_is_drawn_as_often_as_its_part() -> None:
 
 
 def test_joint_tables_have_full_rank() -> None:
-    """The rank of the law of two parts that are drawn together, computed in floats."""
+    """The test computes in floats the rank of the law of two parts that are drawn together."""
     numpy = pytest.importorskip("numpy")
     answer = asked({"questions": [{"choices": 2}] * 4, "epsilon": "4"})
     mechanism = AgreementMechanism.from_params(answer["params"])

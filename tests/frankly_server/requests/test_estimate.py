@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimate --json` of spec 1.9."""
+"""Command `frankly estimate --json` of spec 1.9."""
 
 import json
 from typing import Any
@@ -65,7 +65,7 @@ def test_sets_and_products_are_accepted_by_kind() -> None:
         "counts": [400, 100, 100, 400],
     }
     response = json.loads(json.dumps(estimate_json(product)))
-    # [[.4, .1], [.1, .4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]]
+    # This is [[.4, .1], [.1, .4]], decoded on both sides by [[1.5, −.5], [−.5, 1.5]].
     assert response["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly measure`: the keys of spec 1.9, those of optional fields, and errors by field."""
+"""Command `frankly measure`: the keys of spec 1.9, the keys of optional fields, and errors by field."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def ask(**more: Any) -> dict[str, Any]:
     return measure_json(read({"prior": PRIOR, "weights": WEIGHTS, **more}))
 
 
-def test_the_names_are_those_of_the_interface() -> None:
+def test_the_names_equal_those_of_the_interface() -> None:
     assert set(ask()) == ALWAYS
     measured = ask(
         attributes=[2, 2], sensitive=1, breaches=["0.1", 0.5], orders=[0.5, 2, 10, "inf"]
@@ -82,7 +82,7 @@ def test_answers_that_are_pairs_have_a_realised_level() -> None:
     assert {key: value for key, value in measured.items() if key != "realised_epsilon"} == measure(
         mechanism.weights, pairs
     )
-    # By the definition: ln max P(y|s)/P(y|t) under P*.
+    # The expected value, by definition, is ln max P(y|s)/P(y|t) under P*.
     conditional = [
         [
             sum(n * row[y] for n, row in zip(counts, rows, strict=True)) / sum(counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of plan requests: its schema, its defaults, and refusals that agree with the schema."""
+"""Model of plan requests: schema, defaults, and refusals that agree with the schema."""
 
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ def test_the_schema_offers_defaults_that_it_allows() -> None:
     assert defaults == {
         "level": 0.95,
         "method": "clt",
+        "against": "groups",
         "subgroup": 1.0,
         "response_rate": 1.0,
         "targets": "shares",
@@ -42,6 +43,13 @@ GOOD: list[dict[str, Any]] = [
     {**WARNER, "solve_for": "margin", "n": 400, "population": 1000, "level": 0.9, "subgroup": 0.5},
     {**GRR, "solve_for": "n", "margin": 0.05, "frontier": 3, "method": "chebyshev"},
     {**GRR, "solve_for": "n", "margin": 0.05, "targets": [[1, 0, -1]], "accept_identity": False},
+    {**WARNER, "solve_for": "n", "margin": 0.05, "power": 0.8, "against": "value", "guess": [1, 0]},
+    {
+        "blocks": [{"choices": 2}, {"choices": [1, 2, 3]}],
+        "solve_for": "n",
+        "margin": 0.1,
+        "epsilon": "2",
+    },
     {
         "form": {"questions": [{"choices": 5, "margin": 0.1}, {"choices": [2, 1]}]},
         "solve_for": "epsilon",
@@ -84,7 +92,8 @@ METRIC: dict[str, Any] = {
     "more", [{}, {"mechanism": "grr"}, {"epsilons": [["inf", *NEAR[0][1:]], *NEAR[1:]]}]
 )
 def test_a_factor_on_the_levels_of_pairs_is_solved_for(more: dict[str, Any]) -> None:
-    """The least in thousandths: the levels times it give the margin, times a thousandth less they do not."""
+    """The factor is the least in thousandths: multiplied by it, the levels give the margin; with a
+    thousandth less, they do not."""
     solved = plan_json({**METRIC, **more, "margin": 0.05, "solve_for": "epsilon"}, lambda: 0.0)
     assert solved["epsilon"] is None
     factor = Fraction(solved["factor"])
@@ -103,7 +112,7 @@ def test_a_factor_on_the_levels_of_pairs_is_solved_for(more: dict[str, Any]) -> 
 
 
 def test_levels_of_pairs_may_shrink_as_far_as_their_range() -> None:
-    """A margin that is met at once: the least level becomes 0.01 nats, and no less."""
+    """If the margin is met immediately, the least level becomes 0.01 nats, not less."""
     solved = plan_json({**METRIC, "margin": 5.0, "n": 10**9, "solve_for": "epsilon"}, lambda: 0.0)
     assert solved["factor"] == "0.020"
     assert solved["epsilons"][0] == (None, "0.01", "0.02", "0.03")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly verify --json` against the definitions, for claims, kinds and documents."""
+"""Command `frankly verify --json`, compared with the definitions, for claims, kinds and documents."""
 
 import json
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_pml_and_pmc_are_the_sides_of_alip(name: str, side: str) -> None:
 
 
 def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
-    """Randomised response at its level is extreme; at E = 4 an entry 4 between 8 and 2 is loose."""
+    """Randomised response at its level is extreme; at E = 4, an entry of 4 between 8 and 2 is loose."""
     grr = {
         "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],
         "bits": 4,
@@ -140,7 +140,7 @@ def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
 
 
 def test_the_response_has_the_level_of_the_whole_report() -> None:
-    """Two blocks with LDP at 1 and LIP at 1/2, in nats, by a separate computation in floats."""
+    """Two blocks have LDP at 1 and LIP at 1/2, in nats; the level is computed separately in floats."""
     document = survey()
     report = verify_json(json.loads(document.payload()))["report"]
     assert set(report) == {"secrets", "answers", "cost"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Insertion of millions of reports into PostgreSQL by SQL, as the rows that intake writes."""
+"""Insertion of millions of reports into PostgreSQL by SQL, with the same rows as intake writes."""
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
@@ -15,9 +15,9 @@ _AT_ONCE = 5_000_000
 
 
 def fill(database: Database, document: SurveyDocument, n: int) -> None:
-    """Insert n reports on a survey of two tables into an empty PostgreSQL database; release them.
+    """Insert and release n reports for a survey with two tables, in an empty PostgreSQL database.
 
-    Random ids are inserted in order, so that the key's index grows at its end.
+    Random ids are inserted in sorted order, so that the index of the key grows at its end.
     """
     a, b = (
         block.mechanism.reports

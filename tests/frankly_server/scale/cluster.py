@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark standalone cluster on this machine; master and workers can be killed."""
+"""Spark standalone cluster on this machine, whose master and workers can be killed."""
 
 import importlib.util
 import os
@@ -82,7 +82,7 @@ class Cluster:
 
     @staticmethod
     def _kill(process: "subprocess.Popen[bytes]") -> None:
-        """Kill a process and its children: executors are in the process group of their worker."""
+        """Kill a process and its children, because executors are in the process group of their worker."""
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

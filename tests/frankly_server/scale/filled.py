@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys with reports of every kind and of two versions in a database; duplicate exports."""
+"""Surveys with reports of every kind and of two versions in a database, and exports with duplicates."""
 
 import hashlib
 import json
@@ -25,7 +25,8 @@ STRATA = ("", '{"region":"north"}', '{"region":"süd"}')
 
 
 def filled(database: Database, n: int, seed: int = 1) -> list[SurveyDocument]:
-    """Publish two versions of a survey of all kinds and store n reports, most on the first."""
+    """Publish two versions of a survey with all mechanism kinds and store n reports, most on the
+    first version."""
     rng = Random(seed)
     documents: list[SurveyDocument] = []
     for version in (1, 2):
@@ -43,7 +44,7 @@ def filled(database: Database, n: int, seed: int = 1) -> list[SurveyDocument]:
 def rows(
     document: SurveyDocument, drawn: Sequence[Mechanism], n: int, rng: Random
 ) -> list[ReportRow]:
-    """n reports of random ids, truths and strata."""
+    """Return n reports with random ids, truths and strata."""
     return [
         ReportRow(
             SURVEY,
@@ -67,13 +68,13 @@ def store(database: Database, found: Sequence[ReportRow]) -> None:
 def counted(
     database: Database, document: SurveyDocument
 ) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
-    """All counts of a document in the database."""
+    """Return all counts of a document in the database."""
     with database.reading("check") as tx:
         return kept(tx, document.digest, len(document.blocks))
 
 
 def ids_in(folder: Path) -> list[str]:
-    """The id of every row of every segment that the manifest names."""
+    """Return the id of every row of every segment that the manifest names."""
     manifest = Manifest.read(folder)
     assert manifest is not None
     return [
@@ -84,7 +85,7 @@ def ids_in(folder: Path) -> list[str]:
 
 
 def with_duplicates(folder: Path, target: Path, every: int = 100) -> int:
-    """Write another export with one in `every` reports of `folder`; return their number."""
+    """Write another export with one in `every` reports of `folder`; return the number of reports."""
     manifest = Manifest.read(folder)
     assert manifest is not None
     target.mkdir()
@@ -117,6 +118,6 @@ def edited(folder: Path, **changes: object) -> None:
 
 
 def from_export(body: dict[str, Any]) -> bytes:
-    """A response as computed from an export, which names no release."""
+    """Return a response as computed from an export, which names no release."""
     documents = [each | {"release": 0} for each in body["inputs"]["documents"]]
     return encode(body | {"inputs": body["inputs"] | {"documents": documents}})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts and estimates of exports equal the database's, byte for byte; duplicates count once."""
+"""Counts and estimates of exports, which equal the database's byte for byte; duplicates count once."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ from tests.frankly_server.scale.filled import (
 
 
 @pytest.mark.parametrize("slice_rows", [100, 10_000])
-def test_counts_and_estimates_are_the_databases(
+def test_counts_and_estimates_equal_those_of_the_database(
     database: Database, tmp_path: Path, slice_rows: int
 ) -> None:
     documents = filled(database, 160)
@@ -56,11 +56,11 @@ def test_counts_and_estimates_are_the_databases(
         assert encode(export_counts.analysis().estimates(SURVEY, targets=targets)) == answer
 
 
-@pytest.mark.parametrize("seed", [1, 7])  # small sets and tables; a large set as well
-def test_tables_from_whole_reports_are_the_databases(
+@pytest.mark.parametrize("seed", [1, 7])  # 7 includes a large set
+def test_tables_from_whole_reports_equal_those_of_the_database(
     sqlite: Database, tmp_path: Path, seed: int
 ) -> None:
-    """Pairs with sets, and all three questions, are counted from whole reports, each id once."""
+    """Pairs with sets and tables of all three questions are counted from whole reports, each id once."""
     documents = filled(sqlite, 400, seed)
     export(sqlite, SURVEY, tmp_path / "a")
     with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
@@ -81,9 +81,9 @@ def test_tables_from_whole_reports_are_the_databases(
 
 
 def sorted_whole(export_counts: ExportCounts, digest: str) -> list[tuple[str, int]]:
-    """Contents of whole reports as JSON, each with the number of such reports."""
+    """Return the contents of whole reports as JSON, each with the number of such reports."""
     total: Counter[str] = Counter()
-    # The source of an export; it has the reading interface of a database.
+    # The source of an export has the same reading interface as a database.
     database: Any = export_counts.analysis()._database
     for _, symbols, stratum, n in database.released_reports.of_document(SURVEY, digest):
         total[json.dumps([symbols, stratum])] += n
@@ -163,7 +163,7 @@ def test_an_exchanged_document_is_refused(sqlite: Database, tmp_path: Path) -> N
 
 
 def conflicting(database: Database, home: Path) -> list[Path]:
-    """Two exports in which one id stands for two reports of one document."""
+    """Return two exports in which one id belongs to two reports of one document."""
     folder = ready(database, home / "a")
     manifest = Manifest.read(folder)
     assert manifest is not None
@@ -179,7 +179,7 @@ def conflicting(database: Database, home: Path) -> list[Path]:
 
 
 def test_one_id_with_two_contents_is_refused(sqlite: Database, tmp_path: Path) -> None:
-    """A database would have stored the first; an export does not show which one that was."""
+    """A database would have stored the first report; an export does not show which report was first."""
     with pytest.raises(ExportBroken, match="more than one report"):
         count(conflicting(sqlite, tmp_path), DuckDB())
 

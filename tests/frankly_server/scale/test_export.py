@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports contain every report exactly once, wherever a run was stopped."""
+"""Exports, which contain every report exactly once, wherever a run was stopped."""
 
 import fcntl
 import hashlib
@@ -65,26 +65,26 @@ def test_an_export_is_brought_up_to_date(sqlite: Database, tmp_path: Path) -> No
     store(sqlite, rows(documents[0], drawn, 7, Random(9)))
     second = export(sqlite, SURVEY, tmp_path, rows=20)
     assert sorted(ids_in(tmp_path)) == stored_ids(sqlite)
-    assert second.documents[1] == first.documents[1]  # nothing new there: not written again
+    assert second.documents[1] == first.documents[1]  # nothing new, so not written again
     named = {*second.files()}
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.glob("document=*/*")} == named
 
 
 def column(mechanism: Mechanism, symbol: Any) -> Any:
-    """The value of a symbol in a segment: its number, or the positions of a larger set."""
+    """Return the value of a symbol in a segment: its number, or the positions of a larger set."""
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism) and mechanism.answers > SMALL:
         return [x for x in range(mechanism.answers) if int(symbol, 16) >> x & 1]
     return number(mechanism, symbol)
 
 
 class Stopped(BaseException):
-    """Simulates the end of the process."""
+    """Simulated end of the process."""
 
 
 def test_a_run_stopped_at_any_point_is_resumed(
     sqlite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run is stopped before each fsync, rename, unlink and mkdir; the next run completes it."""
+    """The test stops a run before each fsync, rename, unlink and mkdir; the next run completes the export."""
     filled(sqlite, 40)
     real = {name: getattr(os, name) for name in ("fsync", "rename", "unlink", "mkdir")}
     stops = 0
@@ -133,7 +133,7 @@ def test_a_killed_export_is_resumed(
         while len(list(folder.glob("document=*/*"))) < wanted and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.002)
-        assert process.poll() is None, "the export ended before it could be killed"
+        assert process.poll() is None, "the export must still run when it is killed"
         process.send_signal(signal.SIGKILL)
         process.wait()
     export(sqlite, SURVEY, folder, rows=50)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark cluster counts exports as the database does, also if one of two workers is killed."""
+"""Spark cluster, which counts exports as the database does, even if one of two workers is killed."""
 
 import os
 import sys
@@ -24,13 +24,13 @@ OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "16",  # for two cores; the default is 200
-    "spark.network.timeout": "600s",  # on a busy machine a slow worker is not a dead one
+    "spark.network.timeout": "600s",  # on a busy machine, a slow worker is not a dead worker
 }
 
 pytestmark = [
     pytest.mark.full_only,
     pytest.mark.filterwarnings("default"),
-]  # warnings of Spark's own code
+]  # warnings from Spark's own code
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_many_reports_and_a_worker_that_dies(
     found = count(folders, Spark(cluster.url, OPTIONS))
     done = time.monotonic()
     killer.join()
-    assert len(killed) == 1, "no task ran on the worker that was to be killed"
+    assert len(killed) == 1, "a task must run on the worker that is killed"
     assert killed[0] < done
     check(found)
     log("by Spark, one of its two workers killed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys of every kind of mechanism, their reports, and the counts required by the definitions."""
+"""Surveys with every mechanism kind, their reports, and the counts that follow from the definitions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from frankly_server.store import CountKey, DayKey, PairKey, ReportRow, Transacti
 from tests.frankly_protocol.samples import question
 
 D = 1 << 48
-SMALL = 10  # largest number of answers at which sets are counted as one symbol
+SMALL = 10  # largest number of answers for which a set is counted as one symbol
 
 
 def dense(answers: int, reports: int, rng: Random) -> DenseMechanism:
@@ -35,7 +35,7 @@ def dense(answers: int, reports: int, rng: Random) -> DenseMechanism:
 
 
 def mechanisms(rng: Random) -> list[Mechanism]:
-    """Draw one mechanism of every kind, with small and large sets, in random order."""
+    """Draw one mechanism of every kind in random order, with small and large sets."""
     few, many = rng.randint(2, SMALL), rng.randint(SMALL + 1, 16)
     keep, flip = rng.randint(D // 2, D), rng.randint(1, D // 3)
     product = ProductMechanism((dense(2, 3, rng), dense(3, 2, rng)))
@@ -53,7 +53,8 @@ def mechanisms(rng: Random) -> list[Mechanism]:
 
 
 def block(name: str, mechanism: Mechanism) -> Block:
-    """Return a block with one question, two above 64 answers, or one per factor of a product."""
+    """Return a block with one question, two questions above 64 answers, or one question per factor
+    of a product."""
     sizes = [mechanism.answers] if mechanism.answers <= 64 else [2, mechanism.answers // 2]
     if isinstance(mechanism, ProductMechanism):
         sizes = [factor.answers for factor in mechanism.factors]

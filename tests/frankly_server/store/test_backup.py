@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups are complete, equal for both databases, detect damage, and restore completely or not."""
+"""Backups: complete, equal for both databases, checked for damage, and restored completely or not at all."""
 
 import hashlib
 import io
@@ -128,7 +128,7 @@ def test_rows_are_sorted_by_key_not_by_arrival(sqlite: Database, empty: Database
 
 
 def without(data: bytes, *names: str) -> bytes:
-    """Return the backup without some of its tables, in its manifest too."""
+    """Return the backup without some tables, which are also removed from its manifest."""
     remaining_tables = {k: v for k, v in tables_of(data).items() if k not in names}
     for name in names:
         data = changed(data, f"tables/{name}.jsonl", lambda content: None)
@@ -173,7 +173,7 @@ def test_counts_that_disagree_with_the_reports_are_not_saved(sqlite: Database) -
 
 
 def changed(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> bytes:
-    """Return the zip with one member changed, or left out."""
+    """Return the zip with one member changed or left out."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
         for member in old.namelist():
@@ -189,7 +189,7 @@ def with_member(data: bytes, name: str, content: bytes) -> bytes:
     """Return the zip with an additional member."""
     target = io.BytesIO(data)
     with zipfile.ZipFile(target, "a") as packed, warnings.catch_warnings(action="ignore"):
-        packed.writestr(name, content)  # warns if the name exists
+        packed.writestr(name, content)  # zipfile warns if the name exists
     return target.getvalue()
 
 
@@ -198,12 +198,12 @@ def manifest(**changes: object) -> Callable[[bytes], bytes]:
 
 
 def flipped(data: bytes, name: str) -> bytes:
-    """Flip one bit of a table's content; some other bits of a zip are never read."""
+    """Flip one bit of a table's content, because some other bits of a zip are never read."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         entry = packed.getinfo(name)
     sizes = data[
         entry.header_offset + 26 : entry.header_offset + 30
-    ]  # lengths of the name and of the extra field
+    ]  # lengths of the name and the extra field
     start = (
         entry.header_offset
         + 30

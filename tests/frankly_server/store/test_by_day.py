@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by day of release equal brute force, are rebuilt from the reports, and are shown by day in the view."""
+"""Counts by day of release: equal to brute force, rebuilt from the reports, and shown by day in the view."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ class Moving(Clock):
 def _collected(
     database: Database, rng: Random, n: int = 40
 ) -> tuple[SurveyDocument, list[Mechanism], dict[str, str]]:
-    """Collect reports over DAYS days, alone and in batches; return the day of release of each id."""
+    """Collect reports over DAYS days, individually and in batches; return the day of release of each id."""
     drawn = mechanisms(rng)
     blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
     document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
@@ -45,7 +45,7 @@ def _collected(
     clock = Moving()
     intake = Intake(database, clock)
     for number in range(DAYS):
-        # A second before and after midnight too: only the UTC day counts.
+        # Some reports come one second before and after midnight, because only the UTC day counts.
         clock.at = NOW.replace(hour=23 * (number % 2), minute=59, second=59) + timedelta(
             days=number
         )
@@ -61,8 +61,8 @@ def _collected(
         intake.accept(SURVEY, sent[0].to_bytes(document.report_length))
         intake.accept_batch(
             SURVEY, [report.to_bytes(0) for report in sent]
-        )  # the first report again: counted once
-        # Reports count on the day of their release, here the next one.
+        )  # the first report again, which is counted once
+        # Reports count on the day of their release, here the next day.
         day = (clock.at.date() + timedelta(days=1)).isoformat()
         release(database, document, at=f"{day}T00:00:00Z")
         days |= dict.fromkeys((report.id for report in sent), day)

@@ -77,7 +77,8 @@ def test_concurrent_writers_repetitions_and_conflicts_count_once(database: Datab
     rng = Random(9)
     document, drawn = _survey(database, rng)
     sent = _reports(document, drawn, rng, 80)
-    # The same id with other symbols: the first is stored, the others are refused.
+    # Of reports with the same id and different symbols, the first is stored and the others are
+    # refused.
     conflicting_reports = [replace(report, symbols=symbols(drawn, rng)) for report in sent[:40]]
 
     def write(number: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from counts equal those from reports to the last byte, without reading reports."""
+"""Estimates from counts, which equal those from reports to the last byte, without reading reports."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +58,7 @@ def _reports_read(database: Database) -> Iterator[list[str]]:
 
 
 def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
-    """Return the estimates as if no counts were stored."""
+    """Return the estimates that the server computes if no counts are stored."""
 
     def nothing(document: SurveyDocument) -> Layout:
         return Layout(((),) * len(document.blocks), (), ())
@@ -96,8 +96,9 @@ def test_estimates_from_counts_and_from_reports_are_equal(database: Database) ->
     assert analysis.replay(body) == encode(body)
 
 
-def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> None:
-    """Reports decode to (bit − flip)/(keep − flip), corrected to sum 1; mean and covariance."""
+def test_a_large_sets_figures_equal_those_of_its_reports(database: Database) -> None:
+    """Reports decode to (bit − flip)/(keep − flip), corrected to sum to 1; the test checks mean and
+    covariance."""
     rng = Random(8)
     mechanism = UnaryMechanism(48, 12, D // 2, D // 5)
     _, rows = _collected(database, [mechanism], rng)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions are atomic, and the server refuses databases whose settings endanger this."""
+"""Database: transactions are atomic, and the server refuses settings that would endanger atomicity."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -229,7 +229,7 @@ def test_the_operator_learns_why_a_database_cannot_be_opened(
     assert "folder" in found["folder"]
     assert "running" in found["port"]
     assert "no such user or database" in found["name"]
-    assert found["full"] == ""  # the tables are missing; errors within a session may quote a row
+    assert found["full"] == ""  # only tables are missing; errors within a session may quote a row
 
 
 def test_a_database_of_another_encoding_is_refused(
@@ -245,12 +245,12 @@ def test_a_database_of_another_encoding_is_refused(
     postgres.drop("/bytes")
 
 
-# See https://sqlite.org/pragma.html: 2 is FULL, 1 is on.
+# By https://sqlite.org/pragma.html, 2 is FULL and 1 is on.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1}
 
 
 def test_every_connection_of_sqlite_has_its_settings(sqlite: Database) -> None:
-    """All but the first belong to connections, not to the file."""
+    """All settings except the first belong to connections, not to the file."""
     with ExitStack() as stack:
         for _ in range(3):
             driver: Any = stack.enter_context(
@@ -268,7 +268,8 @@ def test_a_row_cannot_reference_a_missing_one(database: Database) -> None:
 
 
 def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Database) -> None:
-    """Otherwise, if another process writes after its read, SQLite refuses its write for good."""
+    """Without the lock, SQLite would permanently refuse the transaction's write if another process
+    wrote after its read."""
     path = str(sqlite.engine.url.database)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as another:
         with (
@@ -278,5 +279,5 @@ def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Databa
             another.execute("BEGIN IMMEDIATE")
         with sqlite.reading("look") as tx:
             tx.surveys.all()
-            another.execute("BEGIN IMMEDIATE")  # a reader blocks nobody
+            another.execute("BEGIN IMMEDIATE")  # a reader blocks no writer
             another.execute("ROLLBACK")

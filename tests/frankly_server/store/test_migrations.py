@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations go up, down and up again on both databases, and create exactly the code's tables."""
+"""Migrations: they go up, down and up again on both databases, and create exactly the tables of the code."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from frankly_server.store.schema import SCHEMA_VERSION, SUPERSEDED, metadata
 from frankly_server.store.survey_states import SurveyStateRow, SurveyStatesTable
 from frankly_server.store.surveys import SurveyRow
 from frankly_server.store.webhooks import DeliveryRow, WebhookTables
-from sqlalchemy import inspect, text
+from sqlalchemy import event, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from tests.frankly_server.samples import SURVEY
@@ -82,7 +85,7 @@ def test_a_database_of_a_newer_program_is_left_alone(fresh_database: Database) -
     assert _tables(fresh_database) == set(metadata.tables) | SUPERSEDED
 
 
-def test_several_processes_at_once_migrate_once(database_url: str) -> None:
+def test_concurrent_processes_migrate_once(database_url: str) -> None:
     code = "import sys; from frankly_server.store import Database, upgrade; print(upgrade(Database(sys.argv[1])))"
     runners = [
         subprocess.Popen(
@@ -96,7 +99,34 @@ def test_several_processes_at_once_migrate_once(database_url: str) -> None:
     database.close()
 
 
-def test_several_threads_at_once_migrate_once(fresh_database: Database) -> None:
+def test_on_sqlite_the_version_is_read_under_the_lock_that_holds_to_the_end(tmp_path: Path) -> None:
+    """Without the lock, a second process would repeat migrations that the first process has already made."""
+    database, done = Database(f"sqlite:///{tmp_path / 'x.db'}"), list[str]()
+    engine = database.engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _d, sql, *_: done.append(sql))
+    event.listen(engine, "commit", lambda _: done.append("COMMIT"))
+    assert upgrade(database) == SCHEMA_VERSION
+    database.close()
+    made = [i for i, sql in enumerate(done) if sql.startswith("UPDATE alembic_version")]
+    assert len(made) > 3
+    assert done[0] == "BEGIN IMMEDIATE"
+    assert "COMMIT" not in done[: made[-1]]
+
+
+def test_a_new_file_that_another_process_has_locked_is_waited_for(tmp_path: Path) -> None:
+    """SQLite itself does not wait if the journal mode is set while another process writes."""
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        release.start()
+        with closing(Database(f"sqlite:///{path}")) as database:
+            assert upgrade(database) == SCHEMA_VERSION
+            database.check()
+        release.join()
+
+
+def test_concurrent_threads_migrate_once(fresh_database: Database) -> None:
     downgrade(fresh_database)
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(upgrade, [fresh_database] * 4)) == [SCHEMA_VERSION] * 4
@@ -148,7 +178,7 @@ RENAMED = {"survey_standings": "survey_states", "webhook_deliveries": "webhook_e
 
 
 def rename(database: Database) -> None:
-    """Rename tables, and create a writable view under each old name."""
+    """Rename tables and create a writable view under each old name."""
     sqlite = database.engine.dialect.name == "sqlite"
     with database.engine.begin() as connection:
         for old, new in RENAMED.items():
@@ -171,7 +201,7 @@ def rename(database: Database) -> None:
 
 
 def test_a_view_does_not_replace_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
-    """ADR 0022: writes of a previous release's server to the view fail, or are lost."""
+    """By ADR 0022, writes to the view by a server of the previous release fail or are lost."""
     event = DeliveryRow(
         SURVEY, "closed:1", "cd" * 16, "{}", "waiting", 0, "2026-11-21T00:00:00Z", ""
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements about one row of several: only this row is read, changed or replaced."""
+"""Statements about one row among several: only this row is read, changed or replaced."""
 
 import threading
 from dataclasses import replace
@@ -35,7 +35,7 @@ def test_a_job_is_found_by_its_id(sqlite: Database) -> None:
         assert tx.jobs.get("03" * 16) is None
 
 
-def test_a_survey_has_one_webhook_and_a_new_one_replaces_it_alone(sqlite: Database) -> None:
+def test_a_survey_has_one_webhook_and_a_new_one_replaces_no_other(sqlite: Database) -> None:
     published(sqlite)
     published(sqlite, survey_id=OTHER)
     other = WebhookRow(OTHER, "https://other.example", "other")
@@ -74,7 +74,7 @@ def test_a_long_subject_is_cut_to_its_column_and_never_stops_an_action(sqlite: D
 def test_concurrent_appends_to_the_log_wait_and_get_the_next_position(
     database: Database,
 ) -> None:
-    """The second append reads the size before the first is committed."""
+    """The second append reads the size before the first append is committed."""
     documents = [published(database).digest, published(database, survey_id=OTHER).digest]
     positions: list[int] = []
 
@@ -100,7 +100,7 @@ def test_a_partition_is_named_by_an_id_only() -> None:
         assert (caught.value.code, caught.value.field) == ("survey_unknown", "survey")
 
 
-def test_an_attempt_of_one_delivery_is_claimed_once_and_alone(sqlite: Database) -> None:
+def test_a_delivery_is_claimed_once_and_without_changing_others(sqlite: Database) -> None:
     published(sqlite)
     first = DeliveryRow(
         SURVEY, "closed 1", "01" * 16, "{}", "waiting", 0, "2026-06-01T12:00:00Z", ""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server's SQLite file during commands: committed rows stay on disk, whoever closes the file.
+"""SQLite file of a running server during commands: committed rows stay on disk, whichever process
+closes the file.
 
-SQLite's locks belong to a process, and closing any descriptor of the file releases all of them.
-The next process that closes the database then assumes it is the last, and removes the log in use.
+SQLite's locks belong to a process, and closing any descriptor of the file releases all locks of the
+process. The next process that closes the database then assumes that it is the last and removes the
+log in use.
 """
 
 import sqlite3
@@ -63,7 +65,7 @@ def test_committed_rows_outlive_the_server(server: subprocess.Popen[str], sqlite
         with closing(sqlite3.connect(path)) as another:
             assert another.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert Path(f"{path}-wal").exists(), (
-            "a command removed the log as if it were the last process"
+            "a command must not remove the log as if it were the last process"
         )
     commit(server, "2026-06-09")
     server.kill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports in a separate partition are unchanged; erasing them drops the partition."""
+"""Partitions: reports in a separate partition are unchanged, and erasing them drops the partition."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_a_survey_moves_to_a_partition_and_continues(partitioned: Database) -> N
         assert not tx.partitions.make(SURVEY)
         assert tx.partitions.surveys() == {SURVEY}
     assert in_default(partitioned) == 3
-    put(partitioned, 4, start=3)  # two of them are stored already
+    put(partitioned, 4, start=3)  # two reports are already stored
     assert ids(partitioned) == [f"{i:032x}" for i in range(7)]
     assert in_default(partitioned) == 3
     with partitioned.reading("check") as tx:
@@ -104,7 +104,7 @@ def test_only_ids_become_names(partitioned: Database) -> None:
 
 
 def test_erasing_waits_for_inserts_into_the_common_table_only(partitioned: Database) -> None:
-    """Other surveys' reports wait for an erasure in the common table, not in a partition."""
+    """Reports of other surveys wait for an erasure in the common table, but not for one in a partition."""
     with partitioned.transaction("make") as tx:
         assert tx.partitions.make(SURVEY)
     query = "SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation = 'reports'::regclass"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections closed by the database: detected before use, or by the first transaction.
+"""Connections that the database has closed, detected before use or by the first transaction.
 
-No connection on which a statement failed is used again.
+A connection on which a statement failed is never reused.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def test_connections_that_were_closed_meanwhile(
     use(door)
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 0.0)
-    use(door)  # the connection is tested first
+    use(door)  # the pool tests the connection first
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
     with pytest.raises(StoreUnavailable):
@@ -42,12 +42,12 @@ def test_connections_that_were_closed_meanwhile(
 def test_reports_meet_one_closed_connection_at_most(
     postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Single reports bypass SQLAlchemy's transactions, which discard closed connections."""
+    """Single reports bypass SQLAlchemy's transactions, which would discard closed connections."""
     door = Database(postgres_url)
     upgrade(door)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
     with door.reading("first"), door.reading("second"):
-        pass  # two connections wait in the pool
+        pass  # two connections are idle in the pool
     postgres.execute(_END.format(postgres_url.rpartition("/")[2]))
     with pytest.raises(StoreUnavailable):
         door.add_reports([row()])
@@ -57,7 +57,7 @@ def test_reports_meet_one_closed_connection_at_most(
 
 
 def connection_of(door: Database) -> Any:
-    """Return the driver's connection that the pool would use next."""
+    """Return the driver connection that the pool would use next."""
     pooled = door.engine.raw_connection()
     try:
         return pooled.driver_connection
@@ -102,7 +102,7 @@ def test_after_a_failed_vacuum_no_statement_may_run_without_end(postgres_url: st
 def test_a_vacuum_may_take_longer_than_any_other_statement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a limit of 30 s, erased reports of a large table would stay on disk."""
+    """If VACUUM had a limit of 30 s, erased reports of a large table would stay on disk."""
     door = Database(postgres_url)
     upgrade(door)
     limits: list[tuple[str, str]] = []
@@ -125,7 +125,7 @@ def test_a_vacuum_may_take_longer_than_any_other_statement(
 def test_after_a_migration_a_connection_has_the_usual_limits(
     postgres_url: str,
 ) -> None:
-    """The process may serve with it afterwards."""
+    """The process may serve requests on this connection afterwards."""
     door = Database(postgres_url)
     settings = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 

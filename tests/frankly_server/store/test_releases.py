@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: cells of at least a step, atomic and final; estimates ignore pending reports."""
+"""Releases of cells with at least a step of reports: atomic and final; estimates ignore pending reports."""
 
 import threading
 from collections import Counter
@@ -102,7 +102,7 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(
         days = dict.fromkeys((row.id for row in told), "2026-06-02")
         assert tx.counts.by_day(document.digest) == by_day(drawn, told, days)
         assert tx.counts.recount(SURVEY) == []
-        # Pending reports are read only for comparison with copies.
+        # The server reads pending reports only to compare them with copies.
         assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {
             row.id: row for row in west
         }
@@ -225,7 +225,8 @@ def test_a_copy_that_races_with_a_release_is_a_duplicate(postgresql: Database, r
 
 
 def _waiting(database: Database) -> bool:
-    """Return True if a transaction waits for a lock: the copy has reached the rows being moved."""
+    """Return True if a transaction waits for a lock, which shows that the copy has reached the rows
+    being moved."""
     with database.engine.connect() as connection:
         return bool(
             connection.exec_driver_sql(
@@ -237,7 +238,7 @@ def _waiting(database: Database) -> bool:
 def test_after_a_release_no_row_reveals_its_order_or_its_token(
     postgresql: Database, full: bool
 ) -> None:
-    """Rows are in the order of their random keys, and all have the same transaction number."""
+    """Rows are ordered by their random keys, and all have the same transaction number."""
     database, rng = postgresql, Random(22)
     document = put(database, replace(survey(survey_id="cd" * 16)))
     n = 1000 if full else 120
@@ -249,13 +250,13 @@ def test_after_a_release_no_row_reveals_its_order_or_its_token(
     for report_id, results in zip(ids, hashes, strict=True):
         row = ReportRow(document.survey, report_id, document.digest, (0, 1), "")
         store(database, document.survey, [Admitted(row, Spend(results, invited=True))])
-    # Before a release, rows are linkable: docs/privacy.md says so.
+    # Before a release, rows are linkable, as docs/privacy.md states.
     assert _links(database, document.survey) == set(zip(ids, hashes, strict=True))
     assert _in_order_of_arrival(database, document.survey) == ids
     assert release(database, document) == n
     database.forget_deleted()
     links = _links(database, document.survey)
-    assert len(links) == n * n  # every report is linked to every token: no information
+    assert len(links) == n * n  # every report is linked to every token, which is no information
     for table, names in (("reports", ids), ("tokens", hashes)):
         pages = _pages(database, table, document.survey)
         assert sorted(name for page in pages for name in page) == sorted(names)
@@ -266,7 +267,8 @@ def test_after_a_release_no_row_reveals_its_order_or_its_token(
 def test_within_batches_the_order_of_rows_does_not_reveal_arrival(
     postgresql: Database, rng: Random, full: bool
 ) -> None:
-    """Kendall's τ between arrival and order of rows: 1 while pending, about 0 after a release."""
+    """Kendall's τ between arrival and order of rows is 1 while reports are pending and about 0
+    after a release."""
     database, cells, rounds = postgresql, *((40, 50) if full else (20, 6))
     names = [f"r{i}" for i in range(cells)]
     document = put(database, replace(survey(), strata=(question("region", *names),)))
@@ -292,12 +294,13 @@ def test_within_batches_the_order_of_rows_does_not_reveal_arrival(
         database.forget_deleted()
     orders = _orders(database, arrived, "ctid")
     assert [len(order) for order in orders] == [10] * (cells * rounds)
-    # One τ of ten has a standard deviation of 0.248: 0.006 over 2,000 batches, 0.023 over 120.
+    # One τ of ten reports has a standard deviation of 0.248, so the mean has 0.006 over 2,000
+    # batches and 0.023 over 120.
     assert abs(sum(map(_kendall, orders)) / len(orders)) <= (0.02 if full else 0.08)
 
 
 def _orders(database: Database, arrived: dict[str, int], column: str) -> list[list[int]]:
-    """Return the arrivals in each cell of each release, in the order of a system column."""
+    """Return the arrival numbers in each cell of each release, in the order of a system column."""
     results: dict[tuple[object, str], list[int]] = {}
     statement = f"SELECT release, strata, encode(id, 'hex') FROM reports WHERE strata <> '' ORDER BY {column}"
     with database.engine.connect() as connection:
@@ -327,7 +330,7 @@ def _in_order_of_arrival(database: Database, survey_id: str) -> list[str]:
 
 
 def _pages(database: Database, table: str, survey_id: str) -> list[list[str]]:
-    """Return the keys of each page of a table, in the order of rows."""
+    """Return the keys on each page of a table, in the order of rows."""
     name = "id" if table == "reports" else "hash"
     statement = (
         f"SELECT (ctid::text::point)[0] AS page, encode({name}, 'hex') FROM {table} "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports are stored once, and nothing else about them."""
+"""Stored reports: each is stored once, and nothing else about it is stored."""
 
 import pytest
 from frankly_server.store import CountKey, Database, DayKey, Difference, PairKey
@@ -71,7 +71,7 @@ def test_recount_finds_an_uncounted_report(database: Database) -> None:
     document = published(database)
     with database.transaction("add") as tx:
         tx.reports.add([row(0, 1, document=document.digest)])
-        assert tx.counts.recount(SURVEY) == []  # it is pending
+        assert tx.counts.recount(SURVEY) == []  # the report is pending
     with database.engine.begin() as connection:
         connection.execute(update(reports).values(release=1))
     with database.reading("check") as tx:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From live counts to batches: every report is counted once, even from an old server."""
+"""Upgrade from live counts to batches: every report is counted once, even reports from an old server."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ STRATA = ("", '{"region":"north"}')
 
 
 def old_server_keeps(connection: Connection, row: ReportRow) -> int:
-    """Insert a row and a live count, as the older release does; return how many were counted."""
+    """Insert a row and a live count as the older release does; return the number of counted reports."""
     values = {
         "survey": bytes.fromhex(row.survey),
         "id": bytes.fromhex(row.id),
@@ -77,7 +77,8 @@ def test_old_reports_and_those_of_an_old_server_are_counted_once(fresh_database:
         add_token(connection, "11" * 32, spent=True)
     assert old_tables(database)[0] == 2
     upgrade(database)
-    # The old server still stores reports, finds copies and spends a token; its counts are dropped.
+    # The old server still stores reports, detects copies and spends a token; its counts are
+    # discarded.
     with database.engine.begin() as connection:
         assert sum(old_server_keeps(connection, row) for row in rows[20:]) == 15
         add_token(connection, "22" * 32, spent=False)

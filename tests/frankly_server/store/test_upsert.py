@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts, bytes and numbers are stored unchanged by every statement of the databases."""
+"""Insert statements of both databases, which store texts, bytes and numbers unchanged."""
 
 from dataclasses import replace
 

@@ -11,7 +11,7 @@ from tests.frankly_server.web.site import Site, make_site
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    """A site with a survey, made for this test, on SQLite."""
+    """A separate site with a survey for one test, on SQLite."""
     made = make_site(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     yield made
     made.services.close()
@@ -19,7 +19,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def fresh_site(tmp_path: Path, database_url: str) -> Iterator[Site]:
-    """The same, on SQLite and on PostgreSQL."""
+    """A separate site with a survey for one test, on SQLite and on PostgreSQL."""
     made = make_site(tmp_path, database_url)
     yield made
     made.services.close()

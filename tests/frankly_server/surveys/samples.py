@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small survey file for tests to change."""
+"""Small survey file for tests to change."""
 
 import copy
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ blocks:
 
 
 def value(changes: Mapping[tuple[Any, ...], Any] | None = None) -> Any:
-    """The file as texts, lists and maps, with some paths replaced; None removes a field."""
+    """Return the file as texts, lists and maps, with some paths replaced; None removes a field."""
     found = copy.deepcopy(yaml.load(FILE, Loader=yaml.BaseLoader))
     for path, new in (changes or {}).items():
         target = found
@@ -58,5 +58,5 @@ def value(changes: Mapping[tuple[Any, ...], Any] | None = None) -> Any:
 
 
 def data(changes: Mapping[tuple[Any, ...], Any] | None = None) -> bytes:
-    """The changed file as bytes."""
+    """Return the changed file as bytes."""
     return yaml.safe_dump(value(changes), allow_unicode=True).encode()

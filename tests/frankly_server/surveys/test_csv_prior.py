@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of counts uploaded by admins (bad input 53): accepted forms, errors with a line."""
+"""Tables of counts that admins upload (bad input 53): accepted formats, and errors that name a line."""
 
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -22,7 +22,7 @@ def test_a_fine_table_is_read(name: str) -> None:
     assert table.small_cells == 1
 
 
-# name: (bytes, code, part of the detail)
+# Name: (bytes, code, part of the detail)
 BAD = {
     "empty": (b"", "prior_shape", "a line with the answers"),
     "header only": (b",no,yes\n", "prior_shape", "a line with the answers"),

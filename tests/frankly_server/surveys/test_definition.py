@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict parsing of survey files; errors name their field and the fix (bad inputs 1-8, 10-12)."""
+"""Strict parsing of survey files; errors name the field and the fix (bad inputs 1-8, 10-12)."""
 
 from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.surveys import SurveyDefinition, parse_definition
-from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.priors import block_request
 
 from tests.frankly_server.surveys.samples import FILE, value
@@ -222,7 +221,7 @@ def test_small_cells_of_public_data_are_accepted() -> None:
 
 
 def _crossed(n: int) -> list[dict[str, object]]:
-    """Two public questions with n choices each."""
+    """Return two public questions with n choices each."""
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(n)]
     return [
         {"id": name, "text": {"en": f"{name}?"}, "choices": choices} for name in ("region", "age")
@@ -234,7 +233,7 @@ def test_crossed_public_questions_with_small_cells_are_refused_unless_the_admin_
 ):
     assert (
         parse_value(value({("strata",): _crossed(4)})).step == 10
-    )  # 16 cells of 62 reports, steps of 10
+    )  # 16 cells with 62 reports each, in steps of 10
     assert parse_value(value({("strata",): _crossed(5)[:1], ("expected_reports",): "50"})).strata
     for changes in (
         {("strata",): _crossed(5)},

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance by default devices, predicted before publication; compared with the SDK itself."""
+"""Acceptance by devices with default policies, predicted before publication and compared with the SDK."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.devices import expected_form, warnings_of
 
 from tests.frankly_protocol.samples import NOW
+from tests.migrated import migrated
 
 PRIOR = {
     "secret": "ill",
@@ -35,7 +36,8 @@ def ldp(level: str) -> dict[str, Any]:
     return {"notion": "ldp", "epsilon": level, "mechanism": "grr"}
 
 
-# blocks; accepted by default devices; by apps that name it; phrases of warnings before and after
+# Blocks; accepted by default devices; accepted by apps that name the survey; phrases of the
+# warnings before and after.
 FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[str, ...]]] = {
     "cheap": ([ldp("1"), ldp("2")], True, True, (), ()),
     "just right": ([ldp("2"), ldp("3")], True, True, (), ()),
@@ -84,8 +86,7 @@ def file_of(blocks: list[dict[str, Any]]) -> bytes:
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     settings = Settings(home=tmp_path_factory.mktemp("devices"))
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     opened = Services(settings, database, FixedClock(NOW))
     opened.keys.init()
     yield opened
@@ -97,7 +98,7 @@ def answers(
     spent: list[Charge],
     policy: Policy = Policy(),  # noqa: B008
 ) -> Charge | None:  # noqa: B008, RUF100
-    """Return what a device charges for the document, None if it refuses."""
+    """Return what a device charges for the document, or None if the device refuses it."""
     try:
         return policy.check(document, policy.level(document), pinned=True, spent=spent)
     except (PolicyRefused, BudgetExceeded):
@@ -119,7 +120,7 @@ def test_the_warnings_agree_with_devices(name: str, services: Services) -> None:
         document.report_level.cost,
         Policy().level(document),
     )
-    if usual:  # the cost stated on publication is what the ledger charges
+    if usual:  # the cost stated at publication is the ledger's charge
         assert answers(document, []) == published.level.cost
     assert published.warnings == warnings_of(document)
     assert bool(published.warnings) is not usual
@@ -140,3 +141,14 @@ def test_the_limit_of_devices_is_the_same_everywhere(root: Path) -> None:
 @pytest.mark.parametrize("name", survey_templates.templates())
 def test_no_template_needs_a_warning(name: str) -> None:
     assert warnings_of(expected_form(parse_definition(survey_templates.template(name)))) == ()
+
+
+def test_a_language_without_texts_of_the_sdk_draws_a_warning() -> None:
+    form = expected_form(parse_definition(file_of(FORMS[next(iter(FORMS))][0])))
+    assert not [line for line in warnings_of(form) if "in English" in line]
+    (warning,) = [
+        line
+        for line in warnings_of(replace(form, languages=("en", "de-AT", "sw", "fi")))
+        if "in English" in line
+    ]
+    assert "to readers of sw, fi, because" in warning

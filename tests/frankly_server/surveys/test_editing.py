@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the wizard, templates, planned margins and live figures."""
+"""Editing of surveys: steps of the wizard, templates, planned margins and live figures."""
 
 import math
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def draft() -> editing.Draft:
     return editing.new_draft("Study habits", "study", "en", "Did you ever cheat?", ["No", "Yes"])
 
 
-def test_a_survey_of_one_question_is_complete_at_once() -> None:
+def test_a_survey_of_one_question_is_complete_immediately() -> None:
     definition = parse_value(draft())
     assert (definition.blocks[0].id, definition.blocks[0].notion, definition.blocks[0].epsilon) == (
         "did-you-ever-cheat",
@@ -129,8 +129,9 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     assert number > 100
 
 
-def test_planned_margins_are_those_of_the_formula() -> None:
-    """Two answers at ε = 1: p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
+def test_planned_margins_equal_those_of_the_formula() -> None:
+    """For two answers at ε = 1, p = e/(1 + e), and the worst standard error is 1/(2(2p − 1)√n), at
+    a share of ½."""
     options = alternatives(parse_value(draft()).blocks[0])
     assert [option.mechanism for option in options] == ["optimal", "grr", "oue", "subset-selection"]
     p = math.e / (1 + math.e)
@@ -142,8 +143,9 @@ def test_planned_margins_are_those_of_the_formula() -> None:
 
 
 @pytest.mark.parametrize("people", [2, 300, 1200, 20_000, 10**9])
-def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
-    """Warner: p(1 − p)/((2p − 1)²n) for privacy, and ¼/n·(N − n)/(N − 1) for drawing n of N."""
+def test_margins_of_few_people_equal_those_of_the_formula(people: int) -> None:
+    """For Warner, the variance is p(1 − p)/((2p − 1)²n) for privacy, and ¼/n·(N − n)/(N − 1) for
+    drawing n of N."""
     block = parse_value(draft()).blocks[0]
     p = math.e / (1 + math.e)
     margin_by_n = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
@@ -168,7 +170,7 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
             1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5
         )
     assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
-    clock_readings = iter([0.0] + [9.0] * 1000)  # the time limit is reached at once
+    clock_readings = iter([0.0] + [9.0] * 1000)  # the time limit is reached immediately
     assert by_level(parse_value(draft()).blocks[0], lambda: next(clock_readings)) == []
     several = parse_value(draft() | {"blocks": [
         {key: value for key, value in draft()["blocks"][0].items() if key in ("id", "questions")}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Erasing while reports arrive: a report and its counts stay or go together; no request hangs."""
+"""Erasure while reports arrive: a report and its counts are erased together or not at all, and no
+request hangs."""
 
 import threading
 from collections.abc import Callable
@@ -28,7 +29,7 @@ def surveys_of(database: Database, home: Path) -> Surveys:
 
 
 def stored_state(database: Database) -> tuple[int, int, list[Any]]:
-    """Number of reports, number of counted ones after a release, and wrong counts."""
+    """Return the number of reports, the number of counted reports after a release, and wrong counts."""
     with database.reading("check") as tx:
         digests = [row.digest for row in tx.documents.versions(SURVEY)]
     with database.transaction("release") as tx:
@@ -44,7 +45,8 @@ def stored_state(database: Database) -> tuple[int, int, list[Any]]:
 def test_reports_between_the_steps_of_erasing_stay_consistent(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: bool
 ) -> None:
-    """A report is sent before each deletion; whether erased or not, counts agree with a recount."""
+    """The test sends a report before each deletion; whether or not it is erased, counts agree with
+    a recount."""
     document = published(database)
     intake, sent = Intake(database, FixedClock(NOW)), []
     if partition:
@@ -77,7 +79,7 @@ def test_reports_between_the_steps_of_erasing_stay_consistent(
 
 
 def test_erasing_waits_for_an_uncommitted_report(database: Database, tmp_path: Path) -> None:
-    """A report that is stored but not committed when erasing begins is erased too."""
+    """A report that is stored but not committed when the erasure begins is erased too."""
     document = published(database)
     surveys = surveys_of(database, tmp_path)
     done: list[int] = []
@@ -131,7 +133,7 @@ def test_erasing_with_many_concurrent_reporters(
 def test_everything_of_the_survey_is_erased_and_nothing_of_another(
     database: Database, tmp_path: Path
 ) -> None:
-    """Reports, counts, batches and refusals, of all versions; the documents stay."""
+    """The erasure deletes reports, counts, batches and refusals of all versions; the documents stay."""
     other_id = "5e" * 16
     documents = [
         published(database),

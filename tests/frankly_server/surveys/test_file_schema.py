@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/survey_file.schema.json: up to date, valid, consistent with the reader of the files."""
+"""Schema docs/survey_file.schema.json: up to date, valid, and consistent with the reader of survey files."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ FILES = {"habits": FILE} | {
 
 @pytest.mark.parametrize("data", [*FILES.values(), *map(file_of, CASES)], ids=[*FILES, *CASES])
 def test_files_that_the_reader_accepts_fit_the_schema(data: bytes) -> None:
-    """As texts, with YAML's number types, and as the stored draft."""
+    """Each file is checked as texts, with YAML's number types, and as the stored draft."""
     texts = read_yaml(data)
     assert VALID(texts)
     assert VALID(json.loads(parse_value(texts).to_json()))
@@ -55,7 +55,7 @@ def test_files_that_the_reader_accepts_fit_the_schema(data: bytes) -> None:
     )
 
 
-# changes of a valid file: a path and its new value (None removes the field)
+# Changes of a valid file: a path and its new value; None removes the field.
 BAD: dict[str, tuple[tuple[Any, ...], Any]] = {
     "an unknown field": (("colour",), "red"),
     "an unknown field of a block": (("blocks", 0, "colour"), "red"),

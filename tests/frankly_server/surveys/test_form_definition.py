@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms in survey files: every error names its field and the fix."""
+"""Forms in survey files; every error names the field and the fix."""
 
 import copy
 from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.surveys import SurveyDefinition
-from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
 
 from tests.frankly_server.surveys.samples import value
 
 
 def question(name: str, choices: int = 3, **fields: Any) -> dict[str, Any]:
-    """A question of a form as in a file: texts only."""
+    """Return a question of a form as in a file, where all values are texts."""
     listed = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(choices)]
     return {"id": name, "text": {"en": f"{name}?"}, "choices": listed, **fields}
 
@@ -38,7 +37,7 @@ BLOCK = value()["blocks"][0]
 
 
 def bent(changes: dict[tuple[Any, ...], Any]) -> Any:
-    """The valid file with some paths replaced; None removes a field."""
+    """Return the valid file with some paths replaced; None removes a field."""
     found = copy.deepcopy(SOUND)
     for path, new in changes.items():
         target: Any = found
@@ -72,7 +71,7 @@ def test_a_survey_may_have_blocks_and_a_form() -> None:
 
 FORM, QUESTIONS, TABLES = ("form",), ("form", "questions"), ("form", "cross_tables")
 MOOD, GAP, DRINK = (*QUESTIONS, 2), (*QUESTIONS, 4), (*QUESTIONS, 1)
-# changes; code and field of the error, and part of its advice
+# Changes; code and field of the error, and part of its advice.
 BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     "neither form nor blocks": ({FORM: None}, "field_missing", "form", "give blocks, a form, or both"),
     "no questions at all": ({QUESTIONS: None}, "field_missing", "form.questions", "missing"),

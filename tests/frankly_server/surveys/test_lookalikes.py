@@ -20,7 +20,7 @@ AFFAIR = ("blocks", 0, "questions", 0)
 
 
 def question(*labels: str | dict[str, str]) -> Question:
-    """A question that the rules of survey files have not checked."""
+    """Return a question that the rules of survey files have not checked."""
     texts = [label if isinstance(label, dict) else {"en": label} for label in labels]
     choices = tuple(Choice(f"c{i}", text) for i, text in enumerate(texts))
     return Question("q", {"en": "?"}, choices)
@@ -31,7 +31,7 @@ def verdict(*labels: str) -> str:
     return "refused" if any(p.is_refused for p in pairs) else "doubtful" if pairs else "distinct"
 
 
-# Confusable pairs from UTS 39 and its table.
+# Confusable pairs from UTS 39 and its data table.
 EQUAL = [
     ("paypal", "p\u0430ypal"), ("scope", "\u0455\u0441\u043e\u0440\u0435"), ("toys-\u044f-us", "toys-\u1d19-us"),
     ("1i\u03bd\u0435", "live"), ("ljeto", "\u01c9eto"), ("s\u00f8s", "so\u0338s"),
@@ -145,7 +145,7 @@ def test_verdicts(name: str, labels: Sequence[str], expected: str) -> None:
     assert verdict(*labels) == verdict(*reversed(labels)) == expected, name
 
 
-# Real answer scales and lists: none is refused or causes a warning.
+# Real answer scales and lists, none of which is refused or causes a warning.
 SETS: dict[str, Sequence[str]] = {
     "English": ["Yes", "No", "Don't know", "Prefer not to say", "Rather not say"],
     "English agreement": ["Strongly agree", "Agree", "Neither agree nor disagree", "Disagree", "Strongly disagree"],
@@ -216,7 +216,7 @@ def test_every_language_of_a_label_is_compared() -> None:
     labels = {"en": "Yes", "ru": "\u0414\u0430"}, {"en": "No", "ru": "\u0414a"}
     [pair] = lookalikes(question(*labels))
     assert (pair.language, pair.is_refused) == ("ru", True)
-    # The same two labels in two languages are one pair.
+    # Two labels that are the same in both languages count as one pair.
     assert len(list(lookalikes(question(*({"en": c, "de": c} for c in "O0"))))) == 1
 
 
@@ -235,7 +235,7 @@ def test_invisible_characters_are_named_by_code_point() -> None:
 
 
 def labelled(*labels: str) -> dict[tuple[Any, ...], Any]:
-    """A change of the sample file's first question."""
+    """Return a change of the labels of the sample file's first question."""
     return {
         (*AFFAIR, "choices"): [
             {"id": f"c{i}", "label": {"en": label}} for i, label in enumerate(labels)
@@ -297,8 +297,8 @@ def test_the_text_of_a_pair() -> None:
 
 
 def test_the_table_is_read_at_the_first_label_only() -> None:
-    """The table is a megabyte of JSON, and most commands compare no labels."""
-    code = "import sys, frankly_server.services, frankly_server.cli.survey; print(*sys.modules)"
+    """The table is a megabyte of JSON, and most commands do not compare labels."""
+    code = "import sys, frankly_server.surveys.lookalikes; print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

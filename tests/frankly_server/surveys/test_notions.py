@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every notion in a survey file: the published document satisfies it by the definitions."""
+"""Notions in survey files: the published document satisfies each notion, by the definitions."""
 
 import json
 from fractions import Fraction
@@ -67,7 +67,7 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
         },
         ["alip", "ldp"],
     ),
-    # pml and pmc are alip with one side, and published as alip.
+    # pml and pmc are alip with only one side, and are published as alip.
     "pml": (
         {"notion": "pml", "epsilon": "0.2", "ceiling_cap": "3", "joint": JOINT},
         ["alip", "ldp"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard's protection step: every promise it offers is published and verified."""
+"""Protection step of the wizard: every promise that the step offers is published and verified."""
 
 import re
 from dataclasses import replace
@@ -41,7 +41,7 @@ def published(draft_value: editing.Draft) -> tuple[SurveyDefinition, Any]:
 
 
 RLDP = {"notion": "rldp", "epsilon": "1", "robust": {"order": "2", "n": "800", "beta": "0.05"}}
-# name -> (protection of the block "ill", its questions afterwards, its fields)
+# Name -> (protection of the block "ill", the block's questions afterwards, the block's fields).
 ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
     "the answer": (
         Protection({"epsilon": "1.5"}),
@@ -145,7 +145,7 @@ def test_counts_are_matched_by_name_and_not_by_position(counts: bytes) -> None:
 
 
 PLAIN = Protection({"epsilon": "0.4"}, secret="Income", counts=ATTRIBUTE, source="x")
-# name -> (protection, field of the error, part of its detail)
+# Name -> (protection, field of the error, part of its detail)
 REFUSED: dict[str, tuple[Protection, str, str]] = {
     "other answers": (
         replace(PLAIN, counts=read_counts(b",maybe,yes\na,1,2\nb,3,4")),
@@ -218,7 +218,7 @@ def test_small_counts_are_named() -> None:
     )
     draft_value = protect(draft(), "ill", replace(robust, counts=joint_counts, together=("home",)))
     draft_value["blocks"][0]["questions"][0]["choices"][0]["id"] = (
-        "very-low"  # ids may hold hyphens
+        "very-low"  # ids may contain hyphens
     )
     draft_value["blocks"][0]["prior"]["secrets"][0] = "very-low"
     assert small_cells(parse_value(draft_value).blocks[0]) == [("very-low", "yes-rent", "2")]
@@ -266,7 +266,7 @@ LOST: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_what_the_form_would_lose_is_named(name: str) -> None:
+def test_settings_that_the_form_would_lose_are_named(name: str) -> None:
     written, feature = LOST[name]
     draft_value = draft()
     questions = {key: draft_value["blocks"][0][key] for key in ("id", "questions")}

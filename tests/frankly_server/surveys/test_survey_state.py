@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of surveys and their effect on intake; stop rules; jobs watched, cancelled and lost."""
+"""States of surveys: their effect on intake, stop rules, and jobs that are watched, cancelled or lost."""
 
 import threading
 import time
@@ -13,14 +13,16 @@ from frankly_server.intake import Intake, Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.store import Database
 from frankly_server.store.survey_states import SurveyStateRow
+from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import SURVEY, body, published
+from tests.migrated import migrated
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def _code(act: object, *arguments: object) -> str:
     return refused.value.code
 
 
-def test_a_paused_survey_asks_devices_to_come_back(
+def test_a_paused_survey_tells_devices_to_retry_later(
     database: Database, document: SurveyDocument
 ) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
@@ -46,7 +48,7 @@ def test_a_paused_survey_asks_devices_to_come_back(
     assert (refused.value.code, refused.value.retry_after_s) == ("too_early", PAUSE_S)
     assert (
         intake.accept(SURVEY, accepted_report).status == "duplicate"
-    )  # its device had missed the response
+    )  # the device had missed the response
     states.move(SURVEY, "resume")
     assert intake.accept(SURVEY, waiting).status == "accepted"
     with database.reading("check") as tx:
@@ -78,7 +80,7 @@ def test_a_survey_closes_itself_at_the_release_that_reaches_its_number(
     assert states.get(SURVEY).state == "open"
     for _ in range(document.release_step):
         assert intake.accept(SURVEY, body(document)).status == "accepted"
-    assert states.get(SURVEY).state == "open"  # only a release closes it
+    assert states.get(SURVEY).state == "open"  # only a release closes the survey
     releasing.release()
     assert _code(intake.accept, SURVEY, body(document)) == "closed"
     assert states.get(SURVEY).state == "closed"
@@ -139,7 +141,7 @@ def test_the_displayed_state(
 
 
 class _Slow:
-    """A publisher that checks its timer until it is stopped."""
+    """A publisher that polls its timer until it is stopped."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -191,7 +193,8 @@ def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> Non
 def test_a_job_that_ends_during_its_cancellation_has_ended(
     postgres_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may end the job between read and update; SQLite's writers cannot overlap."""
+    """On PostgreSQL, another process may end the job between read and update; SQLite's writers
+    cannot overlap."""
     from frankly_server.store import jobs as stored
 
     published(postgres_database)
@@ -218,14 +221,11 @@ def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str
 
     from tests.frankly_server.web.site import SURVEY as FILE
 
-    database = Database(sqlite_url)
-    upgrade(database)
+    database = migrated(sqlite_url)
     settings = Settings(home=tmp_path, database_url=SecretStr(sqlite_url))  # type: ignore[arg-type]
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    created = services.surveys.apply(
-        services.surveys.parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"'))
-    )
+    created = services.surveys.apply(parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"')))
     assert created.survey_id is not None
     job = services.jobs.start(created.survey_id)
     for thread in threading.enumerate():
@@ -244,7 +244,7 @@ def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str
 def test_only_a_closed_survey_tells_devices_to_give_up(
     database: Database, document: SurveyDocument, state: str, code: str
 ) -> None:
-    """A device keeps a report that the server has not stored, as after an erasure."""
+    """A device keeps a report that the server has not stored, for example after an erasure."""
     if state != "open":
         Lifecycle(database).move(SURVEY, {"paused": "pause", "closed": "close"}[state])
     with database.reading("look") as tx:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a draft to a signed document: idempotent, verified, within its budget, all or nothing."""
+"""Publication from a draft to a signed document: idempotent, verified, within the budget, all or nothing."""
 
 import re
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from frankly_server.design.api.engine import Design, DesignRequest, design
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database
-from frankly_server.surveys import Surveys, drafting, parse_definition
-from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys import Surveys, drafting
+from frankly_server.surveys.definition import parse_definition, parse_value
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import FILE, value
@@ -34,13 +34,13 @@ Make = Callable[..., Surveys]
 
 @pytest.fixture
 def make(database: Database, tmp_path: Path) -> Make:
-    """Surveys at a given moment; keys are made once."""
+    """Return the survey service at a given time; keys are created once."""
     return _maker(database, tmp_path)
 
 
 @pytest.fixture
 def surveys(sqlite: Database, tmp_path: Path) -> Surveys:
-    """Surveys at NOW, for tests that are not about databases."""
+    """The survey service at NOW, for tests that are not about databases."""
     return _maker(sqlite, tmp_path)()
 
 
@@ -159,7 +159,7 @@ def test_publishing_the_same_again_has_the_same_result(make: Make) -> None:
     assert _documents(surveys) == 1
 
 
-def test_a_change_becomes_a_new_version_and_the_old_one_stays(make: Make) -> None:
+def test_a_change_becomes_a_new_version_and_the_old_version_stays(make: Make) -> None:
     surveys = make()
     surveys.apply(parse_definition(FILE.encode()))
     first = surveys.publish("habits")
@@ -221,7 +221,7 @@ def test_a_sum_over_the_budget_is_listed_by_block(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
         InvalidInput,
-        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 about affair; .*: affair 1\.0000, happy 32",
+        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 about affair; .*: affair 1\.0000, happy 31",
     ):
         surveys.publish("habits")
 
@@ -243,7 +243,8 @@ def test_unchanged_answers_must_be_accepted_explicitly(surveys: Surveys) -> None
 
 
 TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
-    # mechanism -> (notion, is the secret a question, changes of shares that no report shows, text)
+    # Mechanism -> (notion, True if the secret is a question, changes of shares that no report
+    # shows, text).
     "watchdog": ("lip", False, [(1, 0, -1)], "top against low"),
     "independent-reporting": (
         "secret-ldp", True, [(1, 0, 0, -1, 0, 0), (0, 1, 0, 0, -1, 0), (0, 0, 1, 0, 0, -1)],
@@ -272,7 +273,7 @@ def test_unidentifiable_choices_are_reported_by_name(
     assert "answer 0" not in refused.value.detail
     bent["blocks"][0]["accept_unidentifiable"] = "true"
     (drafted,) = drafting.draft_blocks(parse_value(bent))
-    for move in moves:  # the shares change, but no report becomes likelier or rarer
+    for move in moves:  # the shares change, but no report becomes more or less likely
         for chances in columns(drafted.block.numbered_mechanism).values():
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
@@ -352,13 +353,13 @@ def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: 
 def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(
     surveys: Surveys,
 ) -> None:
-    """The draft was stored by a release without this check."""
+    """A release without this check stored the draft."""
     surveys.apply(parse_definition(FILE.encode()))
     choices = ("blocks", 0, "questions", 0, "choices")
     labels = {(*choices, 0, "label"): {"en": "A"}, (*choices, 1, "label"): {"en": "\u0410"}}
     confusable = parse_value(value(labels))
     with surveys._database.administering("as stored before") as tx:
-        tx.surveys.redefine(present(tx.surveys.by_name("habits")).id, confusable.to_json())
+        tx.surveys.change(present(tx.surveys.by_name("habits")).id, definition=confusable.to_json())
     assert surveys.draft("habits") == confusable
     for act in (lambda: surveys.publish("habits"), lambda: surveys.apply(confusable)):
         with pytest.raises(InvalidInput) as refused:
@@ -372,7 +373,7 @@ def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(
     assert surveys.publish("habits").status == "published"
 
 
-def test_of_two_publishers_one_wins(make: Make) -> None:
+def test_one_of_two_concurrent_publishers_wins(make: Make) -> None:
     surveys, later_surveys = make(), make(NOW + timedelta(hours=1))
     surveys.apply(parse_definition(FILE.encode()))
 
@@ -430,3 +431,22 @@ def test_publishing_parses_the_document_once(
     assert len(payloads) == 1
     assert surveys.publish("habits").status == "unchanged"
     assert len(payloads) == 2
+
+
+def test_a_document_is_parsed_once(surveys: Surveys, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed, parse = [], SurveyDocument.parse
+
+    def counted(payload: bytes) -> SurveyDocument:
+        parsed.append(canonical.digest(payload))
+        return parse(payload)
+
+    monkeypatch.setattr(SurveyDocument, "parse", counted)
+    surveys.apply(parse_definition(FILE.encode()))
+    published = surveys.publish("habits")
+    # The server parses the document as a device does, before it signs.
+    assert parsed == [published.digest]
+    surveys.publish("habits")
+    surveys.list()
+    surveys.obstacles("habits")
+    assert [version.digest for version in surveys.versions("habits")] == [published.digest]
+    assert parsed == [published.digest] * 2

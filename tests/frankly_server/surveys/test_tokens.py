@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token rules in survey files, and the same rules in documents."""
+"""Token rules in survey files, and the resulting rules in documents."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rehearsal of a draft: it shows a report that the server would accept, drawn by the mechanism."""
+"""Rehearsal of a draft, which shows a report that the mechanism draws and the server would accept."""
 
 import json
 from collections import Counter
@@ -44,7 +44,7 @@ def test_the_rehearsed_report_is_a_report_of_the_survey(mechanism: str) -> None:
 
 @dataclass
 class Watch:
-    """A clock that goes on by a quarter of a second on every reading."""
+    """A clock that advances by a quarter of a second on every reading."""
 
     now: float = 100.0
 
@@ -77,7 +77,8 @@ def test_a_draft_of_many_blocks_has_one_limit(
     monkeypatch.setattr(drafting, "draft_block", searching)
     began = watch.now
     assert len(drafted(parse_value(draft_value), NOW, HERE, watch).blocks) == 40
-    # Each reading of the clock takes 0.25 s: two for each block, one more if a limit is used up.
+    # Each reading of the clock takes 0.25 s; each block reads it twice, and once more if a limit is
+    # used up.
     looks = 0.25 * (2 * 40 + 1 + len(greedy))
     assert watch.now - began <= trial.SEARCH_S + looks
     assert all((took[i] > 0) == (i in greedy) for i in range(40))
@@ -86,7 +87,8 @@ def test_a_draft_of_many_blocks_has_one_limit(
 
 
 def test_blocks_that_need_little_time_leave_it_to_the_others() -> None:
-    """12 s for three: the first uses 1 s of its 4; 11 s remain for two; the second uses all 5.5."""
+    """Three blocks share 12 s: the first uses 1 s of its 4 s, so 11 s remain for two; the second
+    uses all of its 5.5 s."""
     now = [0.0]
     turns = time_slices(lambda: now[0], 12.0, 3)
     for needed, until in ((1.0, 4.0), (5.5, 6.5), (5.5, 12.0)):
@@ -100,8 +102,8 @@ def test_blocks_that_need_little_time_leave_it_to_the_others() -> None:
     assert list(turns) == []
 
 
-def test_the_draw_is_that_of_the_mechanism() -> None:
-    """Of 64 evenly spaced numbers, each symbol gets the part that its probability implies."""
+def test_the_draw_equals_that_of_the_mechanism() -> None:
+    """Of 64 evenly spaced numbers, each symbol gets the share that equals its probability."""
     document = drafted(parse_value(draft()), NOW, HERE)
     mechanism = document.blocks[0].mechanism
     symbol_counts: Counter[int] = Counter()

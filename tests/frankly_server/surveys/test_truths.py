@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plausible truths in a survey file: the design, and the decoder's prior in the document."""
+"""Plausible truths in survey files: the design, and the decoder's prior in the document."""
 
 import json
 from pathlib import Path
@@ -71,6 +71,8 @@ def test_truths_survive_the_stored_form() -> None:
         ([], "blocks[1].truths", True),
         ("even", "blocks[1].truths", True),
         (["likely"], "blocks[1].truths", True),
+        ([["1"]], "blocks[1].truths", True),
+        ([[]], "blocks[1].truths", True),
         ([["1", "-1", "2"]], "blocks[1].truths", False),
         ({"around": "prior"}, "blocks[1].truths", True),
         ({"around": "prior", "radius": "0.2", "norm": "1"}, "blocks[1].truths", True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook events: sent once, signed by the secret, with a bounded number of tries."""
+"""Webhook events: sent once, signed with the secret, with a limited number of attempts."""
 
 import hashlib
 import hmac
@@ -34,7 +34,7 @@ URL = "https://hooks.example.org/frankly"
 
 @dataclass
 class Ear(Post):
-    """A fake network that records requests; it returns `answers` in turn, the last repeatedly."""
+    """A fake network that records requests; it returns `answers` in turn and repeats the last one."""
 
     answers: list[int | None] = field(default_factory=lambda: [204])
     heard: list[tuple[str, bytes, Mapping[str, str]]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Ear(Post):
         self.heard.append((url, body, headers))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if answer is None:
-            raise Undelivered("hooks.example.org did not answer (TimeoutError)")
+            raise Undelivered("the request to hooks.example.org failed (TimeoutError)")
         return answer
 
 
@@ -55,7 +55,7 @@ def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
 
 
 def check(secret: str, header: str, body: bytes) -> int:
-    """Verify a signature as a receiver does, and return its time."""
+    """Verify a signature as a receiver does; return its timestamp."""
     signature_fields = dict(part.split("=") for part in header.split(","))
     expected_mac = hmac.new(
         bytes.fromhex(secret), f"{signature_fields['t']}.".encode() + body, hashlib.sha256
@@ -83,6 +83,25 @@ def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
     assert secret not in repr(service.of(site.survey))
 
 
+def test_a_test_message_is_sent_and_signed_like_an_event(site: Site) -> None:
+    ear = Ear()
+    service = hooks(site, ear)
+    with pytest.raises(InvalidInput) as refused:
+        service.send_test(site.survey)
+    assert refused.value.field == "url"
+    secret = service.set(site.survey, URL)
+    service.send_test(site.survey)
+    with pytest.raises(InvalidInput, match="earlier test"):
+        service.send_test(site.survey)
+    assert service.run_round() == 1
+    [(_, body, headers)] = ear.heard
+    check(secret, headers[SIGNATURE], body)
+    facts = json.loads(body)
+    assert (facts["event"], facts["survey"], facts["reports"]) == ("test", site.survey, None)
+    service.send_test(site.survey)  # the earlier one has been delivered
+    assert service.run_round() == 1
+
+
 def test_a_target_that_is_met_and_a_last_day_that_passes_send_events(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
@@ -93,7 +112,7 @@ def test_a_target_that_is_met_and_a_last_day_that_passes_send_events(site: Site)
     site.release()
     assert service.run_round() == 0
     site.services.intake.accept_batch(site.survey, [site.report(99)])
-    assert service.run_round() == 0  # it is pending
+    assert service.run_round() == 0  # the report is pending
     site.release()
     assert service.run_round() == 1
     assert {k: json.loads(ear.heard[-1][1])[k] for k in ("event", "reports", "target")} == {
@@ -142,7 +161,7 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
     assert len(ear.heard) == 1
 
 
-def test_earlier_events_are_not_sent_and_a_deleted_webhook_gets_none(site: Site) -> None:
+def test_earlier_events_are_not_sent_and_a_deleted_webhook_receives_none(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     site.services.lifecycle.move(site.survey, "close")
@@ -188,13 +207,13 @@ def test_the_thread_runs_in_the_background_and_survives_a_failed_round(site: Sit
             return 0
 
     service = Once(site.services.database, FixedClock(NOW), Ear())
-    herald = WebhookThread(service, every_s=0.01)
-    herald.wake()
-    herald.wake()
+    webhook_thread = WebhookThread(service, every_s=0.01)
+    webhook_thread.wake()
+    webhook_thread.wake()
     assert delivered.wait(10)
-    herald.stop()
-    assert sum(thread.name == "frankly-herald" for thread in threading.enumerate()) <= 1
-    # Without an allowed host there is no thread at all.
+    webhook_thread.stop()
+    assert sum(thread.name == "frankly-webhooks" for thread in threading.enumerate()) <= 1
+    # Without an allowed host, no thread is started.
     quiet = Once(site.services.database, FixedClock(NOW), Ear())
     quiet._post.hosts = frozenset()  # as if the operator had named none
     WebhookThread(quiet, every_s=0.01).wake()
@@ -209,7 +228,7 @@ def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
     )
     code = html.unescape(re.findall(r"<pre data-copy>(import.*?)</pre>", page, re.DOTALL)[0])
     names: dict[str, Any] = {}
-    exec(code, names)  # what receivers paste
+    exec(code, names)  # the code that receivers paste
     is_ours, now, secret = names["is_ours"], datetime.now(UTC), "ab" * 32
     header = signature(secret, now, b'{"x":1}')
     assert is_ours(secret, header, b'{"x":1}')
@@ -223,6 +242,6 @@ def test_an_event_delayed_by_a_fast_clock_is_sent_once_the_clock_is_right(site: 
     hooks(site, ear).set(site.survey, URL)
     site.services.lifecycle.move(site.survey, "close")
     assert hooks(site, ear, NOW + timedelta(days=1)).run_round() == 1
-    # Its next try is a day and a minute from now: later than any wait.
+    # The next attempt is due in a day and a minute, which is later than any wait.
     assert hooks(site, ear, NOW).run_round() == 1
     assert hooks(site, ear).of(site.survey).deliveries[0].state == "delivered"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings at publication about combinations that reports cannot identify, in survey texts."""
+"""Warnings at publication about combinations that reports cannot identify, in the words of the survey."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from frankly_server.cli import survey as command
 
 from tests.frankly_server.web.site import SURVEY, make_site
 
-# Under this prior the most informative mechanism separates "daily" from the other choices only.
+# Under this prior, the most informative mechanism separates only "daily" from the other choices.
 PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 """
 
@@ -29,7 +29,7 @@ def test_publication_lists_groups_that_can_and_cannot_be_estimated(
     assert drinks.untold == ("weekly against never",)
     command._show(publication)
     output = " ".join(capsys.readouterr().out.split())
-    assert "In drinks, no number of reports distinguishes: weekly against never." in output
+    assert "In drinks, no number of reports can distinguish weekly against never." in output
     assert "In smokes" not in output
     assert json.loads(json.dumps(command._published(publication)))["blocks"][1]["untold"] == [
         "weekly against never"

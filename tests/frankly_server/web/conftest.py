@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites for the tests of the HTTP border."""
+"""Fixtures: sites for the tests of the HTTP interface."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.frankly_server.web.site import Site, make_site
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One survey on SQLite for all tests of a module; reports differ by their numbers."""
+    """One survey on SQLite for all tests of a module; tests use reports with different numbers."""
     home = tmp_path_factory.mktemp("site")
     created_site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
     yield created_site

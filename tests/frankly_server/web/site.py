@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A published survey in a real application with a real database; only the clock is fixed."""
+"""Published survey in a real application with a real database; only the clock is fixed."""
 
 import io
 import json
@@ -17,10 +17,11 @@ from frankly_protocol.clock import FixedClock
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from frankly_server.web import logs
 from pydantic import SecretStr
 
+from tests.migrated import migrated
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
@@ -61,13 +62,13 @@ class Site:
         )
 
     def report(self, number: int = 1, **changes: Any) -> dict[str, Any]:
-        """Return a valid report, with some fields replaced."""
+        """Return a valid report with some fields replaced."""
         body = {"v": 1, "doc": self.digest, "id": f"{number:032x}", "y": [number % 2, number % 3],
                 "strata": {"region": "north"}, "token": None}  # fmt: skip
         return body | changes
 
     def release(self) -> int:
-        """Release every pending report, however few; return how many there were."""
+        """Release all pending reports, even if there are few; return their number."""
         n = 0
         with self.services.database.transaction("release") as tx:
             for row in tx.documents.versions(self.survey):
@@ -77,7 +78,7 @@ class Site:
         return n
 
     def send(self, report: Any, **options: Any) -> Any:
-        """POST a report given as JSON value or as bytes."""
+        """POST a report, as a JSON value or as bytes."""
         data = report if isinstance(report, bytes) else json.dumps(report).encode()
         return self.client.post(
             self.reports_path, data=data, **{"content_type": "application/json", **options}
@@ -88,10 +89,15 @@ class Site:
         headers = {"Authorization": f"Bearer {key or self.analyst_key}"}
         return self.client.get(self.estimates_path + query, headers=headers)
 
+    def counts(self, query: str = "", key: str | None = None) -> Any:
+        """GET the counts with the analyst's key."""
+        headers = {"Authorization": f"Bearer {key or self.analyst_key}"}
+        return self.client.get(f"/v1/surveys/{self.survey}/counts{query}", headers=headers)
+
 
 @contextmanager
 def captured_logs() -> Iterator[io.StringIO]:
-    """Log as the entry points do, but to a text; restore the previous configuration afterwards."""
+    """Log as the entry points do, but to a string; restore the previous configuration afterwards."""
     stream, root = io.StringIO(), logging.getLogger()
     handlers, level = list(root.handlers), root.level
     logs.configure(stream)
@@ -103,12 +109,10 @@ def captured_logs() -> Iterator[io.StringIO]:
 def make_site(home: Path, database_url: str, survey: bytes = SURVEY) -> Site:
     """Migrate, create keys, publish the survey, create API keys."""
     settings = Settings(home=home, database_url=SecretStr(database_url))
-    database = Database(database_url)
-    upgrade(database)
-    database.close()
+    migrated(database_url).close()
     services = Services.open(settings, FixedClock(NOW))
     services.keys.init()
-    services.surveys.apply(services.surveys.parse_definition(survey))
+    services.surveys.apply(parse_definition(survey))
     published = services.surveys.publish("habits")
     return Site(
         settings=settings,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches: one transaction, one result per report; a bad report does not affect others."""
+"""Batches of reports: one transaction, and one result per report; a bad report does not affect the others."""
 
 import json
 from typing import Any
@@ -48,7 +48,7 @@ def test_each_report_gets_its_own_result(fresh_site: Site) -> None:
     ]
 
 
-# name -> (body, status, code)
+# Name -> (body, status, code).
 BAD: dict[str, tuple[Any, int, str]] = {
     "no reports": ({"reports": []}, 422, "field_type"),
     "too many reports": ({"reports": [0] * 1001}, 422, "field_type"),

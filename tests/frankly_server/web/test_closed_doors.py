@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbidden requests: changes of documents (bad input 43), access to others' surveys (44)."""
+"""Forbidden requests: changes of documents (bad input 43), and access to surveys of others (44)."""
 
 import threading
 from pathlib import Path
@@ -8,6 +8,8 @@ import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
+from frankly_server.services import Services
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.web.admin.office import Office, make_office, send
 from tests.frankly_server.web.site import SURVEY, Site
@@ -41,8 +43,8 @@ def test_no_method_changes_a_document(fresh_site: Site, method: str) -> None:
 def test_another_mechanism_is_a_new_version_and_the_old_one_continues(fresh_site: Site) -> None:
     site, before = fresh_site, published(fresh_site)
     changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "0.5"')
-    site.services.surveys.apply(site.services.surveys.parse_definition(changed))
-    assert site.client.get(site.document_path).data == before  # drafts are not published
+    site.services.surveys.apply(parse_definition(changed))
+    assert site.client.get(site.document_path).data == before  # a draft is not served
     published_survey = site.services.surveys.publish("habits")
     assert (published_survey.version, published_survey.digest == site.digest) == (2, False)
     assert published(site) == before
@@ -52,18 +54,18 @@ def test_another_mechanism_is_a_new_version_and_the_old_one_continues(fresh_site
     assert (newest.digest, newest.version, newest.prev) == (published_survey.digest, 2, site.digest)
     assert (
         site.send(site.report(1)).json["status"] == "accepted"
-    )  # under the version that was answered
+    )  # for the version that was answered
 
 
 def test_concurrent_publishing_creates_one_version(fresh_site: Site) -> None:
-    """Both design version 2; the later gets 409 and publishes again, and no version is replaced."""
+    """Both processes design version 2; the later one gets 409 and publishes again, and no version
+    is replaced."""
     site, together = fresh_site, threading.Barrier(2, timeout=60)
     outcomes: list[str] = []
 
-    def publish(epsilon: bytes) -> None:
+    def publish(epsilon: bytes, services: Services) -> None:
         changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "%s"' % epsilon)
-        services = site.at(site.services.surveys._clock.now()).services  # as in another process
-        services.surveys.apply(services.surveys.parse_definition(changed))
+        services.surveys.apply(parse_definition(changed))
         try:
             outcomes.append(
                 f"version {services.surveys.publish('habits', lambda *_: wait()).version}"
@@ -79,7 +81,13 @@ def test_concurrent_publishing_creates_one_version(fresh_site: Site) -> None:
             waited.once = True
             together.wait()
 
-    threads = [threading.Thread(target=publish, args=(epsilon,)) for epsilon in (b"0.5", b"0.7")]
+    now = site.services.surveys._clock.now()
+    # The application is not created in the threads, because CPython 3.11 may fail if two threads
+    # parse code, as Werkzeug does.
+    threads = [
+        threading.Thread(target=publish, args=(epsilon, site.at(now).services))  # two processes
+        for epsilon in (b"0.5", b"0.7")
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -93,7 +101,7 @@ def test_pages_answer_409_to_changes_of_a_closed_survey(own_office: Office) -> N
     office, client = own_office, own_office.client("admin")
     before = office.services.surveys.envelope(office.survey)
     assert send(client, f"/admin/surveys/{office.survey}/move", move="close").status_code == 303
-    for move in ("pause", "close"):  # a closed survey is not paused, nor closed again
+    for move in ("pause", "close"):  # a closed survey can be neither paused nor closed again
         assert send(client, f"/admin/surveys/{office.survey}/move", move=move).status_code == 409
     assert send(client, f"/admin/surveys/{office.survey}/move", move="archive").status_code == 303
     assert send(client, f"/admin/surveys/{office.survey}/move", move="resume").status_code == 409
@@ -110,7 +118,8 @@ def test_pages_answer_409_to_changes_of_a_closed_survey(own_office: Office) -> N
 
 
 def test_the_three_refusals_of_the_api(site: Site) -> None:
-    """401 for a revoked key, 403 for a lower role, 404 for others' surveys, as for unknown ones."""
+    """The API returns 401 for a revoked key, 403 for a lower role, and 404 for surveys of others,
+    as for unknown surveys."""
     access = site.services.access
     revoked = access.create("admin", "leaves")
     assert site.estimates(key=revoked).status_code == 200
@@ -148,5 +157,5 @@ def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
     )
     assert client.get(survey_path).status_code == 200
     office.services.accounts.disable(owner, analyst.id)
-    assert client.get(survey_path).status_code == 303  # at once, to the sign-in
+    assert client.get(survey_path).status_code == 303  # redirected to the sign-in page
     office.services.close()

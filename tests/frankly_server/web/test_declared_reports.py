@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports against the OpenAPI document: a report is stored only if it has the declared shape, and each refusal
-has a declared code; with mechanisms of every kind and with invitations."""
+"""Reports compared with the OpenAPI document: a report is stored only if it has the declared shape,
+and each refusal has a declared code. The tests cover mechanisms of every kind and invitations."""
 
 import json
 from collections import Counter
@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from frankly_protocol.mechanisms import KINDS
 from frankly_protocol.report import MAX_TOKEN
+from frankly_server.surveys.definition import parse_definition
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -57,13 +58,11 @@ BLOCKS = (
 
 @pytest.fixture(scope="module")
 def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A survey with every kind of mechanism that requires an invitation, and another survey."""
+    """A survey that requires an invitation and has every kind of mechanism, and another survey."""
     home = tmp_path_factory.mktemp("invited")
     file = habits(*BLOCKS, budget="4", window=WINDOW, strata="tokens: {kind: invite}\n")
     created_site = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
-    created_site.services.surveys.apply(
-        created_site.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other"))
-    )
+    created_site.services.surveys.apply(parse_definition(SURVEY.replace(b"habits", b"other")))
     yield created_site
     created_site.services.close()
 
@@ -112,7 +111,7 @@ def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(
 
 
 def test_symbols_of_forms_have_the_declared_shape(invited: Site, spec: dict[str, Any]) -> None:
-    """This survey has no form, so the server's error names the place of such a symbol."""
+    """This survey has no form, so the server's error names the position of such a symbol."""
     for seed in range(20):
         symbols = drawn(invited, seed)
         symbols[0] = FORM.symbol_json(FORM.sample((1, 2, 0), Random(seed).getrandbits))
@@ -122,7 +121,7 @@ def test_symbols_of_forms_have_the_declared_shape(invited: Site, spec: dict[str,
         assert (answer.status_code, answer.get_json()["field"]) == (422, "y[0]")
 
 
-# token -> status, code
+# Token -> status, code.
 REFUSED = {
     "none": (None, 401, "token_invalid"),
     "no text": (7, 401, "token_invalid"),
@@ -155,7 +154,8 @@ def test_refusals_of_tokens_are_declared(name: str, invited: Site, spec: dict[st
 def test_no_report_with_an_invitation_causes_a_server_error(
     request: pytest.FixtureRequest, invited: Site, spec: dict[str, Any]
 ) -> None:
-    """Nearly valid reports: some are stored, some refused for each reason that a token can have."""
+    """The reports are nearly valid; some are stored, and some are refused for every possible fault
+    of a token."""
     invites = invited.services.invites
     (spent,) = invites.make("habits", 1)
     sent(invited, spec, invited.report(2000, y=drawn(invited, 2000), strata={}, token=spent))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ETags: only for analysts, who are identified by their key anyway."""
+"""ETags, which the server sends only to analysts, because their key identifies them anyway."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_without_a_key_a_tag_reveals_nothing(site: Site) -> None:
 
 
 def test_no_address_without_a_key_has_a_tag(site: Site) -> None:
-    """Addresses are taken from the application's URL map, so that new ones are tested."""
+    """The URLs come from the application's URL map, so that new URLs are tested."""
     client: FlaskClient = site.client
     checked_routes = 0
     for rule in client.application.url_map.iter_rules():

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages for people are not in the OpenAPI document: garbage to all of their routes, by an owner.
+"""Garbage sent by an owner to all routes of the pages for people, which are not in the OpenAPI
+document.
 
-Names of fields are read from the templates; values are those offered by forms, edges of numbers, and
-any text. No status may be 500, nor 503 for an error of the database, such as PostgreSQL's refusals of
-NUL characters and of too large numbers.
+Names of fields are read from the templates; values are those that forms offer, edges of numbers,
+and arbitrary text. No status may be 500, or 503 for an error of the database, such as PostgreSQL's
+refusals of NUL characters and of too large numbers.
 """
 
 import io
@@ -26,7 +27,7 @@ MARK = "<script>alert(7)</script>"
 EDGES = ["", "0", "-1", "1", "3.5", "1e9", "NaN", str(2**31), str(2**63), "9" * 5000, "٣", "\x00", "a\x00b", "\ud800",
          "\u202e", "../../etc/passwd", "{{7*7}}", "' OR 1=1 --", MARK, "yes", "\r\nX: y", "x" * 70_000]  # fmt: skip
 TEXT = st.sampled_from(EDGES) | st.text(max_size=40)
-# Signing out would end the test's session; other tests cover it.
+# Signing out would end the test's session; other tests cover this route.
 LEFT_OUT = {"/admin/sign-out"}
 
 
@@ -45,7 +46,7 @@ def office(
 
 
 def pages(office: Office) -> list[tuple[str, Rule]]:
-    """Return every method of every page, and of the files that the hosted page loads."""
+    """Return every method of every page and of the files that the hosted page loads."""
     return [
         (method, rule)
         for rule in office.app.url_map.iter_rules()
@@ -80,7 +81,7 @@ def offered(root: Path) -> list[str]:
 
 
 def address(rule: Rule, parts: dict[str, str]) -> str:
-    """Fill in a rule's parts, with existing or made-up values."""
+    """Fill in the variables of a URL rule with existing or made-up values."""
     return re.sub(
         r"<(?:\w+:)?(\w+)>",
         lambda names: quote(parts[names[1]].encode("utf-8", "surrogatepass")),
@@ -91,7 +92,7 @@ def address(rule: Rule, parts: dict[str, str]) -> str:
 def body(
     draw_fields: list[tuple[str, str]], upload: bytes | None, kind: str, csrf: str
 ) -> dict[str, Any]:
-    """Return the options of a POST: a form in either encoding, or other bytes."""
+    """Return the options of a POST request: a form in either encoding, or other bytes."""
     if kind == "bytes":
         return {"data": upload or b"\x00", "content_type": "multipart/form-data; boundary=x"}
     if kind == "json":
@@ -125,7 +126,7 @@ def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, 
     codes: Counter[int] = Counter()
 
     @settings(
-        max_examples=15_000 if full else 120,
+        max_examples=15_000 if full else 60,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         database=None,
@@ -183,7 +184,7 @@ def token(client: FlaskClient) -> str:
 
 @pytest.mark.parametrize("value", ["", "0" * 64, None])
 def test_no_form_is_accepted_without_its_token(office: Office, value: str | None) -> None:
-    """Forms are taken from the application's URL map, so that new ones are tested."""
+    """The forms come from the application's URL map, so that new forms are tested."""
     client = signed_in(office)
     tried = 0
     for method, rule in pages(office):

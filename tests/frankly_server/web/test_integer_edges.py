@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers at the edges of 32 and 64 bits in every query: refused or answered, never a 5xx."""
+"""Integers at the limits of 32 and 64 bits in queries of the log, the keys and the audit trail,
+which cause no server error."""
 
 import pytest
 

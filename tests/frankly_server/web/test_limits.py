@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rate limits by survey and by key: what they allow, their headers, and what they ignore."""
+"""Rate limits by survey and by key: the requests that they allow, their headers, and the data that
+they ignore."""
 
 import re
 from typing import Any
@@ -13,7 +14,7 @@ from tests.frankly_server.web.test_reports import check_problem
 
 
 class Hand:
-    """A clock that tests move, in seconds."""
+    """A clock in seconds that tests advance."""
 
     now = 1000.0
 
@@ -47,7 +48,8 @@ def test_a_survey_accepts_its_rate_and_then_refuses(site: Site, hand: Hand) -> N
 
 
 def test_the_remaining_limit_of_a_survey_is_not_disclosed(site: Site, hand: Hand) -> None:
-    """Remainders would reveal arrivals, so only the policy is shown until the limit is reached."""
+    """The remaining number would reveal arrivals, so responses show only the policy until the limit
+    is reached."""
     client = limited(site, survey_rate_per_s=0.3)
     for number in (200, 201):
         answer = client.post(site.reports_path, json=site.report(number))

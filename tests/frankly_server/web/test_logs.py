@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs by allow-list: canaries in every part of a request, and none of them in any line."""
+"""Logs with an allow-list: every part of a request contains a canary, and no log line does."""
 
 import io
 import json
@@ -21,7 +21,7 @@ HEADERS = {"User-Agent": CANARY, "X-Forwarded-For": ADDRESS, "Referer": CANARY, 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """The log lines of the process."""
+    """Log lines of the process."""
     with captured_logs() as stream:
         yield stream
 
@@ -63,7 +63,7 @@ def test_no_canary_reaches_a_log(site: Site, lines: io.StringIO) -> None:
     written = lines.getvalue()
     assert len(written.splitlines()) == len(
         REQUESTS
-    )  # no line for the accepted one: its time would be that of an answer
+    )  # an accepted report has no line, because its time would be that of an answer
     for secret in (CANARY, CANARY.upper(), ADDRESS, site.survey, site.digest, "ca11a12"):
         assert secret not in written
     for line in map(json.loads, written.splitlines()):

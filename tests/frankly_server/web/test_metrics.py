@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: for holders of the token, exact, with bounded label values; health."""
+"""Metrics (only for holders of the token, exact, with bounded label values) and health."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def client(site: Site) -> Any:
 
 
 def samples(client: Any) -> dict[tuple[str, str], float]:
-    """Parse the text format: every line except comments must be a sample, none twice."""
+    """Parse the text format; every line except comments must be a sample, and no sample may occur twice."""
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.content_type) == (
         200,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI document: complete, valid, current under docs/, and matched by real responses."""
+"""OpenAPI document: complete, valid, up to date under docs/, and matched by real responses."""
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import jsonschema
 import pytest
 from flask import Flask
 from frankly_protocol.problems import Problem
+from frankly_server.app import create_app
+from frankly_server.web import openapi
 
 from tests.frankly_server.web.site import SURVEY, Site, make_site
 
-# Under this prior the most informative mechanism separates "daily" from the other choices only.
+# Under this prior, the most informative mechanism separates only "daily" from the other choices.
 PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 """
 
@@ -43,6 +46,19 @@ def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
     assert (root / "docs" / "openapi.json").read_bytes() == served, (
         "save the response to GET /openapi.json as docs/openapi.json"
     )
+
+
+def test_it_is_built_once_and_not_at_the_start(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish, built = openapi.finish, []
+    monkeypatch.setattr(openapi, "finish", lambda *given: built.append(given) or finish(*given))
+    application = create_app(site.settings, services=site.services)
+    assert built == []
+    with ThreadPoolExecutor() as threads:
+        answers = list(
+            threads.map(lambda _: application.test_client().get("/openapi.json").data, range(4))
+        )
+    assert len(built) == 1
+    assert len(set(answers)) == 1
 
 
 def test_every_route_and_method_is_described(site: Site, spec: dict[str, Any]) -> None:
@@ -92,7 +108,13 @@ def test_routes_of_analysts_need_a_key(spec: dict[str, Any]) -> None:
     secured = {
         path for (path, _), operation in operations(spec).items() if operation.get("security")
     }
-    assert secured == {"/v1/surveys/{survey_id}/estimates", "/v1/plan"}
+    assert secured == {
+        "/v1/surveys",
+        "/v1/surveys/{survey_id}/estimates",
+        "/v1/surveys/{survey_id}/counts",
+        "/v1/plan",
+        "/v1/waves",
+    }
     assert spec["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
 
 
@@ -106,6 +128,10 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
         ("/v1/keys", "GET"): site.client.get("/v1/keys"),
         ("/v1/surveys/{survey_id}/document", "GET"): site.client.get(site.document_path),
         ("/v1/surveys/{survey_id}/estimates", "GET"): site.estimates(),
+        ("/v1/surveys/{survey_id}/counts", "GET"): site.counts(),
+        ("/v1/surveys", "GET"): site.client.get(
+            "/v1/surveys", headers={"Authorization": f"Bearer {site.analyst_key}"}
+        ),
         ("/v1/surveys/{survey_id}/reports", "POST"): site.client.post(
             site.reports_path, data=batch, content_type="application/vnd.frankly.batch+json"
         ),
@@ -115,7 +141,7 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
 
 
 def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
-    """The admin accepted it; the response is as declared, without a number for this choice."""
+    """The admin accepted such a mechanism; the response is as declared, without a number for this choice."""
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
     merged = block.replace(
         b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans by the API: equal to those of the command, for analysts only, within a time limit."""
+"""Plans from the API: equal to those of the command, only for analysts, within a time limit."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.requests.design import design_json
-from frankly_server.requests.plan import plan_json, plan_within
+from frankly_server.requests.plan import plan_json
+from frankly_server.requests.plan_parts import within
 from scipy.stats import norm
 
 from tests.contract.test_every_mechanism import CASES
@@ -71,10 +72,11 @@ def test_the_response_is_the_commands_and_has_the_declared_shape(
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
-    """Return the widest 95% margin of the shares, at the worst truth; None if not identifiable.
+    """Return the widest 95% margin of the shares at the worst truth, or None if they are not
+    identifiable.
 
-    V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
-    is largest with the rest of the mass on one other answer.
+    V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²,
+    which on the line p_t = s is largest if the remaining mass is on one other answer.
     """
     Q = np.array(found["matrix"])
     p = np.array(prior, dtype=float)
@@ -172,7 +174,7 @@ def test_it_requires_a_key_and_json(site: Site) -> None:
 
 
 def test_searches_end_in_time() -> None:
-    """If the clock passes the deadline, the plan uses the best mechanism found until then."""
+    """If the clock passes the deadline, the plan uses the best mechanism found by then, if any."""
     now = iter(range(0, 10**9, 30))
     body = {
         "prior": {"joint": [[3, 2, 1], [1, 2, 3]]},
@@ -182,9 +184,9 @@ def test_searches_end_in_time() -> None:
         "n": 900,
     }
     try:
-        plan = plan_within(body, lambda: float(next(now)), 20)
+        plan = within(plan_json, body, lambda: float(next(now)), 20)
     except InvalidInput as error:
-        assert error.code == "mechanism_not_certified"  # nothing was found in time
+        assert error.code == "optimiser_limit"  # no mechanism was found in time
     else:
         assert plan["margin"] > 0
-    assert next(now) < 30 * 1000, "the search read the clock, and then stopped"
+    assert next(now) < 30 * 1000, "the search must read the clock and then stop"

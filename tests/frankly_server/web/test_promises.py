@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for every route: versions, closed objects, bounded pages, equal work for wrong keys."""
+"""Rules for all routes: versions, closed objects, bounded pages, and equal work for wrong keys."""
 
 import hmac
 import json
@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from frankly_server.log import service as log_service
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY, Site
 from tests.frankly_server.web.test_reports import check_problem
 
-# Unversioned addresses that operators and links depend on.
+# Unversioned URLs that operators and links depend on.
 UNVERSIONED = {
+    "/",
     "/health",
     "/health/live",
     "/health/ready",
@@ -23,7 +25,7 @@ UNVERSIONED = {
     "/openapi.json",
     "/s/{survey_id}",
 }
-# Objects whose fields are the caller's own names, or another standard's.
+# Objects whose fields are names chosen by the caller or defined by another standard.
 OPEN = {"OpenApi", "ProblemDetails"}
 
 
@@ -81,7 +83,7 @@ def test_request_objects_have_only_listed_fields(site: Site) -> None:
 def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         named = SURVEY.replace(b"name: habits", b"name: habits%d" % number)
-        site.services.surveys.apply(site.services.surveys.parse_definition(named))
+        site.services.surveys.apply(parse_definition(named))
         site.services.surveys.publish(f"habits{number}")
     monkeypatch.setattr(log_service, "ENTRIES_LIMIT", 2)
     positions: list[int] = []
@@ -104,7 +106,7 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_trail_is_read_page_by_page(office: Office) -> None:
-    """120 events and those of the office's creation, 50 a page: the links show each once."""
+    """With 120 events plus those of the office's creation, at 50 a page, the links show each event once."""
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     with office.services.database.transaction("120 events") as tx:
         for number in range(120):
@@ -122,7 +124,8 @@ def test_the_trail_is_read_page_by_page(office: Office) -> None:
 def test_every_wrong_key_is_compared_once_and_gets_the_same_response(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unknown prefix, wrong secret, revoked, malformed: one comparison of 64 characters each."""
+    """An unknown prefix, a wrong secret, a revoked key and a malformed key each need one comparison
+    of 64 characters."""
     gone = site.services.access.create("analyst", "gone")
     site.services.access.revoke(site.services.access.authenticate(gone).prefix)
     neighbour = site.analyst_key[:-1] + ("A" if site.analyst_key[-1] != "A" else "B")

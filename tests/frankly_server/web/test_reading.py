@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a query: one spelling of each value is accepted, others are refused by name."""
+"""Query parameters: one spelling of each value is accepted, and others are refused by name."""
 
 from collections.abc import Callable
 from typing import Any

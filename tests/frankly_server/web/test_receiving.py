@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests on the fast path and by Flask have equal responses, logs, counters and stored data."""
+"""Fast path of reports, whose responses, logs, counters and stored data equal those of Flask."""
 
 import io
 import json
@@ -53,7 +53,7 @@ class Way:
         return way
 
     def ask(self, request: "Request") -> dict[str, Any]:
-        """Return everything visible in the response, and its effects."""
+        """Return all visible parts of the response and its effects."""
         counters = metrics.of(self.site.client.application)
         with captured_logs() as lines:
             answer = request(self.site)
@@ -91,7 +91,7 @@ class Gone(io.RawIOBase):
 
 
 def post(data: Any, **options: Any) -> Request:
-    """Return a request with a report, given as bytes or as changes of fields."""
+    """Return a request with a report, from bytes or from changes of fields."""
 
     def send(site: Site) -> Any:
         return site.send(data if isinstance(data, bytes) else site.report(7, **data), **options)
@@ -110,7 +110,7 @@ def to(path: str, method: str = "POST") -> Request:
 
 
 def compact(number: int, token: str | None = None) -> Request:
-    """Return a request with a report as our SDKs write it."""
+    """Return a request with a report in the exact format of our SDKs."""
 
     def send(site: Site) -> Any:
         return site.send(
@@ -128,7 +128,8 @@ def raw(body: bytes, length: str, **environ: Any) -> Request:
     return send
 
 
-# Sent in this order. PLAIN: Flask must not be called; OTHERS: it must be.
+# The requests are sent in this order. Flask must not be called for PLAIN, and must be called for
+# OTHERS.
 PLAIN: dict[str, Request] = {
     "a report": post({}),
     "the same again": post({}),
@@ -190,7 +191,7 @@ OTHERS: dict[str, Request] = {
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
-    """A site with the fast path and one with Flask alone, both with the same requests so far."""
+    """A site with the fast path and a site with Flask alone; both have received the same requests."""
     home = tmp_path_factory.mktemp("ways")
     both_ways = Way.make(home / "plain", plain=True), Way.make(home / "flask", plain=False)
     yield both_ways
@@ -276,7 +277,7 @@ def test_the_limit_is_the_same_and_charged_once(
 def test_a_slow_refusal_is_logged_with_all_its_time(
     ways: tuple[Way, Way], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time before Flask takes over is included."""
+    """The logged time includes the time before Flask takes over."""
     site = ways[0].site
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])

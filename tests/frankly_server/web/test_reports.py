@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad inputs 35-42 to the reports route: problem objects, nothing stored, nothing echoed."""
+"""Bad inputs 35-42 to the reports route: problem objects, with nothing stored and nothing echoed."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from tests.frankly_server.web.site import NOW, Site
 
 CANARY = "canary-7f3a9"
 
-# name -> (fields to change in a valid report, status, code, field)
+# Name -> (fields to change in a valid report, status, code, field).
 BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "35 a report of another version": ({"v": 2}, 422, "field_type", "v"),
     "36 an unknown extra field": ({CANARY: CANARY}, 422, "field_unknown", None),
@@ -40,7 +40,7 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "41 a token without a token rule": ({"token": CANARY}, 401, "token_invalid", "token"),
 }
 
-# name -> (bytes, status, code)
+# Name -> (bytes, status, code).
 BAD_BODIES: dict[str, tuple[bytes, int, str]] = {
     "35 nothing": (b"", 400, "json_invalid"),
     "35 longer than a report may be": (b" " * 70_000, 413, "body_too_large"),
@@ -116,7 +116,7 @@ def test_a_body_that_ends_early_is_400(site: Site) -> None:
 
 
 def test_a_body_without_a_length_is_still_bounded(site: Site) -> None:
-    """Of an endless chunked body, no more than the limit is read."""
+    """The server reads no more than the limit of an endless chunked body."""
     endless = io.BytesIO(b" " * 1_000_000)
     environ = {"wsgi.input": endless, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
     check_problem(site.send(b"", environ_overrides=environ), 413, "body_too_large")
@@ -161,7 +161,7 @@ def test_before_opening_and_after_closing(site: Site) -> None:
 @pytest.mark.parametrize(
     "survey", ["f" * 32, "x", "%00", "..%2f..%2fetc", "' OR 1=1 --", "{{7*7}}", "F" * 32, "٠" * 32]
 )
-def test_an_unknown_survey_is_404_whatever_its_name(site: Site, survey: str) -> None:
+def test_an_unknown_survey_of_any_name_is_404(site: Site, survey: str) -> None:
     path = f"/v1/surveys/{survey}/reports"
     answer = site.client.post(
         path, data=json.dumps(site.report(10)), content_type="application/json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents, keys, health, estimates: access to routes, and headers of every response."""
+"""Routes of documents, keys, health and estimates: access, and headers of every response."""
 
 from typing import Any
 
@@ -34,9 +34,9 @@ def test_health(site: Site) -> None:
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
-# path (S: the survey) -> (status, code)
+# Path (S is the survey) -> (status, code).
 BAD_PATHS: dict[str, tuple[int, str]] = {
-    "/": (404, "not_found"),
+    "/?x=1": (422, "field_unknown"),
     "/v1": (404, "not_found"),
     "/v1/keys/": (404, "not_found"),
     "//v1/keys": (404, "not_found"),
@@ -78,7 +78,7 @@ def test_other_methods_are_405_with_allow(site: Site, path: str, method: str) ->
     )
 
 
-# name: (Authorization header, status, code)
+# Name -> (Authorization header, status, code).
 BAD_KEYS: dict[str, tuple[str | None, int, str]] = {
     "none": (None, 401, "unauthenticated"),
     "empty": ("", 401, "unauthenticated"),
@@ -106,7 +106,7 @@ def test_estimates_need_a_key(site: Site, name: str) -> None:
     [("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Digest", 401), ("Token", 401), ("", 401)],
 )
 def test_a_key_is_accepted_only_with_its_scheme(site: Site, scheme: str, status: int) -> None:
-    """RFC 9110, 11.1: a scheme's name is case-insensitive."""
+    """By RFC 9110, 11.1, a scheme's name is case-insensitive."""
     key = site.services.access.create("analyst", "notebook")
     headers = {"Authorization": f"{scheme} {key}".strip()}
     assert site.client.get(site.estimates_path, headers=headers).status_code == status

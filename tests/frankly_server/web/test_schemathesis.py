@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""schemathesis sends valid and invalid requests to every operation of the OpenAPI document."""
+"""Valid and invalid requests that schemathesis sends to every operation of the OpenAPI document."""
 
 from collections import Counter
 from typing import Any
@@ -24,7 +24,8 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-# Ids cannot be guessed: half of the requests have a survey's, two thirds a valid key.
+# Ids cannot be guessed, so half of the requests have the id of a survey, and two thirds have a
+# valid key.
 QUIET = list(HealthCheck)
 
 
@@ -37,7 +38,7 @@ def test_every_operation_responds_as_declared(site: Site, mode: GenerationMode, 
         result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)
     ):
         if mode is GenerationMode.NEGATIVE and not (operation.query or operation.body):
-            continue  # it has no invalid requests
+            continue  # the operation has no invalid requests
         expected_operations.add(operation.label)
 
         @settings(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests beyond the slots are refused, only the first after a wait. Liveness is never refused."""
+"""Refusal of requests while no slot is free: the first waits, others are refused immediately,
+liveness is never refused."""
 
 import json
 import threading
@@ -13,7 +14,7 @@ from frankly_server.web.slots import LIVE, Slots
 
 
 class Held:
-    """An application whose requests wait until the test ends them."""
+    """An application whose requests wait until the test releases them."""
 
     def __init__(self) -> None:
         self.let_go, self.begun = threading.Event(), threading.Semaphore(0)
@@ -31,7 +32,7 @@ class Held:
 def ask(
     application: Slots, path: str = "/v1/keys", method: str = "GET"
 ) -> tuple[str, dict[str, str], bytes]:
-    """Return status, headers and body of a response."""
+    """Return the status, headers and body of a response."""
     said: list[Any] = []
     body = application(
         {"PATH_INFO": path, "REQUEST_METHOD": method},
@@ -67,7 +68,7 @@ def test_a_free_thread_refuses_while_all_slots_wait(
         assert int(headers["Content-Length"]) == len(body)
         assert json.loads(body)["code"] == "unavailable"
         assert ask(application, LIVE)[0] == "200 OK"
-    assert waits == [None, 0.01, None, None]  # the first one waits, the others do not
+    assert waits == [None, 0.01, None, None]  # only the first request waits
     assert 'route="none",method="POST",status="503"} 3' in counted.text()
     held.let_go.set()
     for thread in threads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures, each made once for all tests of it."""
+"""Fixtures: figures, each made once for all tests that use it."""
 
 from collections.abc import Callable
 from itertools import count
@@ -27,7 +27,7 @@ def records(people: Path) -> Records:
 
 @pytest.fixture(scope="session")
 def making(records: Records) -> Making:
-    """Return a function that makes a figure in a quick run; differences of its clock are unique."""
+    """Return a function that makes a figure in a quick run, with a clock whose differences are unique."""
     ticks = count(1)
 
     def made(name: str) -> FigureOutput:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small file with Adult's columns and made-up people."""
+"""Small data file with the columns of Adult and made-up people."""
 
 from pathlib import Path
 
@@ -19,7 +19,8 @@ VALUES = {
 
 
 def write_people(file: Path, rows: int = 400) -> Path:
-    """Write people whose columns depend on each other, so that every answer depends on every secret."""
+    """Write a file of people whose columns depend on each other, so that every answer depends on
+    every secret."""
     rng = np.random.default_rng(11)
     lines = [",".join(VALUES)]
     for _ in range(rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers printed in the papers, within tolerances, or outside as errata.md says."""
+"""Agreement with numbers printed in the papers, within tolerances, or outside as errata.md states."""
 
 import pytest
 from _design import adult
@@ -55,7 +55,7 @@ def test_printed_numbers_from_a_few_draws(name: str) -> None:
         assert check.paper is not None
         assert check.tolerance is not None
         if "lower end" in check.words and name == "lift-1":
-            continue  # a minimum over draws, which few draws do not reach
+            continue  # the value is a minimum over draws, which few draws do not reach
         assert abs(check.ours - check.paper) <= check.tolerance + wider, check.line()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m papers` from the command line."""
+"""Command `python -m papers`."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure in a quick run: numbers in the shape of its caption, valid files, reproducible."""
+"""Figures in a quick run: the numbers match the caption, files are valid, and runs are reproducible."""
 
 import csv
 import math
@@ -35,7 +35,12 @@ SHAPES: dict[str, dict[str, set[str]]] = {
     "funnel-3": {"a": {"ε-LDP", "ε-LIP"}},
     "funnel-4": {"a": {"ε-LDP", "ε/2-LIP"}},
     "funnel-5": {
-        "a": {"ε-LIP", "SRLIP, joint cone", "SRLIP, product made in turn", "product of Theorem 4, as printed"},
+        "a": {
+            "ε-LIP",
+            "SRLIP, joint cone",
+            "SRLIP, product with factors chosen in turn",
+            "product of Theorem 4, as printed",
+        },
         "b": {"promised", "product of Theorem 4, as printed"},
     },
     "funnel-6": {key: {"Opt-LIP", "GRR", "CR", "OUE"} for key in "abcdefgh"},
@@ -86,7 +91,7 @@ EVERY = sorted(FIGURES)
 TIMED = {"funnel-3", "funnel-4", "funnel-5", "lift-8", "lift-9", "lift-10"}
 
 
-def test_every_figure_is_there() -> None:
+def test_every_figure_exists() -> None:
     expected = (
         {f"funnel-{k}" for k in range(3, 10)} | {f"robust-{k}" for k in range(2, 6)} | {"robust-table-2"}
         | {f"lift-{k}" for k in range(1, 14)} | {"thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"}
@@ -152,7 +157,7 @@ def test_the_plot_is_well_formed_and_says_what_it_shows(made: Making, name: str)
 def test_a_rerun_is_the_same_to_the_last_byte(made: Making, making: Making, name: str) -> None:
     once, again = made(name), making(name)
     assert (once.csv, once.svg) == (again.csv, again.svg)
-    # the seconds are measured, and in a separate file
+    # The seconds are measured, so they are in a separate file.
     assert bool(once.seconds) == (name in TIMED)
     assert (once.seconds != again.seconds) == (name in TIMED)
 

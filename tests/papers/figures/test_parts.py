@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the figures, compared with independent computations."""
+"""Functions behind the figures, compared with independent computations."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(4)
 
 
 def variance_66(p00: float, p11: float, pi: float) -> float:
-    """(6.6) as printed in the thesis, n = 1."""
+    """Return (6.6) as printed in the thesis, for n = 1."""
     k = p00 + p11 - 1
     return (0.25 - (p00 - 0.5 - pi * k) ** 2) / k**2
 
@@ -46,10 +46,10 @@ def test_the_least_delta_by_all_sets_of_reports(values: int, epsilon: float, k: 
 @pytest.mark.parametrize(
     ("p00", "p11"), [(0.9, 0.9), (1.0, 0.3), (1.0, 0.8), (0.6, 0.95), (0.75, 0.5)]
 )
-def test_the_largest_variance_is_that_of_a_grid(p00: float, p11: float) -> None:
+def test_the_largest_variance_equals_that_of_a_grid(p00: float, p11: float) -> None:
     grid = [variance_66(p00, p11, pi) for pi in np.linspace(0, 1, 20_001)]
     assert largest_variance(p00, p11, 1.0) == pytest.approx(max(grid), rel=1e-6)
-    # without sampling: given the truths, only the noise of each report
+    # Without sampling, given the truths, only the noise of each report remains.
     k = p00 + p11 - 1
     noise = [p00 * (1 - p00) / k**2, p11 * (1 - p11) / k**2]
     assert largest_variance(p00, p11, 0.0) == pytest.approx(max(noise), abs=1e-12)
@@ -101,7 +101,7 @@ def test_uniforms_are_the_bits_of_the_hash() -> None:
 def test_draws_have_the_distributions_they_are_named_after() -> None:
     drawn = np.array([cells.ravel() for cells in jeffreys(2, 3, "test", 3000)])
     assert np.allclose(drawn.sum(axis=1), 1)
-    # Dirichlet(½ … ½) over k cells: mean 1/k, variance (1/k)(1 − 1/k)/(k/2 + 1)
+    # Dirichlet(½ … ½) over k cells has mean 1/k and variance (1/k)(1 − 1/k)/(k/2 + 1).
     assert np.allclose(drawn.mean(axis=0), 1 / 6, atol=5 * math.sqrt(5 / 144 / 3000))
     assert np.allclose(drawn.var(axis=0), 5 / 36 / 4, rtol=0.15)
     priors = list(normalised(2, 3, "test", 50))
@@ -166,7 +166,7 @@ def test_robust_mechanisms_of_an_estimate() -> None:
         (Check("x", 0.5), "here 0.5: not decided"),
     ],
 )
-def test_a_check_in_words(check: Check, words: str) -> None:
+def test_the_text_of_a_check(check: Check, words: str) -> None:
     assert words in check.line()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the data: counts and refusals."""
+"""Records of the data files: counts and refusals."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ HEAD = ",".join(VALUES)
 ROW = ",".join(values[0] for values in VALUES.values())
 
 
-def test_counts_are_those_of_the_file(people: Path, records: Records) -> None:
+def test_counts_equal_those_of_the_file(people: Path, records: Records) -> None:
     lines = [line.split(",") for line in people.read_text().splitlines()]
     sex, race = lines[0].index("sex"), lines[0].index("race")
     counted = Counter((line[sex], line[race]) for line in lines[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of the site: curves on one pair of axes, distinct by dash and label as well as colour."""
+"""Charts of the site: curves on one pair of axes, distinguished by dash, label and colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def picture(width: int, height: int, title: str, description: str, elements: Seq
 def chart(
     texts: ChartTexts, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)
 ) -> str:
-    """Return curves over one pair of axes. logs : True for x and y if logarithmic."""
+    """Return a chart of curves on one pair of axes. logs : True for a logarithmic x or y axis."""
     x = svg.Axis.around([p[0] for c in curves for p in c.points], LEFT, WIDTH - RIGHT, log=logs[0])
     y = svg.Axis.around([p[1] for c in curves for p in c.points], HEIGHT - BOTTOM, TOP, log=logs[1])
     elements = [svg.text(12, 26, "start", texts.title, 16), *_grid(texts, x, y)]
@@ -72,7 +72,7 @@ def _curve(curve: Curve, i: int, x: svg.Axis, y: svg.Axis, end: float) -> list[s
 def _apart(
     heights: Sequence[float], least: float = 16, lowest: float = HEIGHT - BOTTOM - 8
 ) -> list[float]:
-    """Move labels apart, in their order, so that none covers another or the axis."""
+    """Move labels apart, in their order, so that no label covers another or the axis."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     for above, below in pairwise(order):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagrams of boxes and arrows: the architecture, and the way of an answer."""
+"""Diagrams of boxes and arrows: the architecture, and the path of an answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def architecture() -> str:
         Box(20, 60, 220, 118, "Respondent's device", (
             "frankly_sdk or the browser SDK", "verifies, randomises, keeps one", "sealed report, sends it",
             "the answer never leaves"), "#eef6ea"),
-        Box(330, 60, 290, 118, "Server: frankly_server", ("web: the only Flask", "surveys · intake · analysis · keys",
-            "store: the only SQLAlchemy", "design · estimate: mathematics only")),
+        Box(330, 60, 290, 118, "Server: frankly_server", ("web: HTTP, with Flask", "surveys · intake · analysis · keys",
+            "store: SQL, with SQLAlchemy", "design · estimate: mathematics only")),
         Box(330, 230, 140, 66, "SQLite or", ("PostgreSQL: symbols", "and counts")),
         Box(480, 230, 140, 66, "Transparency log", ("every document", "ever published")),
         Box(480, 330, 140, 50, "Witnesses", ("run by others",), "#fbeee6"),
@@ -100,7 +100,7 @@ _STEPS = (
 
 
 def data_flow() -> str:
-    """Draw the eight steps from a question to an estimate, and the ones that know the answer."""
+    """Draw the eight steps from a question to an estimate; mark those that see the answer."""
     elements = [_HEAD, text(12, 28, "start", "What becomes of an answer", 16)]
     for i, (name, detail) in enumerate(_STEPS):
         y = 46 + 50 * i

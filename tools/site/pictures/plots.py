@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots, whose numbers the design engine computes when they are drawn."""
+"""Plots; the design engine computes their numbers when they are drawn."""
 
 import json
 import math
@@ -134,7 +134,8 @@ def lift() -> str:
     for name, Q in (("sent as they are", raw), ("randomised, ε = 0.25", weights)):
         shares = [0.0] * len(edges)
         for chance, value in _lifts(joint, Q):
-            # rounding: a lift equal to the level lies on a bin's edge; it belongs to the inner bin
+            # rounding: a lift equal to the level lies on the edge of a bin, and belongs to the
+            # inner bin
             shares[
                 min(len(edges) - 1, max(0, math.floor((value * (1 - 1e-9) - edges[0]) / width)))
             ] += 100 * chance

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variance of the published estimates at any truth.
+"""Variance of the published estimates at any true distribution of the answers.
 
-The design prior fixes the decoder, but the truth may differ from it. The scores d of a report are
-unbiased: given answer x, their mean is column x of the targets W. So the total variance at n = 1
-and truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
+The design prior fixes the decoder, but the truth may differ from the prior. The scores d of a
+report are unbiased: given answer x, their mean is column x of the targets W. So the total variance
+at n = 1 and truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
 """
 
 import math
@@ -14,25 +14,25 @@ from functools import reduce
 import numpy as np
 from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.api import kinds
 from frankly_server.design.families.sets import target_variances
 from frankly_server.design.notions.truths import Truths
-from frankly_server.design.tables.linear import FloatArray
 
 # Eigenvalues below this share of the largest are treated as zero.
 _RANK_TOLERANCE = 1e-11
 # A target is estimable if the scores reproduce it to this relative error.
 _BIAS_TOLERANCE = 1e-6
-# A product's table is built for its variances if it has at most this many entries.
+# The table of a product is built, to compute variances, only up to this many entries.
 _MAX_CELLS = 1 << 20
 
 
 def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
-    """Return the total variance of the shares at n = 1 if the answers' shares are `truth`.
+    """Return the total variance of the estimated shares at n = 1 if the true shares are `truth`.
 
     truth : shape (answers,).
 
-    decoder_prior : counts of the answers, from which the published decoder is made.
+    decoder_prior : counts of the answers, which determine the published decoder.
 
     Returns inf if some share cannot be estimated, nan if the table is too large to build.
     """
@@ -144,7 +144,7 @@ def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
-    """Return (table, margin of the prior) of each factor: the decoder of a product is a product."""
+    """Return (table, margin of the prior) per factor; the decoder of a product is a product."""
     # Answers of a product are row-major over its factors.
     counts = prior.reshape([factor.answers for factor in mechanism.factors])
     axes = range(counts.ndim)

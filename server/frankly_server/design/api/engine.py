@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design engine: from a prior, notions and levels to a verified mechanism of whole numbers.
+"""Design engine: builds a verified integer mechanism from a prior, notions and levels.
 
-A named family is built directly (1), see `families`. For an optimum: (2) publish the raw answer if
-the claims allow it and the request accepts it, or (3) find the optimum and its bound, (4) repair a
-deficient rank, (5) quantise and verify. In both cases (6) compute every figure from the whole
-numbers.
+(1) Build a named family directly (see `families`). For an optimum: (2) publish the raw answer if
+the claims allow it and the request accepts it; otherwise (3) find the optimum and its bound, (4)
+repair a deficient rank, (5) quantise and verify. In all cases (6) compute every figure from the
+integer weights.
 """
 
 import math
@@ -31,10 +31,11 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
 from frankly_server.design.optimum.programme import Optimum
 from frankly_server.design.tables import objectives
+from frankly_server.design.tables.limits import TimeExceeded, no_poll
 from frankly_server.design.tables.quantise import BITS, quantise, quantise_by_columns
 
 SMALLER_TABLES: Final = "use subset-selection, oue or grr, or put each question in its own block"
-"""Advice at the end of the error message about a table that is too large."""
+"""Advice for the error message about a table that is too large."""
 
 __all__ = [
     "MECHANISMS",
@@ -48,28 +49,30 @@ __all__ = [
 
 
 def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
-    """Return mechanisms from least variance to most information, evenly spread in information.
+    """Return mechanisms from least variance to most information, evenly spaced in information.
 
     points : 2 or more.
 
     Only the prior, claims, targets, method and limits of the request are used.
 
-    Raises InvalidInput: identity_mechanism if the raw answer keeps the levels, optimiser_limit,
+    Raises InvalidInput: identity_mechanism if the raw answer satisfies the claims, optimiser_limit,
     mechanism_not_certified.
     """
     prior, shares = request.prior, request.prior.shares
     cone = Cone.of(request.claims, prior.answers)
     if cone.admits_identity():
-        message = (
+        raise InvalidInput(
+            Problem.IDENTITY_MECHANISM,
             "the raw answer already keeps these levels, and has the least variance and the most "
-            "information: there is no frontier"
+            "information: there is no frontier",
+            "frontier",
         )
-        raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "frontier")
     frontier_points = []
     for point in solver.curve(
         cone, prior, targets_of(request), points, request.limits, request.method
     ):
-        mechanism = quantise(_rows(point.optimum, prior), request.claims, shares).mechanism
+        rows, poll = _rows(point.optimum, prior), request.limits.require_time
+        mechanism = quantise(rows, request.claims, shares, poll=poll).mechanism
         information = objectives.information(mechanism.weights, shares)
         variance = math.fsum(
             objectives.target_variances(mechanism.weights, shares, request.targets)
@@ -92,14 +95,12 @@ def design(request: DesignRequest) -> Design:
     Raises
     ------
     InvalidInput : field_missing, unsupported (no such mechanism, objective or combination),
-        identity_mechanism, optimiser_limit, not_identifiable, mechanism_not_certified, or an error
-        of the requested family.
+        identity_mechanism, optimiser_limit (also TimeExceeded), not_identifiable,
+        mechanism_not_certified, or an error of the requested family.
     """
     check(request)
     if request.mechanism in FAMILIES:
-        built = FAMILIES[request.mechanism](
-            FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
-        )  # (1)
+        built = FAMILIES[request.mechanism](_family_request(request))  # (1)
         return _design_of(request, built, None)
     # (ε, δ)-DP couples reports, so it is not a cone of columns and has no rays.
     if any(claim.notion == "dp" for claim in request.claims):
@@ -118,7 +119,9 @@ def design(request: DesignRequest) -> Design:
     rows = _rows(solved.optimum, decoder_prior)
     is_low = request.targets is not None and rational.least_rank(rows) < len(rows)
     rounding = quantise_by_columns if is_low and len(rows[0]) < MAX_REPORTS else quantise
-    rounded = rounding(rows, request.claims, decoder_prior.shares)  # (5)
+    rounded = rounding(
+        rows, request.claims, decoder_prior.shares, poll=request.limits.require_time
+    )  # (5)
     return _design_of(
         request,
         Built(rounded.mechanism, request.claims, {}, rounded.eta),
@@ -137,12 +140,11 @@ def _by_symmetry(request: DesignRequest, cone: Cone) -> tuple[Built, solver.Solv
         or request.method != "auto"
     ):
         return None
-    targets = targets_of(request)
-    found = solver.subset_selection(cone, request.prior, request.objective, targets)
+    selection = solver.subset_selection(cone, request.prior, request.objective, targets_of(request))
     level = cone.claims[0].level
-    if found is None or level is None:
+    if selection is None or level is None:
         return None
-    size, bound = found
+    size, bound = selection
     mechanism = ldp_subsets(cone.answers, size, Fraction(*level))
     optimum = Optimum((), np.zeros(0), bound, np.zeros(cone.answers))
     return Built(mechanism, request.claims, {"size": size}), solver.SolverResult(
@@ -151,7 +153,7 @@ def _by_symmetry(request: DesignRequest, cone: Cone) -> tuple[Built, solver.Solv
 
 
 def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
-    """Return an optimum's rows as whole numbers.
+    """Return the rows of an optimum as integers.
 
     Raises InvalidInput(optimiser_limit) if it has more reports than a document can hold.
     """
@@ -162,15 +164,20 @@ def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
 
 
 def _binary_mechanism(request: DesignRequest) -> Built:
-    """Return the optimum under (ε, δ)-DP, known for the shares of two answers  [Thesis Thm 6.3]."""
+    """Return the optimum under (ε, δ)-DP for the shares of two answers  [Thesis Thm 6.3]."""
     if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
-        message = (
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
             "the optimum under dp is known for the variance of two answers: use "
-            "product-sanitisation, binary or grr"
+            "product-sanitisation, binary or grr",
+            "mechanism",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
-    return FAMILIES["binary"](
-        FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
+    return FAMILIES["binary"](_family_request(request))
+
+
+def _family_request(request: DesignRequest) -> FamilyRequest:
+    return FamilyRequest(
+        request.mechanism, request.prior, request.claims, request.explicit, request.limits
     )
 
 
@@ -184,15 +191,16 @@ def _identity(answers: int) -> DenseMechanism:
 
 def _require_identity_accepted(request: DesignRequest) -> None:
     if not request.accept_identity:
-        message = (
+        raise InvalidInput(
+            Problem.IDENTITY_MECHANISM,
             "the raw answer already keeps this level under the prior, so this mechanism sends answers unchanged, and "
-            "the ceiling is infinite: lower epsilon, choose ldp, or accept the identity explicitly"
+            "the ceiling is infinite: lower epsilon, choose ldp, or accept the identity explicitly",
+            "epsilon",
         )
-        raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "epsilon")
 
 
 def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, Prior]:
-    """Return the optimum, and the prior that scales its columns and fixes its decoder."""
+    """Return the optimum, and the prior that scales its columns and determines its decoder."""
     prior, limits, method = request.prior, request.limits, request.method
     if request.truths is not None:
         return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
@@ -201,13 +209,11 @@ def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, P
             cone, prior, targets_of(request), request.criterion, limits, method
         ), prior
     if request.variance_cap is not None:
-        cap = request.variance_cap
         return solver.capped_information(
-            cone, prior, targets_of(request), cap, limits, method
+            cone, prior, targets_of(request), request.variance_cap, limits, method
         ), prior
-    deficient = request.accept_unidentifiable
     return solver.most_gain(
-        cone, prior, request.objective, limits, method, deficient=deficient
+        cone, prior, request.objective, limits, method, deficient=request.accept_unidentifiable
     ), prior
 
 
@@ -224,11 +230,11 @@ def _design_of(
     solved: solver.SolverResult | None,
     decoder_prior: Prior | None = None,
 ) -> Design:
-    """Return the design, with every figure computed from the whole numbers (6).
+    """Return the design, with every figure computed from the integer weights (6).
 
-    decoder_prior : the prior that fixes the decoder; None for the design prior.
+    decoder_prior : the prior that determines the decoder; None for the design prior.
 
-    Raises InvalidInput: identity_mechanism or not_identifiable, unless the request accepts that.
+    Raises InvalidInput: identity_mechanism or not_identifiable, unless the request accepts these.
     """
     mechanism, shares = built.mechanism, request.prior.shares
     decoded_by = (decoder_prior or request.prior).shares
@@ -238,14 +244,13 @@ def _design_of(
     rank = kinds.rank_of(mechanism)
     estimable = kinds.estimable_of(mechanism, rank)
     if rank < mechanism.answers and not request.accept_unidentifiable:
-        message = "only these can be estimated: " + "; ".join(estimable)
         raise InvalidInput(
             Problem.NOT_IDENTIFIABLE,
-            message,
+            "only these can be estimated: " + "; ".join(estimable),
             "mechanism" if request.mechanism in FAMILIES else "objective",
         )
     identity = mechanism.sends_unchanged
-    figures, of_targets, variance = _figures(request, mechanism)
+    figures, of_targets, variance, left_out = _figures(request, mechanism)
     parameters = built.parameters
     if request.truths is not None:
         at_truth = at_truths(
@@ -263,7 +268,7 @@ def _design_of(
         }
     value = figures[request.objective]
     bound = value if identity else _bound(request, built, solved)
-    # The value belongs to the rounded mechanism, and may lie on either side of a bound in floats.
+    # This is the value of the rounded mechanism; it may be on either side of a bound in floats.
     gap = None if bound is None else abs(value - bound)
     return Design(
         mechanism=mechanism,
@@ -287,6 +292,7 @@ def _design_of(
         eta=built.eta,
         identity=identity,
         decoder_prior=decoded_by,
+        left_out=left_out if solved is None or solved.searched else ("search", *left_out),
         parameters={"answers": mechanism.answers, "reports": mechanism.reports, **parameters},
     )
 
@@ -294,9 +300,18 @@ def _design_of(
 def _figures(
     request: DesignRequest,
     mechanism: Mechanism,
-) -> tuple[dict[str, float], tuple[float, ...], float]:
-    """Return (values of the objectives, variance of each target, total variance of the shares)."""
-    information, hamming = kinds.information_and_hamming(mechanism, request.prior)
+) -> tuple[dict[str, float], tuple[float, ...], float, tuple[str, ...]]:
+    """Return (values of the objectives, variance of each target, total variance of the shares).
+
+    The last entry lists the figures that are nan because time is up; the objective is never nan.
+    """
+    poll = no_poll if request.objective != "variance" else request.limits.require_time
+    left_out: tuple[str, ...] = ()
+    try:
+        information, hamming = kinds.information_and_hamming(mechanism, request.prior, poll)
+    except TimeExceeded:
+        information = hamming = math.nan
+        left_out = ("information", "normalised_information")
     of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
     figures = {
         "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
@@ -304,12 +319,15 @@ def _figures(
         "hamming": hamming,
     }
     if request.targets is None:
-        return figures, of_targets, math.fsum(of_targets)
-    return figures, of_targets, math.fsum(kinds.variances(mechanism, request.prior, None))
+        return figures, of_targets, math.fsum(of_targets), left_out
+    if request.limits.overdue():
+        return figures, of_targets, math.nan, (*left_out, "variance")
+    of_shares = kinds.variances(mechanism, request.prior, None)
+    return figures, of_targets, math.fsum(of_shares), left_out
 
 
 def _gap_limit(request: DesignRequest, value: float) -> float:
-    """Return the largest gap of a certified design: relative for variances, else absolute."""
+    """Return the largest gap of a certified design: relative for variances, otherwise absolute."""
     return request.limits.gap * (abs(value) if request.objective == "variance" else 1.0)
 
 
@@ -325,7 +343,7 @@ def _bound(
     if solved is not None:
         # The solver maximises the probability of a right guess, 1 − the Hamming error.
         bound = solved.optimum.bound
-        # A bound in floats may be below 0 by rounding; no variance is.
+        # Rounding can make a bound negative, but no variance is.
         return {"hamming": 1 - bound, "variance": max(bound, 0.0)}.get(request.objective, bound)
     if request.mechanism in FAMILIES:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of mechanisms of any kind, from the table if it can be listed, else from parameters."""
+"""Figures of any kind of mechanism: from the table if it is small, else from the parameters."""
 
 import math
 from collections.abc import Sequence
@@ -24,15 +24,16 @@ from frankly_server.design.measures import measure, nats, ratio_up
 from frankly_server.design.measures.levels import present
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables import objectives, set_figures
+from frankly_server.design.tables.limits import Poll, no_poll
 from frankly_server.design.tables.rank import estimable_rows
 
 Rows = Sequence[Sequence[int]]
 
 
 def rows_of(mechanism: Mechanism) -> Rows | None:
-    """Return whole numbers in the proportions of Q(symbol|x), row = truth, with equal row sums.
+    """Return integers proportional to Q(symbol|x), row = truth, with equal row sums.
 
-    Columns are in the order of `symbols()`, without reports that no answer sends.
+    Columns are in the order of `symbols()`, without symbols of probability 0.
 
     Returns None if a product or a set mechanism has more than 4096 reports or 256 answers.
     """
@@ -40,7 +41,7 @@ def rows_of(mechanism: Mechanism) -> Rows | None:
         return mechanism.weights
     if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
         return None
-    # A report that no answer sends would be an empty column, which the measures cannot use.
+    # A symbol of probability 0 would be an empty column, which the measures cannot handle.
     occurring = [column for column in columns(mechanism).values() if any(column)]
     common = math.lcm(*(chance.denominator for column in occurring for chance in column))
     return list(
@@ -49,7 +50,7 @@ def rows_of(mechanism: Mechanism) -> Rows | None:
 
 
 def rank_of(mechanism: Mechanism) -> int:
-    """Return the exact rank of Q; that of a product is the product of its factors' ranks."""
+    """Return the exact rank of Q; the rank of a product is the product of its factors' ranks."""
     if isinstance(mechanism, DenseMechanism):
         return rational.rank(mechanism.weights)
     if isinstance(mechanism, ProductMechanism):
@@ -63,7 +64,7 @@ def rank_of(mechanism: Mechanism) -> int:
 
 
 def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
-    """Return the estimable combinations of shares as text, see `rank.estimable`.
+    """Return the estimable combinations of shares as text, see `rank.estimable_rows`.
 
     rank : the rank of the mechanism.
 
@@ -77,14 +78,16 @@ def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
     )
 
 
-def information_and_hamming(mechanism: Mechanism, prior: Prior) -> tuple[float, float]:
-    """Return (information in nats, Hamming error), nan if there are too many reports to list."""
+def information_and_hamming(
+    mechanism: Mechanism, prior: Prior, poll: Poll = no_poll
+) -> tuple[float, float]:
+    """Return (information in nats, Hamming error), both nan if the table is too large to list."""
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return set_figures.information_and_hamming(mechanism, prior.shares)
     rows = rows_of(mechanism)
     if rows is None:
         return math.nan, math.nan
-    return objectives.information(rows, prior.shares), objectives.hamming(rows, prior.shares)
+    return objectives.information(rows, prior.shares, poll), objectives.hamming(rows, prior.shares)
 
 
 def variances(
@@ -94,9 +97,9 @@ def variances(
 ) -> list[float]:
     """Return the variance at n = 1 of each target's estimate (default: each share).
 
-    It is inf for targets that cannot be estimated, and nan for products with too many reports to
-    list. Sets are decoded from the number of sets that contain each answer; a decoder that scores
-    every set could have a slightly smaller variance at an uneven prior.
+    The variance is inf for targets that cannot be estimated, and nan for products with too many
+    reports to list. Sets are decoded from the number of sets that contain each answer; a decoder
+    that scores every set could have a slightly smaller variance for an uneven prior.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return target_variances(
@@ -110,13 +113,16 @@ def variances(
     return objectives.target_variances(rows, prior.shares, targets)
 
 
-def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return all measures if the table can be listed, else only levels and, if known, variances."""
+def measures(mechanism: Mechanism, prior: Prior, poll: Poll = no_poll) -> dict[str, Any]:
+    """Return all measures if the table can be listed, else only levels and, if known, variances.
+
+    poll : see `figures.measure`.
+    """
     rows = rows_of(mechanism)
     if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
-        return measure(rows, prior)
+        return measure(rows, prior, poll=poll)
     of_shares = variances(mechanism, prior, None)
-    figures = levels(mechanism, prior) if rows is None else measure(rows, prior)
+    figures = levels(mechanism, prior) if rows is None else measure(rows, prior, poll=poll)
     if math.isnan(of_shares[0]):
         return figures
     return figures | {"variance": math.fsum(of_shares), "target_variances": of_shares}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of plausible truths: a list of shares, or a ball around one of them."""
+"""Parser of plausible truths: a list of distributions, or a ball around one distribution."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -10,15 +10,15 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.truths import Truths
-from frankly_server.design.tables.linear import FloatArray
 
 MAX_TRUTHS: Final = 64
 
 
 def read_truths(value: Any, prior: Prior) -> Truths | None:
-    """Read plausible truths: None, a list of truths, or a ball {"around", "radius"}.
+    """Parse plausible truths: None, a list of truths, or a ball {"around", "radius"}.
 
     A truth is "prior", "even", or a row of counts or shares.
 
@@ -34,13 +34,19 @@ def read_truths(value: Any, prior: Prior) -> Truths | None:
         centre, radius = _point(ball["around"], prior, "truths.around"), _radius(ball["radius"])
         return Truths((1 - radius) * centre + radius * np.eye(prior.answers), mixed=True)
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
-        message = f'give 1 to {MAX_TRUTHS} truths, or {{"around": "prior", "radius": "0.2"}}'
-        raise InvalidInput(Problem.FIELD_TYPE, message, "truths")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f'give 1 to {MAX_TRUTHS} truths, or {{"around": "prior", "radius": "0.2"}}',
+            "truths",
+        )
     points = np.array([_point(entry, prior, f"truths[{i}]") for i, entry in enumerate(value)])
     for x, largest in enumerate(points.max(axis=0)):
         if largest == 0:
-            message = f"no truth gives mass to answer {x}: give it mass in one of the truths"
-            raise InvalidInput(Problem.PRIOR_VALUE, message, "truths")
+            raise InvalidInput(
+                Problem.PRIOR_VALUE,
+                f"no truth gives mass to answer {x}: give it mass in one of the truths",
+                "truths",
+            )
     return Truths(points)
 
 
@@ -50,8 +56,11 @@ def _point(value: Any, prior: Prior, field: str) -> FloatArray:
     if value == "even":
         return np.full(prior.answers, 1 / prior.answers)
     if not isinstance(value, list | tuple) or len(value) != prior.answers:
-        message = f'give "prior", "even", or {prior.answers} counts or shares, one per answer'
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f'give "prior", "even", or {prior.answers} counts or shares, one per answer',
+            field,
+        )
     return Prior.from_rows([value], field).probabilities()
 
 
@@ -60,6 +69,9 @@ def _radius(value: Any) -> float:
     is_decimal = text.replace(".", "", 1).isdigit()
     radius = REQUEST.number(Decimal(value) if is_decimal else value, "truths.radius")
     if not Decimal("0.001") <= radius <= 1:
-        message = "the radius is the share of people who may answer anything: 0.001 to 1"
-        raise InvalidInput(Problem.FIELD_TYPE, message, "truths.radius")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "the radius is the share of people who may answer anything: 0.001 to 1",
+            "truths.radius",
+        )
     return float(radius)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regret of a design prior: cost of a mechanism at equal shares, relative to the best known one.
+"""Regret of a design prior: cost at equal shares, relative to the best known mechanism.
 
-An optimum is best at its design prior. If the truth differs, a mechanism made for that truth may
-need fewer reports. The comparison is made at equal shares, for which closed forms are known.
+An optimum is best at its design prior. If the truth differs, a mechanism designed for that truth
+may need fewer reports. The comparison uses equal shares, for which closed forms are known.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final
@@ -21,24 +21,24 @@ from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
-from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.design.tables.quantise import quantise
 
 PEERS: Final = ("grr", "subset-selection", "oue", "symmetric-unary")
 LEAST_RATIO: Final = 1.02
-"""Ratios up to this one are not reported: they would not change the plan of a survey."""
+"""Ratios up to this value are not reported, because they would not change a survey's plan."""
 # Stands for the name of the better mechanism in the text shown to users.
 _OPTIMUM: Final = "the optimum for equal shares"
 _TIMES_RATIO: Final = 3
-"""From this ratio on, the text says "n times as many"; below it, a percentage."""
+"""Ratios of at least this value are shown as "n times as many", smaller ones as a percentage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regret:
     """Cost of a mechanism if all answers are equally common.
 
-    ratio : its total variance of the shares over that of the best known mechanism with the same
-        claims; above `LEAST_RATIO`.
+    ratio : total variance of the shares divided by that of the best known mechanism with the same
+    claims; greater than `LEAST_RATIO`.
     against : the name of that mechanism.
     """
 
@@ -64,25 +64,45 @@ def in_words(regret: Mapping[str, str]) -> str:
     return f"if all choices are equally common, this needs {comparison} {regret['against']}"
 
 
-@lru_cache(maxsize=256)
 def regret(
     mechanism: Mechanism,
     claims: tuple[Claim, ...],
     decoder_prior: tuple[int, ...],
+    limits: Limits | None = None,
 ) -> Regret | None:
     """Return the regret of a mechanism with its published decoder; None if it is small or unknown.
 
-    claims : all promises of the mechanism, with levels. It is compared with the families of `PEERS`
-        that keep them and, if a claim is neither ldp nor dp, with the optimum for equal shares, if
-        the cone is small enough to list.
+    claims : all promises of the mechanism, with levels. The peers are the families of `PEERS` that
+    satisfy these claims and, if a claim is neither ldp nor dp and the cone is small enough to list,
+    the optimum for equal shares.
     decoder_prior : counts of the answers, as published.
+    limits : if None, the search for the optimum at equal shares runs until it is certified.
+
+    Raises TimeExceeded if time is up before all peers are computed.
     """
+    return _regret(mechanism, claims, decoder_prior, _Timed(limits or Limits()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """Limits that the cache key ignores: a result computed in time does not depend on them."""
+
+    limits: Limits = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def _regret(
+    mechanism: Mechanism,
+    claims: tuple[Claim, ...],
+    decoder_prior: tuple[int, ...],
+    timed: _Timed,
+) -> Regret | None:
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)
     uniform = (1,) * mechanism.answers
     peers = {
         name: total_variance(peer, uniform, even)
-        for name, peer in _peers(claims, mechanism.answers)
+        for name, peer in _peers(claims, mechanism.answers, timed)
     }
     if not peers or not np.isfinite(variance):
         return None
@@ -92,25 +112,30 @@ def regret(
 
 
 @lru_cache(maxsize=256)
-def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return (name, mechanism) of all peers for equal shares that keep the claims."""
+def _peers(
+    claims: tuple[Claim, ...], answers: int, timed: _Timed
+) -> tuple[tuple[str, Mechanism], ...]:
+    """Return (name, mechanism) of all peers for equal shares that satisfy the claims."""
     even = Prior.from_rows([[1] * answers])
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
-            peers.append((name, FAMILIES[name](FamilyRequest(name, even, claims)).mechanism))
-        except InvalidInput:  # the family cannot keep these claims
+            asked = FamilyRequest(name, even, claims, limits=timed.limits)
+            peers.append((name, FAMILIES[name](asked).mechanism))
+        except TimeExceeded:
+            raise
+        except InvalidInput:  # the family cannot satisfy these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):
-        optimum = _optimum(claims, even)
+        optimum = _optimum(claims, even, timed.limits)
         peers += [] if optimum is None else [(_OPTIMUM, optimum)]
     return tuple(peers)
 
 
-def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
-    """Return the optimum for equal shares; None if there is none or its cone is not small.
+def _optimum(claims: tuple[Claim, ...], even: Prior, limits: Limits) -> Mechanism | None:
+    """Return the optimum for equal shares; None if there is none or its cone is too large.
 
-    Under dp there is no cone, and if the raw answer is private, no mechanism is needed.
+    There is none under dp, which has no cone, or if the raw answer already satisfies the claims.
     """
     cone = Cone.of(claims, even.answers)
     if (
@@ -119,10 +144,17 @@ def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
         or not cone.is_small()
     ):
         return None
+    # This search may use the time reserved for finishing, because the main search is over.
+    late = limits.overdue
+    late_limits = Limits(out_of_time=late, half_time=late, search_overdue=late, overdue=late)
     try:
         best = solver.least_variance(
-            cone, even, np.eye(even.answers), "total", Limits(), "auto"
+            cone, even, np.eye(even.answers), "total", late_limits, "auto"
         ).optimum
-        return quantise(best.rows(even), claims, even.shares).mechanism
+        limits.require_time()  # an unfinished search would understate the regret
+        rows = best.rows(even)
+        return quantise(rows, claims, even.shares, poll=limits.require_time).mechanism
+    except TimeExceeded:
+        raise
     except InvalidInput:
         return None

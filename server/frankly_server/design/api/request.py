@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design request, and the check that its combination of options exists."""
+"""Design request, and the check that its combination of options is supported."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -18,28 +19,28 @@ from frankly_server.design.tables import objectives
 from frankly_server.design.tables.limits import Limits
 
 OPTIMA = ("optimal", "polyopt", "non-robust")
-"""Mechanisms by optimisation: polyopt under rldp; non-robust over pairs (s, u), which treats the
-counts as the true distribution; optimal for all other requests."""
+"""Mechanisms found by optimisation: polyopt under rldp; non-robust over pairs (s, u), which treats
+the counts as the true distribution; optimal for all other requests."""
 MECHANISMS = (*OPTIMA, *FAMILIES)
 SET_FAMILIES = ("subset-selection", "oue", "symmetric-unary")
-"""Families whose reports are sets of answers, so that they need no table."""
+"""Families whose reports are sets of answers, and which therefore need no table."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignRequest:
-    """Request to the engine.
+    """Request to the design engine.
 
-    prior : public counts; the objective is taken at its shares of the answers.
+    prior : public counts; the objective is computed at the shares of the answers in them.
     claims : all of them must hold; the functions of `promises` build them.
     mechanism : one of MECHANISMS.
-    explicit : a family's own parameters; with them, claims may leave their level open.
-    objective : variance, information or hamming: the quantity that an optimum optimises.
-    targets : rows W of exact numbers, one per answer: the variances of the estimates W·p are
-        minimised; None for all shares.
+    explicit : explicit parameters of a family; with these, claims may have an open level.
+    objective : the quantity to optimise: variance, information or hamming.
+    targets : rows W of exact numbers, one per answer; the variances of the estimates W·p are
+    minimised. None for all shares.
     criterion : total or worst variance of the targets.
     truths : minimise the largest total variance over these truths instead of that at the prior.
     variance_cap : with the objective information, the largest total variance allowed.
-    method : auto, or vertices to list every extreme ray exactly.
+    method : auto, or vertices, which lists every extreme ray exactly.
     accept_identity : accept a mechanism that sends answers unchanged.
     accept_unidentifiable : accept a mechanism even if some shares cannot be estimated from its
         reports.
@@ -63,109 +64,138 @@ class DesignRequest:
 
 def check(request: DesignRequest) -> None:
     """Raise InvalidInput, naming the field, if the combination of options is not supported."""
-    if not request.claims:
-        raise InvalidInput(
-            Problem.FIELD_MISSING,
-            "a mechanism needs at least one promise",
-            "notion",
-        )
-    if request.mechanism not in MECHANISMS:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            f"the mechanisms are {', '.join(MECHANISMS)}",
-            "mechanism",
-        )
-    _check_notions(request)
-    if request.prior.answers > MAX_ANSWERS:
-        _check_long_list(request)
-    if request.objective not in objectives.OBJECTIVES:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            f"the objectives are {', '.join(objectives.OBJECTIVES)}",
-            "objective",
-        )
-    if request.criterion not in solver.CRITERIA:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            f"the criteria are {', '.join(solver.CRITERIA)}",
-            "criterion",
-        )
-    if request.criterion != "total" and request.objective != "variance":
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "a criterion belongs to the objective variance",
-            "criterion",
-        )
-    if request.variance_cap is not None and request.objective != "information":
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "a variance cap belongs to the objective information",
-            "variance_cap",
-        )
-    if request.truths is not None:
-        _check_truths(request)
-    if request.method not in solver.METHODS:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            f"the methods are {', '.join(solver.METHODS)}",
-            "method",
-        )
-
-
-def _check_long_list(request: DesignRequest) -> None:
-    """Raise if the request needs a table, which cannot have this many answers."""
-    if any(claim.notion != "ldp" for claim in request.claims):
-        message = f"with more than {MAX_ANSWERS} answers only ldp can be promised: merge answers"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
-    if request.mechanism not in (*OPTIMA, *SET_FAMILIES):
-        raise long_list_error(request.prior.answers)
+    for refusals in (_refusals_of_promises, _refusals_of_goals):
+        for is_refused, problem, message, name in refusals(request):
+            if is_refused:
+                raise InvalidInput(problem, message, name)
 
 
 def long_list_error(answers: int) -> InvalidInput:
-    """Return the error for a design that would need a table with too many answers."""
-    message = (
-        f"a table has at most {MAX_ANSWERS} answers, not {answers}: use the mechanism subset-selection, "
-        "or optimal without a prior and for all shares"
-    )
-    return InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
+    """Return the error for a design whose table would have too many answers."""
+    return InvalidInput(Problem.UNSUPPORTED, _TOO_LONG.format(answers), "mechanism")
 
 
-def _check_truths(request: DesignRequest) -> None:
-    if request.mechanism not in OPTIMA or any(claim.notion == "dp" for claim in request.claims):
-        message = (
-            "truths need an optimum, under a notion other than dp: ask for the mechanism optimal"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
-    if request.objective != "variance" or request.criterion != "total":
-        message = "truths belong to the objective variance with the criterion total"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
-    # Shares sum to 1, so targets determine all shares if they do so together with this sum.
-    rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
-    if request.targets is not None and rational.rank(rows) < request.prior.answers:
-        message = (
-            "with truths the targets must determine every share: add targets, or leave them out"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
+_TOO_LONG = (
+    f"a table has at most {MAX_ANSWERS} answers, not {{}}: use the mechanism subset-selection, "
+    "or optimal without a prior and for all shares"
+)
+_Refusal = tuple[bool, Problem, str, str]
+"""A condition; if it holds, the error's problem, message and field."""
 
 
-def _check_notions(request: DesignRequest) -> None:
-    """Raise if an optimum lacks a level for some notion, or its name does not suit the notions."""
-    # A family computes its own levels, and raises for notions that it cannot keep.
-    if request.mechanism not in OPTIMA:
-        return
-    if any(map(is_open, request.claims)):
-        message = "an optimum needs a level for every notion; only families with explicit parameters can omit it"
-        raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
-    notions = {claim.notion for claim in request.claims}
+def _refusals_of_promises(request: DesignRequest) -> list[_Refusal]:
+    """Return the conditions on the mechanism and its promises, in the order of their errors."""
+    mechanism, answers = request.mechanism, request.prior.answers
+    notions = [claim.notion for claim in request.claims]
+    # A family computes its own levels, and raises an error for unsupported notions.
+    is_optimum, is_long = mechanism in OPTIMA, answers > MAX_ANSWERS
     # rldp over boxes arrives as several secret-ldp claims, one for each prior of
     # `boxes.box_claims`.
-    boxes = sum(claim.notion == "secret-ldp" for claim in request.claims) > 1
-    if request.mechanism == "polyopt" and "rldp" not in notions and not boxes:
-        raise InvalidInput(
+    is_robust = "rldp" in notions or notions.count("secret-ldp") > 1
+    trusting = {"secret-ldp", "lip", "alip", "ldp"}
+    return [
+        (
+            not notions,
+            Problem.FIELD_MISSING,
+            "a mechanism needs at least one promise",
+            "notion",
+        ),
+        (
+            mechanism not in MECHANISMS,
+            Problem.UNSUPPORTED,
+            f"the mechanisms are {', '.join(MECHANISMS)}",
+            "mechanism",
+        ),
+        (
+            is_optimum and any(map(is_open, request.claims)),
+            Problem.FIELD_MISSING,
+            "an optimum needs a level for every notion; only families with explicit parameters can omit it",
+            "epsilon",
+        ),
+        (
+            mechanism == "polyopt" and not is_robust,
             Problem.UNSUPPORTED,
             "polyopt is the optimum under rldp: ask for that notion",
             "notion",
-        )
-    if request.mechanism == "non-robust" and not notions <= {"secret-ldp", "lip", "alip", "ldp"}:
-        message = "non-robust trusts the counts: ask for secret-ldp, lip or alip, and for rldp use polyopt"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
+        ),
+        (
+            mechanism == "non-robust" and not trusting.issuperset(notions),
+            Problem.UNSUPPORTED,
+            "non-robust trusts the counts: ask for secret-ldp, lip or alip, and for rldp use polyopt",
+            "notion",
+        ),
+        (
+            is_long and set(notions) != {"ldp"},
+            Problem.UNSUPPORTED,
+            f"with more than {MAX_ANSWERS} answers only ldp can be promised: merge answers",
+            "notion",
+        ),
+        (
+            is_long and mechanism not in (*OPTIMA, *SET_FAMILIES),
+            Problem.UNSUPPORTED,
+            _TOO_LONG.format(answers),
+            "mechanism",
+        ),
+    ]
+
+
+def _refusals_of_goals(request: DesignRequest) -> list[_Refusal]:
+    """Return the conditions on the objective, truths and method, in the order of their errors."""
+    objective, criterion = request.objective, request.criterion
+    has_truths, targets = request.truths is not None, request.targets
+    is_optimum = request.mechanism in OPTIMA
+    return [
+        (
+            objective not in objectives.OBJECTIVES,
+            Problem.UNSUPPORTED,
+            f"the objectives are {', '.join(objectives.OBJECTIVES)}",
+            "objective",
+        ),
+        (
+            criterion not in solver.CRITERIA,
+            Problem.UNSUPPORTED,
+            f"the criteria are {', '.join(solver.CRITERIA)}",
+            "criterion",
+        ),
+        (
+            criterion != "total" and objective != "variance",
+            Problem.UNSUPPORTED,
+            "a criterion belongs to the objective variance",
+            "criterion",
+        ),
+        (
+            request.variance_cap is not None and objective != "information",
+            Problem.UNSUPPORTED,
+            "a variance cap belongs to the objective information",
+            "variance_cap",
+        ),
+        (
+            has_truths and (not is_optimum or any(c.notion == "dp" for c in request.claims)),
+            Problem.UNSUPPORTED,
+            "truths need an optimum, under a notion other than dp: ask for the mechanism optimal",
+            "truths",
+        ),
+        (
+            has_truths and (objective, criterion) != ("variance", "total"),
+            Problem.UNSUPPORTED,
+            "truths belong to the objective variance with the criterion total",
+            "truths",
+        ),
+        (
+            has_truths and targets is not None and not _determines_shares(request.prior, targets),
+            Problem.UNSUPPORTED,
+            "with truths the targets must determine every share: add targets, or leave them out",
+            "targets",
+        ),
+        (
+            request.method not in solver.METHODS,
+            Problem.UNSUPPORTED,
+            f"the methods are {', '.join(solver.METHODS)}",
+            "method",
+        ),
+    ]
+
+
+def _determines_shares(prior: Prior, targets: Sequence[Sequence[Fraction]]) -> bool:
+    # Shares sum to 1, so targets determine all shares if they do so together with this sum.
+    return rational.rank([[1] * prior.answers, *map(rational.whole, targets)]) == prior.answers

@@ -13,10 +13,10 @@ from frankly_server.design.notions.cones import Level
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Mechanism that satisfies its claims, with figures computed from its whole numbers.
+    """Mechanism that satisfies its claims, with figures computed from its integer weights.
 
-    mechanism : of any kind; an optimum is a table, or subset selection under ldp.
-    claims : with the levels that were verified.
+    mechanism : any kind; an optimum is a table, or subset selection under ldp.
+    claims : the claims, with verified levels.
     ceiling : largest ratio of a report's probabilities under two answers, which bounds the leakage
         under every prior; None if infinite.
     information, normalised_information : I(X;Y) in nats, and as a share of H(X).
@@ -34,9 +34,10 @@ class Design:
     estimable : as text, the combinations of shares that can be estimated.
     eta : share of constant noise mixed in by rounding.
     identity : True if answers are sent unchanged.
-    decoder_prior : counts of the answers from which the published decoder is made.
-    parameters : numbers of answers and reports, and parameters of a family; for a request with
-        truths also the decoder's prior and the variances at the truths.
+    decoder_prior : counts of the answers, which determine the published decoder.
+    left_out : names of figures that are nan because time was up.
+    parameters : numbers of answers and reports, and parameters of a family. For a request with
+    truths also the decoder's prior and the variances at the truths.
 
     If there are too many reports to list, information and hamming are nan, and for a product so are
     the variances. Variances of sets are those of the estimate from the number of sets that contain
@@ -64,6 +65,7 @@ class Design:
     eta: Fraction
     identity: bool
     decoder_prior: tuple[int, ...]
+    left_out: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,7 +83,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Verified mechanism near the frontier, with bounds and figures from its whole numbers.
+    """Verified mechanism near the frontier, with bounds and with figures from its integer weights.
 
     information : I(X;Y) in nats.
     variance : total variance of the targets at n = 1.

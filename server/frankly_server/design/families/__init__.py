@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explicit mechanisms by name (spec 1.7), each checked by the exact verifier.
 
-A family accepts every notion unless its docstring says otherwise. If its members can be ordered by
+A family accepts every notion unless its docstring says otherwise. If its members are ordered by
 privacy, the family is calibrated: bisection with the verifier finds the least private member that
-keeps every promise (`family.calibrate`). Otherwise the mechanism is built from the family's
-parameters, and refused if a promise does not hold. `FamilyRequest` is the input, `Built` the
+satisfies every claim (`family.calibrate`). Otherwise the mechanism is built from the family's
+parameters, and refused if a claim does not hold. `FamilyRequest` is the input, `Built` the
 result.
 """
 
@@ -27,7 +27,7 @@ from frankly_server.design.families.randomised_response import (
     super_binary_mangat,
     warner,
 )
-from frankly_server.design.families.sanitisation import discrete_exponential, product_sanitisation
+from frankly_server.design.families.sanitisation import sanitisation
 from frankly_server.design.families.sets import (
     oue,
     subset_selection,
@@ -44,8 +44,8 @@ FAMILIES: dict[str, Family] = {
     "warner": warner,
     "mangat": mangat,
     "super-binary-mangat": super_binary_mangat,
-    "product-sanitisation": product_sanitisation,
-    "discrete-exponential": discrete_exponential,
+    "product-sanitisation": sanitisation,
+    "discrete-exponential": sanitisation,
     "binary": binary,
     "symmetric-unary": symmetric_unary,
     "conditional-reporting": conditional_reporting,

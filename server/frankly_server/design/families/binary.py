@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary mechanisms, with given entries or of least variance  [Thesis §6.3; erratum 9.3]."""
+"""Binary mechanisms, with explicit entries or least variance  [Thesis §6.3; erratum 9.3]."""
 
 from fractions import Fraction
 
@@ -27,11 +27,11 @@ Point = tuple[Fraction, Fraction]
 def binary(request: FamilyRequest) -> Built:
     """Build a mechanism over two answers, [[p00, 1−p00], [1−p11, p11]]  [Thesis (6.2)].
 
-    With `p00` and `p11` these are the entries, rounded to multiples of 2^-48. Without them the
-    claim must be ldp or dp alone, and the mechanism has least variance under it at the prior's
-    share (`best_point`): with p00, p11 ≥ ½ if `region` is honest, among all (ε, δ)-DP mechanisms if
-    it is whole. The optimal point is rounded towards the inside of the region: the free coordinate
-    is lowered until the exact verifier accepts it.
+    `p00` and `p11`, if given, are the entries, rounded to multiples of 2^-48. Otherwise the only
+    claim must be ldp or dp, and the mechanism has least variance at the prior's share
+    (`best_point`): among those with p00, p11 ≥ ½ if `region` is honest, among all (ε, δ)-DP
+    mechanisms if it is whole. The optimal point is rounded towards the inside of the region: the
+    free coordinate is lowered until the exact verifier accepts the mechanism.
     """
     if request.answers != 2:
         raise unsupported(
@@ -50,8 +50,10 @@ def binary(request: FamilyRequest) -> Built:
         )
     claim = request.claims[0]
     if len(request.claims) != 1 or claim.notion not in ("ldp", "dp") or claim.level is None:
-        message = f"{request.name} has a closed form under ldp and dp alone: give p00 and p11, or ask for optimal"
-        raise unsupported(message, "notion")
+        raise unsupported(
+            f"{request.name} has a closed form under ldp and dp alone: give p00 and p11, or ask for optimal",
+            "notion",
+        )
     point = best_point(claim, request.prior, parameters.region)
     return certify(
         request,
@@ -66,21 +68,21 @@ def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     π = P(answer 1) under the prior. With s = (E+δ)/(E+1), the point (s, s) is best unless π is near
     0 or 1.
 
-    Honest region [Thm 6.3 and Cor 6.3, on the closure of p00, p11 ≥ ½]: (r, ½) with r = 1 − (½−δ)/E
-    is best if g = ((E−1)(3δ−1) + 3δ²)/(E−1+2δ)² > min(π, 1−π), mirrored for π > ½. The theorem
-    leaves out δ > ½; there the corner of the region is (1, δ).
+    Region "honest" [Thm 6.3 and Cor 6.3, on the closure of p00, p11 ≥ ½]: (r, ½) with r = 1 −
+    (½−δ)/E is best if g = ((E−1)(3δ−1) + 3δ²)/(E−1+2δ)² > min(π, 1−π), mirrored for π > ½. The
+    theorem does not cover δ > ½; there the corner of the region is (1, δ).
 
-    Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², again mirrored
-    for π > ½. At this point a respondent with the rarer answer is exposed with probability δ. The
-    choice of the region is therefore a choice about privacy, not about accuracy.
+    Region "whole" [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², again
+    mirrored for π > ½. At this point a respondent with the rarer answer is exposed with probability
+    δ. The choice of the region is therefore a choice about privacy, not about accuracy.
     """
     if region not in REGIONS:
         raise unsupported(f"the regions are {' and '.join(REGIONS)}", "region")
     E, delta = Fraction(*(claim.level or (1, 1))), Fraction(*(claim.delta or (0, 1)))
     pi = Fraction(prior.shares[1], prior.total)
     s = (E + delta) / (E + 1)
-    # The variances of all corners are compared as fractions, so neither g nor h is needed, and
-    # nothing is rounded.
+    # The variances of all corners are compared as fractions, so g and h are not needed, and there
+    # is no rounding.
     candidates = [(s, s)]
     if delta and region == "whole":
         candidates.append((Fraction(1), delta) if 2 * pi <= 1 else (delta, Fraction(1)))
@@ -108,8 +110,8 @@ def _fit_inside(request: FamilyRequest, point: Point) -> DenseMechanism:
     p00, p11 = point
     D = 1 << BITS
     if p00 == p11:
-        # −(v // 1) of a negative fraction v rounds up, so the wrong answer's weight is never below
-        # the closed form.
+        # −(v // 1) for a negative fraction v rounds up, so the weight of the wrong answer is never
+        # below the closed form.
         guess = -((p00 - 1) * D // 1)
         return symmetric_response(
             2, calibrate(request, lambda t: symmetric_response(2, t), 0, D // 2, guess)

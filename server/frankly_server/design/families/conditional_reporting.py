@@ -25,14 +25,14 @@ def conditional_reporting(request: FamilyRequest) -> Built:
     is drawn from P(x|s̃). Hence P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1), which is (43)
     with its missing δ_xy  [Funnel Algorithm 1, (43); erratum 9.18].
 
-    With `alpha` it is built at this α. Otherwise at the largest α at which every promise holds: for
+    If `alpha` is given, it is α. Otherwise α is the largest value at which every claim holds: for
     LIP, L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists, because with
     λ = (e^α−1)/(e^α+c−1) the mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part
     is independent of the secret if the prior is true.
 
-    Like every report that depends on s, this one can carry more information about x than the best
-    mechanism that ignores s (`information_x` is I(X;Y) of x alone). Estimates invert the table over
-    (s, x), so they assume nothing about the shares of the secrets.
+    Because the report depends on s, it can carry more information about x than the best mechanism
+    that ignores s (`information_x` is I(X;Y) of x alone). Estimates invert the table over (s, x),
+    so they make no assumption about the shares of the secrets.
     """
     joint = pair_counts(request)
     secrets, make = len(joint), _family_of(joint)
@@ -91,7 +91,7 @@ def _family_of(joint: tuple[tuple[int, ...], ...]) -> Callable[[int], DenseMecha
             for x in range(values):
                 row = [(D - secret_weight) * v for v in typical_weights[s]]
                 row[x] += (D - secret_weight) * truth_weights[s] + secret_weight * secrets * _FINE
-                rows.append(rounded(row, BITS))
+                rows.append(rounded(row))
         return DenseMechanism(BITS, tuple(rows))
 
     return make

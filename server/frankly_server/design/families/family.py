@@ -2,9 +2,9 @@
 """Request, result and calibration of the explicit families.
 
 Every notion is closed under post-processing and under mixing a mechanism with a constant report.
-The members of a family are numbered so that each one arises in this way from the one before. So
-every later member keeps a promise that member t keeps, and bisection with the exact verifier finds
-the first member that keeps all promises.
+The members of a family are numbered so that each member results from the previous one in this way.
+Therefore a claim that holds for member t holds for all later members, and bisection with the exact
+verifier finds the first member that satisfies all claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,9 @@ from frankly_server.design.families.needs import is_open, settle_level
 from frankly_server.design.notions.cones import Level
 from frankly_server.design.notions.lift_criteria import Measure
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.limits import Limits
 
-# Weights are multiples of 2^-48, so every integer is below 2^53 and JSON readers that use doubles
+# Weights are multiples of 2^-48, so every integer is below 2^53, and JSON parsers that use doubles
 # read it exactly.
 BITS = 48
 REGIONS = ("honest", "whole")
@@ -30,7 +31,7 @@ REGIONS = ("honest", "whole")
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """Parameters that replace a level or add to it.
+    """Explicit parameters, instead of a level or in addition to it.
 
     p00, p11 : probabilities of reporting answer 0 and answer 1 truthfully, in [0, 1]; warner and
         mangat use p00 alone.
@@ -57,12 +58,14 @@ class FamilyRequest:
     prior : prior over the mechanism's answers.
     claims : all of them must hold. A claim with an open level (None) gets the level that the
         mechanism needs; this requires explicit parameters.
+    limits : the time limit applies to the search for a member that satisfies the claims.
     """
 
     name: str
     prior: Prior
     claims: tuple[Claim, ...]
     explicit: Explicit = field(default_factory=Explicit)
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def answers(self) -> int:
@@ -72,10 +75,10 @@ class FamilyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Mechanism that satisfies its claims, with every level settled.
+    """Mechanism that satisfies its claims, none of which has an open level.
 
-    parameters : the family's figures, for display only.
-    eta : share of constant noise that rounding mixed in.
+    parameters : figures of the family, for display only.
+    eta : share of constant noise mixed in by rounding.
     """
 
     mechanism: Mechanism
@@ -93,7 +96,7 @@ def certify(
     parameters: dict[str, Any],
     eta: Fraction = Fraction(0),
 ) -> Built:
-    """Return the mechanism with its claims, open levels settled, if it satisfies all of them.
+    """Set the open levels, and return the mechanism with its claims if it satisfies all of them.
 
     Raises InvalidInput(mechanism_not_certified) with the exact verifier's reason if it does not.
     """
@@ -114,19 +117,23 @@ def calibrate(
 ) -> int:
     """Return the least t in [low, high] for which make(t) satisfies every claim.
 
-    make : returns more private members for larger t.
-    guess : expected result, such as a closed form. If it is right, three verifications are enough.
+    make : function that returns more private members for larger t.
+    guess : expected t, such as a closed form. If it is right, three verifications are enough.
 
     Raises InvalidInput: mechanism_not_certified if even make(high) breaks a claim; field_missing if
-    a level is open.
+    a level is open; TimeExceeded.
     """
     if any(map(is_open, request.claims)):
-        message = f"{request.name} is fitted to a level: give one for every notion, or the mechanism's own parameters"
-        raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
+        raise InvalidInput(
+            Problem.FIELD_MISSING,
+            f"{request.name} is fitted to a level: give one for every notion, or the mechanism's own parameters",
+            "epsilon",
+        )
     broken = ""
 
     def keeps_claims(t: int) -> bool:
         nonlocal broken
+        request.limits.require_time()
         try:
             require_private(make(t), *request.claims)
         except DocumentRejected as error:
@@ -144,7 +151,7 @@ def calibrate(
             high = guess - 1
         else:
             return guess
-    # Invariant of the bisection: `low` breaks a claim, `high` keeps all of them.
+    # Invariant of the bisection: `low` breaks a claim, `high` satisfies all of them.
     if not keeps_claims(high):
         raise claims_not_kept(request, broken)
     while high - low > 1:
@@ -154,9 +161,12 @@ def calibrate(
 
 
 def claims_not_kept(request: FamilyRequest, detail: str) -> InvalidInput:
-    """Return the error for a family that cannot keep the requested claims."""
-    message = f"{request.name} does not keep this ({detail}): ask for another level or notion, or the mechanism optimal"
-    return InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
+    """Return the error for a family that cannot satisfy the requested claims."""
+    return InvalidInput(
+        Problem.MECHANISM_NOT_CERTIFIED,
+        f"{request.name} does not keep this ({detail}): ask for another level or notion, or the mechanism optimal",
+        "mechanism",
+    )
 
 
 def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
@@ -165,7 +175,7 @@ def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
 
 
 def least_level(claims: Sequence[Claim]) -> Level | None:
-    """Return the smallest level of all claims except dpv and metric-ldp; None if they have none."""
+    """Return the smallest level of all claims except dpv and metric-ldp; None if there is none."""
     levels = [
         level
         for claim in claims

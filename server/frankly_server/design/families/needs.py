@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open levels of claims, set to the level that a given mechanism needs, rounded up."""
+"""Levels for claims with an open level: the least one that a mechanism satisfies, rounded up."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -16,17 +16,17 @@ _MAX_BITS = 48
 
 
 def is_open(claim: Claim) -> bool:
-    """Return True if a claim has no level (for alip neither of its two)."""
+    """Return True if a claim has no level (for alip, neither of its two levels)."""
     return claim.level is None and claim.low_level is None
 
 
 def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism") -> Claim:
-    """Return the claim with an open level set to the level that the mechanism needs.
+    """Return the claim with its open level set to the least one that the mechanism satisfies.
 
-    The level is as tight as whole numbers below 2^53 allow.
+    The level is as tight as a ratio of integers below 2^53 can be.
 
     Raises InvalidInput(mechanism_not_certified) if no finite level can be promised, and always for
-    dp: the verifier computes δ from a level, but no level from δ.
+    dp, because the verifier computes δ from a level but no level from δ.
     """
     if not is_open(claim):
         return claim
@@ -41,8 +41,11 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
         side: _round_up(ratio) for side, ratio in audit.needed.items() if ratio is not None
     }
     if not needed_levels or claim.notion == "dp":
-        message = f"{name} promises no finite level of {claim.notion}: ask for another notion, such as dpv"
-        raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
+        raise InvalidInput(
+            Problem.MECHANISM_NOT_CERTIFIED,
+            f"{name} promises no finite level of {claim.notion}: ask for another notion, such as dpv",
+            "mechanism",
+        )
     return replace(
         claim, level=needed_levels.get("level"), low_level=needed_levels.get("low_level")
     )

@@ -27,8 +27,8 @@ from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.notions.ball_bounds import Bounds
 
 _MAX_NATS = 30
-"""Largest level of a randomised response, in nats; beyond it a value is practically unchanged."""
-# Relative reductions of both levels, tried in order: none, then from 2^-46 up to 2^-10.
+"""Largest level of a randomised response, in nats; above it, values are practically unchanged."""
+# Relative reductions of both levels, in the order of trial: none, then 2^-46 up to 2^-10.
 _STEPS = (0, *(2.0**-k for k in range(46, 9, -2)))
 
 
@@ -46,12 +46,11 @@ def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
 
 
 def secret_randomised_response(request: FamilyRequest) -> Built:
-    """Build secret randomised response, private for S under every distribution.
+    """Build secret randomised response, which protects S under every distribution.
 
     Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is e^α
-    with `alpha`, else the smallest level promised. The mechanism keeps the level E of RLDP for
-    every ball, hence of secret-LDP and LIP; its level of LDP of the pair is E²
-    [Robust Def 4, Thm 4].
+    with `alpha`, else the smallest requested level. The mechanism satisfies RLDP at level E for
+    every ball, and so secret-LDP and LIP; its LDP level for the pair is E² [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
@@ -61,11 +60,11 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 def independent_reporting(request: FamilyRequest) -> Built:
     """Build Independent Reporting: s and u pass through separate randomised responses.
 
-    The level ε = ε₁ + ε₂ is split for the most information under the prior. The response on u has
-    the level δ₂ = `ValueLeak.delta2(ε₂)`, the largest that leaks ε₂ over the polytopes of an rldp
-    claim or, without one, under the prior. Floats only choose the split: the factors are rounded to
-    integers towards privacy, and both levels shrink until the verifier accepts the mechanism
-    [Robust §7; erratum 9.10].
+    The split ε = ε₁ + ε₂ maximises the information under the prior. The response on u has level
+    δ₂ = `ValueLeak.delta2(ε₂)`, the largest that leaks at most ε₂ over the polytopes of an rldp
+    claim or, without such a claim, under the prior. Floats only determine the split: the factors
+    are rounded to integers towards privacy, and both levels are reduced until the verifier accepts
+    the mechanism [Robust §7; erratum 9.10].
     """
     joint, level = pair_counts(request), required_level(request)
     if len(joint[0]) < 2:
@@ -80,7 +79,7 @@ def independent_reporting(request: FamilyRequest) -> Built:
 
 
 def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism:
-    """Return the mechanism of the split, with levels lowered until the verifier accepts it."""
+    """Return the mechanism of the split, with levels reduced until the verifier accepts it."""
     claims_with_level, broken = [claim for claim in request.claims if not is_open(claim)], ""
     for step in _STEPS:
         mechanism = _factors(split, 1 - step)
@@ -96,7 +95,7 @@ def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism
 
 
 def _bounds(claims: tuple[Claim, ...], joint: tuple[tuple[int, ...], ...]) -> Bounds:
-    """Return the polytopes of the rldp claim; without one, each is the single point P(u|s)."""
+    """Return the polytopes of the rldp claim; without such a claim, the single points P(u|s)."""
     for claim in claims:
         if claim.lower_bounds is not None:
             return claim.lower_bounds
@@ -110,8 +109,8 @@ def _factors(split: Split, share: float) -> ProductMechanism:
 
 
 def _factor(size: int, nats: float) -> DenseMechanism:
-    # At level 0 one constant report is sent: a uniform response over `size` values would make
-    # reports longer and add no privacy.
+    # At level 0 the report is constant: a uniform response over `size` values would make reports
+    # longer without adding privacy.
     if nats <= 0:
         return DenseMechanism(BITS, ((1 << BITS,),) * size)
     if nats == inf:

@@ -29,8 +29,8 @@ from frankly_server.design.notions.cones import Level
 def grr(answers: int, level: Level, bits: int = BITS) -> DenseMechanism:
     """Return generalised randomised response.
 
-    It sends the truth with probability E/(E+a−1), E = p/q, and otherwise another answer, chosen
-    uniformly. For two answers this is the ε-optimal binary mechanism [Thesis Thm 6.2]. The
+    The mechanism sends the truth with probability E/(E+a−1), E = p/q, and otherwise another answer,
+    chosen uniformly. For two answers this is the ε-optimal binary mechanism [Thesis Thm 6.2]. The
     off-diagonal weight is rounded up, so the ratio of the weights never exceeds p/q.
     """
     p, q = level
@@ -47,10 +47,11 @@ def symmetric_response(answers: int, off: int, bits: int = BITS) -> DenseMechani
 def generalised(request: FamilyRequest) -> Built:
     """Build generalised randomised response, GRR_α  [Funnel (25), (26)].
 
-    With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
-    holds: under LIP, LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which
-    is infinite if some cell of the prior is empty (erratum 9.19). A mechanism with a larger `off`
-    is a mixture with the uniform report, so it is at least as private under every notion.
+    e^α = P(truth)/P(any other answer). If `alpha` is not given, α is the largest value at which
+    every claim holds: under LIP, LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥
+    LIP(identity), which is infinite if some cell of the prior is empty (erratum 9.19). A mechanism
+    with a larger `off` is a mixture with the uniform report, so it is at least as private under
+    every notion.
     """
     mechanism = _calibrated_grr(request)
     return certify(request, mechanism, {"alpha": alpha_of(mechanism)})
@@ -73,9 +74,9 @@ def _calibrated_grr(request: FamilyRequest) -> DenseMechanism:
 
 
 def closed_form(answers: int, claims: Sequence[Claim]) -> int | None:
-    """Return the weight of a wrong answer that meets ε-LDP or (ε, δ)-DP; None under other notions.
+    """Return the weight of a wrong answer under ε-LDP or (ε, δ)-DP; None under other notions.
 
-    It is 2^48·(1−δ)/(E+a−1), rounded up  [Thesis Thm 4.8; δ = 0 gives Funnel (25)].
+    The weight is 2^48·(1−δ)/(E+a−1), rounded up  [Thesis Thm 4.8; δ = 0 gives Funnel (25)].
     """
     off_weights = [
         (1 - Fraction(*(claim.delta or (0, 1)))) / (Fraction(*claim.level) + answers - 1)
@@ -95,8 +96,8 @@ def alpha_of(mechanism: DenseMechanism) -> float:
 def warner(request: FamilyRequest) -> Built:
     """Build Warner's randomised response over two answers: the truth has probability p_w.
 
-    With `p00` this is p_w, rounded to a multiple of 2^-48. Otherwise p_w is the largest value ≥ ½
-    at which every promise holds: E/(E+1) for ε-LDP [Thm 6.2], and α(1−π)/(α(1−π) + π(1−α)) for a
+    `p00`, if given, is p_w, rounded to a multiple of 2^-48. Otherwise p_w is the largest value ≥ ½
+    at which every claim holds: E/(E+1) for ε-LDP [Thm 6.2], and α(1−π)/(α(1−π) + π(1−α)) for a
     degree of privacy violation α of an answer with share π (6.28). Its mirror image below ½ (6.30)
     is the same mechanism with the two reports exchanged  [Thesis §6.2.2].
     """
@@ -121,9 +122,9 @@ def mangat(request: FamilyRequest) -> Built:
     """Build Mangat's model: a sensitive answer is always sent, the other with probability p_m.
 
     Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. `p00` is p_m, the probability
-    that the other answer is reported truthfully. Without it p_m is the largest at which every
-    promise holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One of the reports
-    comes from a single answer, so no level of LDP is finite, and the notions ldp and dp are refused
+    that the other answer is reported truthfully. By default p_m is the largest value at which every
+    claim holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One of the reports
+    comes from a single answer, so the LDP level is infinite, and the notions ldp and dp are refused
     (erratum 9.2)  [Thesis §6.2.3].
     """
     _require_two(request)
@@ -140,7 +141,7 @@ def mangat(request: FamilyRequest) -> Built:
 
     if request.explicit.p00 is None:
         # Privacy must grow with t, so t is the weight of the wrong answer; at t = 2^48 both rows
-        # are equal and nothing can be estimated.
+        # are equal and no share can be estimated.
         least = calibrate(request, lambda t: make((1 << BITS) - t), 0, (1 << BITS) - 1)
         truth_weight = (1 << BITS) - least
     else:
@@ -155,47 +156,48 @@ def mangat(request: FamilyRequest) -> Built:
 def super_binary_mangat(request: FamilyRequest) -> Built:
     """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
-    The family has no parameter: it satisfies the claims or is refused. Each report other than 0
-    comes from two answers only, so no level of LDP is finite, and the notions ldp and dp are
-    refused (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
+    The family has no parameter: the request is refused if the mechanism does not satisfy the
+    claims. Each report other than 0 comes from only two answers, so the LDP level is infinite, and
+    the notions ldp and dp are refused (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS
-    # m need not divide the row sum 2^48, so the first reports get one unit more.
+    # m need not divide the row sum 2^48, so the first reports get one extra unit.
     even = [D // m + (y < D % m) for y in range(m)]
     rows = [even, *([D if x == y else 0 for y in range(m)] for x in range(1, m))]
     return certify(request, table(rows), {})
 
 
 def weight_of(chance: Fraction) -> int:
-    """Return a probability in units of 2^-48, rounded to the nearest whole number."""
+    """Return a probability in units of 2^-48, rounded to the nearest integer."""
     return round(chance * (1 << BITS))
 
 
 def required_level(request: FamilyRequest) -> Level:
-    """Return the level of an uncalibrated family: that of `alpha`, else the smallest promised.
+    """Return the level of an uncalibrated family: `alpha`, else the smallest requested level.
 
-    Raises InvalidInput(field_missing) if there is neither.
+    Raises InvalidInput(field_missing) if the request has neither.
     """
     if request.explicit.alpha is not None:
         return level_for(request.explicit.alpha)
     level = least_level(request.claims)
     if level is None:
-        message = f"{request.name} needs a level: give epsilon, or alpha"
-        raise InvalidInput(Problem.FIELD_MISSING, message, "alpha")
+        raise InvalidInput(
+            Problem.FIELD_MISSING, f"{request.name} needs a level: give epsilon, or alpha", "alpha"
+        )
     return level
 
 
 def _refuse_dp(request: FamilyRequest) -> None:
-    """Raise InvalidInput for ldp, which never holds, and dp, which holds for large δ only.
+    """Raise InvalidInput for ldp, which never holds, and dp, which holds only for large δ.
 
     Erratum 9.2 explains why Mangat's models are not offered as differentially private.
     """
     if any(claim.notion in ("ldp", "dp") for claim in request.claims):
-        message = (
-            f"{request.name} is not differentially private at any level: ask for dpv, or for warner"
+        raise unsupported(
+            f"{request.name} is not differentially private at any level: ask for dpv, or for warner",
+            "notion",
         )
-        raise unsupported(message, "notion")
 
 
 def _require_two(request: FamilyRequest) -> None:

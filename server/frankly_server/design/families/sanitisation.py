@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Product sanitisation and the discrete exponential mechanism, two names of one mechanism.
+"""Product sanitisation and the discrete exponential mechanism, two names for one mechanism.
 
 Each part of an answer passes through a randomised response with the same odds e^k of the truth
 against any other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ
@@ -30,29 +30,19 @@ from frankly_server.design.families.randomised_response import (
 MAX_FACTORS = 16
 
 
-def product_sanitisation(request: FamilyRequest) -> Built:
-    """Build the product sanitisation of least error: p = (1−δ)/(e^ε+m−1) per wrong value.
+def sanitisation(request: FamilyRequest) -> Built:
+    """Build product sanitisation, which is also the discrete exponential mechanism.
 
-    p is the probability of each wrong value of a part with m values. The max-mean Hamming error
-    p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the answer as a whole and, part
-    by part, for neighbours that differ in one part [Thm 3.5]. With `alpha`,
-    e^α = P(truth)/P(another value) per part. Under other notions p is the least at which they hold
-    [Thesis Thm 4.8].
+    As product sanitisation it has the least error: p = (1−δ)/(e^ε+m−1) is the probability of each
+    wrong value of a part with m values. The max-mean Hamming error p(m−1) is the least of all
+    (ε, δ)-DP mechanisms for any m: for the answer as a whole and, part by part, for neighbours that
+    differ in one part [Thm 3.5]. With `alpha`, e^α = P(truth)/P(another value) per part. Under
+    other notions p is the least at which they hold [Thesis Thm 4.8].
+
+    As the discrete exponential mechanism it has the utility −k·h(x, y) with e^k = 1 + 1/p − m
+    (4.16); `alpha` is k. Under ldp and dp of an answer with one part, k is at the upper end of
+    (4.10): e^k = (e^ε + (m−1)δ)/(1−δ) [Thesis Def 4.2, (4.8)].
     """
-    return _sanitise(request)
-
-
-def discrete_exponential(request: FamilyRequest) -> Built:
-    """Build the discrete exponential mechanism with utility −k·h(x, y), calibrated.
-
-    With e^k = 1 + 1/p − m it is the product sanitisation (4.16). `alpha` is k. Under ldp and dp of
-    an answer with one part, k is at the upper end of (4.10): e^k = (e^ε + (m−1)δ)/(1−δ)
-    [Thesis Def 4.2, (4.8)].
-    """
-    return _sanitise(request)
-
-
-def _sanitise(request: FamilyRequest) -> Built:
     sizes = next(
         (claim.attributes for claim in request.claims if claim.attributes), (request.answers,)
     )
@@ -96,8 +86,8 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
     wrong = [factor.probability(1, 0) for factor in dense]
     error = sum((p * (f.answers - 1) for p, f in zip(wrong, dense, strict=True)), Fraction(0))
     figures: dict[str, object] = {
-        # Rounding depends on the number of values, so the k of different parts differ in their last
-        # digits; the smallest is reported.
+        # Rounding depends on the number of values, so k differs between parts in the last digits;
+        # the smallest is reported.
         "k": min(alpha_of(factor) for factor in dense),
         "p": [float(p) for p in wrong] if len(wrong) > 1 else float(wrong[0]),
         "hamming_error": float(error),

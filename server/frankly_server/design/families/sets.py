@@ -13,6 +13,7 @@ from frankly_protocol.audit import exp_lower
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.families.family import (
     BITS,
     Built,
@@ -22,7 +23,6 @@ from frankly_server.design.families.family import (
     least_level,
 )
 from frankly_server.design.notions.prior import Prior
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.design.tables.objectives import Targets
 
 Sets = SubsetMechanism | UnaryMechanism
@@ -35,8 +35,8 @@ _D = 1 << BITS
 def oue(request: FamilyRequest) -> Built:
     """Build optimised unary encoding: P(true bit = 1) = ½, P(any other bit = 1) = 1/(e^α+1).
 
-    With `alpha` it is built at this α. Otherwise at the largest α at which every promise holds:
-    under LIP, LIP(OUE_α) = ε, or ∞ if that never exceeds ε. Randomising each bit again turns a
+    If `alpha` is given, it is α. Otherwise α is the largest value at which every claim holds; under
+    LIP it solves LIP(OUE_α) = ε, and is ∞ if no α exceeds ε. Randomising each bit again turns a
     smaller flip probability into a larger one, so the larger one is at least as private under every
     notion  [Funnel (27)-(29)].
     """
@@ -59,8 +59,8 @@ def oue(request: FamilyRequest) -> Built:
 def symmetric_unary(request: FamilyRequest) -> Built:
     """Build symmetric unary encoding: a bit is correct with probability e^(α/2)/(e^(α/2)+1).
 
-    With `alpha` it is built at this level of LDP. Otherwise at the largest α at which every promise
-    holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
+    If `alpha` is given, it is the LDP level α. Otherwise α is the largest value at which every
+    claim holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
     """
     a = request.answers
 
@@ -78,10 +78,11 @@ def symmetric_unary(request: FamilyRequest) -> Built:
 def subset_selection(request: FamilyRequest) -> Built:
     """Build subset selection: `size` answers, the truth among them with probability `inside`.
 
-    For each size tried, `inside` is the largest at which every promise holds (with `alpha`, in
-    closed form, α-LDP); the size of least total variance is chosen. With `alpha`, and for up to 12
-    answers, all sizes are tried; under ldp and dp the 12 best ones for LDP at the smallest level;
-    otherwise the best one for LDP and the powers of two. Size 1 is GRR  [Ye and Barg 2018].
+    For each candidate size, `inside` is the largest probability at which every claim holds (with
+    `alpha`, the closed form for α-LDP). The size with the least total variance is used. Candidates
+    are all sizes with `alpha` or for up to 12 answers; under ldp and dp the 12 best sizes for LDP
+    at the smallest level; otherwise the best size for LDP and the powers of two. Size 1 is GRR [Ye
+    and Barg 2018].
     """
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:
@@ -127,7 +128,7 @@ def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None
         return [math.inf] * (mechanism.answers if targets is None else len(targets))
     spread = q + (p - q) * truth - pair_none - 2 * (pair_one - pair_none) * truth
     # The shares sum to 1, so the mean of w is decoded without error.
-    if targets is None:  # u is the identity less 1/a, which is not written out
+    if targets is None:  # u is the identity minus 1/a, which is not built explicitly
         a = mechanism.answers
         squares = (1 - 2 / a) * spread + spread.sum() / a**2
         means = truth - truth.sum() / a
@@ -160,7 +161,8 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
     elif a <= _MAX_TRIED:
         sizes = list(range(1, a))
     else:
-        # Some power of two is within a factor of 2 of any size, and there are only log₂ a of them.
+        # There is a power of two within a factor of 2 of any size, and there are only log₂ a of
+        # them.
         sizes = sorted({*by_variance[:1], *(1 << i for i in range(a.bit_length()) if 1 << i < a)})
     mechanisms, refusal = [], None
     for size in sizes:
@@ -168,7 +170,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
             mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    # A size that cannot keep the claims is left out; the error is raised only if no size can.
+    # A size that cannot satisfy the claims is skipped; the error is raised only if no size can.
     if refusal is not None and not mechanisms:
         raise refusal
     return mechanisms
@@ -180,8 +182,8 @@ def _calibrate_size(request: FamilyRequest, size: int, E: Fraction | None) -> Su
     def make(outside: int) -> SubsetMechanism:
         return SubsetMechanism(BITS, a, size, _D - outside)
 
-    # At inside = size/a the truth is in the set as often as any other answer, so the report carries
-    # no information.
+    # At inside = size/a the set contains the truth as often as any other answer, so the report
+    # carries no information.
     uninformative = _D - -(-size * _D // a)
     guess = _D - ldp_subsets(a, size, E).inside if E is not None else None
     return make(calibrate(request, make, 0, uninformative, guess))

@@ -32,8 +32,8 @@ def _family(make: Maker) -> Family:
         criterion (lift for alip and lip, ldp for secret-ldp) and its levels. With
         `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound that average and its
         inverse instead (Lift Defs 5, 6). No document can promise such a bound, so the published
-        claim is the alip level that the table needs. A group that breaks the criterion is extended
-        by further answers until it meets it (erratum 9.21-9.22).
+        claim is the alip level that the table satisfies. A group that breaks the criterion is
+        extended by further answers until it meets the criterion (erratum 9.21-9.22).
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
         low, high, measure = _levels_and_measure(request, claim)
@@ -51,7 +51,7 @@ def _family(make: Maker) -> Family:
             return certify(request, mechanism, figures)
         if measure == "alpha":
             figures["lift_order"] = request.explicit.lift_order
-        # The claim is open, so `certify` sets it to the alip level that the table needs.
+        # The claim is open, so `certify` sets it to the alip level that the table satisfies.
         open_alip = Claim("alip", None, joint)
         return certify(
             replace(request, claims=(open_alip, *request.claims[1:])), mechanism, figures
@@ -66,14 +66,17 @@ def _levels_and_measure(
     """Return the lower level, the upper level and the measure that they bound."""
     measure = request.explicit.lift_measure
     if measure not in MEASURES or measure == "ldp":
-        message = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
-        raise unsupported(message, "lift_measure")
-    # LDP of the secret has one level, which the criterion treats as that of the upper side.
+        raise unsupported(
+            f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}", "lift_measure"
+        )
+    # LDP of the secret has one level, which the criterion treats as the level of the upper side.
     if claim.notion == "secret-ldp" and measure == "lift":
         return None, claim.level, "ldp"
     if claim.notion not in ("alip", "lip"):
-        message = f"{request.name} keeps alip, lip and (lift_measure lift only) secret-ldp, as the first notion"
-        raise unsupported(message, "notion")
+        raise unsupported(
+            f"{request.name} supports alip, lip and, only with lift_measure lift, secret-ldp as the first notion",
+            "notion",
+        )
     return (claim.level if claim.notion == "lip" else claim.low_level), claim.level, measure
 
 

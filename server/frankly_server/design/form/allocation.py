@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimal chances of given components: a convex problem (docs/maths/forms.md).
+"""Optimal probabilities of given components: a convex problem (docs/maths/forms.md).
 
-A report that does not show a unit counts as one more symbol, equally likely under every answer, with
-the information 11ᵀ. So I p = 1 holds for the prior p, as for any table.
+A report that does not show a unit counts as an additional symbol, equally likely under every
+answer, with the information 11ᵀ. So I p = 1 holds for the prior p, as for any table.
 
 Minimise F(π) = Σ_u weight_u · tr(W_u I_u(π)⁻¹ W_uᵀ), I_u = Σ_c π_c · I_uc, over the simplex. With
 G_u = weight_u · I_u⁻¹W_uᵀW_u I_u⁻¹, a π is optimal iff no component's price Σ_u tr(G_u I_uc) exceeds F.
@@ -14,22 +14,22 @@ from typing import Final
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.units import Unit
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
 _STEPS: Final = 100
 _TOLERANCE: Final = 1e-7
-_CENTRING: Final = 0.1  # each step aims at a tenth of the current gap
+_CENTRING: Final = 0.1  # each step reduces the gap to about a tenth
 _TO_BOUNDARY: Final = 0.95  # a step goes at most this share of the way to the nearest zero
 _MIXED: Final = (
-    0.01  # share of even chances mixed into a start: Newton steps need an interior point
+    0.01  # share of equal probabilities mixed into a start: Newton steps need an interior point
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Chances of the components, the value F, and I_u⁻¹ and the price G_u of every unit."""
+    """Probabilities of the components, the value F, and I_u⁻¹ and the price G_u of every unit."""
 
     chances: FloatArray
     value: float
@@ -41,22 +41,22 @@ def allocate(
     units: Sequence[Unit], informations: Sequence[Mapping[int, FloatArray]],
     limits: Limits, start: FloatArray | None = None,
 ) -> Allocation:  # fmt: skip
-    """Return the best chances of the components that are found within the limits.
+    """Return the best probabilities of the components found within the limits.
 
-    informations : for each component, its information about the units that it may show; every unit
-    with a weight needs one. The steps are those of a primal-dual interior-point method (Boyd and
-    Vandenberghe, Convex Optimization, section 11.7).
+    informations : for each component, its information about the units that it may show; some
+    component must show each unit with a weight. This is a primal-dual interior-point method (Boyd
+    and Vandenberghe, Convex Optimization, section 11.7).
     """
     programme = _AllocationProgramme(units, informations)
     number = len(informations)
     even = np.full(number, 1 / number)
     chances = even if start is None else (1 - _MIXED) * start + _MIXED * even
     at = programme.at(chances)
-    # At the start every product of slack and chance is F divided by their number.
+    # At the start every product of slack and probability is F divided by their number.
     slacks = np.full(number, at.value / number) / chances
     for _ in range(_STEPS):
         prices = programme.component_prices(at)
-        # The largest price less F bounds the distance of F from its minimum.
+        # The largest price minus F bounds the distance of F from its minimum.
         if float(np.max(prices)) / at.value - 1 < _TOLERANCE or limits.out_of_time():
             break
         barrier = _CENTRING * float(at.chances @ slacks) / number
@@ -82,8 +82,8 @@ def _newton(
 ) -> FloatArray:
     """Return the Newton step of −price − slack + ν = 0, slack·chance = barrier, Σ chance = 1.
 
-    The unknowns are scaled by the chances and the equations by F, because both differ by orders of
-    magnitude.
+    The unknowns are scaled by the probabilities and the equations by F, because both differ by
+    orders of magnitude.
     """
     number, p = len(prices), at.chances
     matrix = np.zeros((number + 1, number + 1))
@@ -97,7 +97,7 @@ def _newton(
 
 
 def _longest(values: FloatArray, step: FloatArray) -> float:
-    """Return the length, at most 1, that keeps values + length·step positive."""
+    """Return a step length, at most 1, such that values + length·step stay positive."""
     falling = step < 0
     return float(np.min(-_TO_BOUNDARY * values[falling] / step[falling], initial=1.0))
 
@@ -117,7 +117,7 @@ class _AllocationProgramme:
         ]
 
     def at(self, chances: FloatArray) -> Allocation:
-        """Return the allocation with these chances, which sum to 1 up to rounding."""
+        """Return the allocation with these probabilities, which sum to 1 up to rounding."""
         chances = chances / chances.sum()
         inverses = tuple(
             unit.inverse(np.tensordot(chances, table, 1))

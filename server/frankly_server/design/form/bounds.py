@@ -5,16 +5,17 @@ Let g_i be the posterior of question i divided by its prior p_i, minus 1, and P_
 L²(p_i) onto the row space of the question's centred targets W_i. An unbiased estimator has at least
 the value Σ_i ω_i·ν_i²/J_i: ω_i is the importance, ν_i the nuclear norm of W_i, J_i = E‖P_i g_i‖².
 For any c ≥ 0 this is at least (Σ √ω_i·c_i·ν_i)²/I, where I is the largest Σ c_i²‖P_i g_i‖² of a
-column. Columns have two values: E on a set of measure μ, otherwise 1. Four bounds on I:
+column. A column has two values: E on a set of measure μ, otherwise 1. There are four bounds on I:
 
 - Parseval: Σ_i ‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))² · μ(1−μ).
-- Entropy: Σ_i KL(posterior_i ‖ p_i) ≤ KL(posterior), also after a constant below 1 is taken off the
-  column, and ‖P_i g_i‖² ≤ ψ_i(KL).
-- Alone: ‖P_i g_i‖² is at most its maximum if question i is asked alone at the whole level.
-- Tails: for yes/no questions, Σ c_i²‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
+- Entropy: Σ_i KL(posterior_i ‖ p_i) ≤ KL(posterior), also after subtracting a constant below 1 from
+the column, and ‖P_i g_i‖² ≤ ψ_i(KL).
+- Alone: ‖P_i g_i‖² is at most its maximum if question i alone is asked at the full level.
+- Tails: for yes/no questions, means, and few even choices, Σ c_i²‖P_i g_i‖² ≤
+  ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
 
-The bound on I is the maximum over μ of the smallest of them. Each wanted pair adds its least
-variance if it is asked alone at the whole level.
+The bound on I is the maximum over μ of the smallest of the four. Each requested pair adds its least
+variance if it alone is asked at the full level.
 """
 
 from collections.abc import Sequence
@@ -28,95 +29,33 @@ import numpy as np
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.errors import FranklyError
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.api.engine import DesignRequest, design
+from frankly_server.design.form.gain_curve import GainCurve, combined
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
-from frankly_server.design.form.tails import MOST_QUESTIONS, TailBound
+from frankly_server.design.form.tails import MOST_VALUES, Corners, TailBound
 from frankly_server.design.notions.prior import Prior
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.optimum.variance.many_answers import complete
+from frankly_server.design.optimum.variance.objective import Objective
+from frankly_server.design.optimum.variance.pair_bound import certified
 
 _INTERVALS: Final = 600
-"""Number of intervals of ln(1 + (E−1)μ); the loss is at most ε/600 nats of entropy."""
+"""Number of intervals of ln(1 + (E−1)μ); they loosen the bound by at most ε/600 nats of entropy."""
 _FINE_INTERVALS: Final = 4800
-"""Number of intervals with tails, whose bound is determined by a single μ."""
-_POINTS: Final = 4000
-"""Number of points of a curve of ψ, or of all curves whose maximum bounds ψ."""
+"""Number of intervals for the bound with tails, which a single μ determines."""
 _OFFSETS: Final = 24
 _ROUNDS: Final = 5
-_SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic
+_CLOSE: Final = 0.99
+"""The slow bound with tails is skipped if another bound reaches this share of the value."""
+_SAFE: Final = 1 - 1e-9  # margin for rounding errors in float arithmetic
 _MOST_JOINT: Final = 16
 """Largest number of joint answers for which the bound of `design` is used too."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _GainCurve:
-    """Bounds for one question: ν, points (KL, ‖P g‖²) above ψ, and the largest ‖P g‖² alone."""
-
-    nuclear: float
-    entropies: FloatArray
-    squares: FloatArray
-    alone: float
-
-    @classmethod
-    def of(cls, question: FormQuestion, ratio: float) -> "_GainCurve":
-        p = shares_of(question.prior)
-        targets = question.target_matrix
-        centred = (targets - (targets @ p)[:, None]) * np.sqrt(p)
-        values = np.linalg.svd(centred, compute_uv=False)
-        # For two choices the only contrast spans all contrasts.
-        if len(p) == 2 or np.count_nonzero(values > 1e-9 * values[0]) > 1:
-            return cls.of_all_contrasts(p, float(values.sum()), ratio)
-        scores = targets[0] - float(targets[0] @ p)
-        return cls._of_one(p, scores / np.sqrt(float(p @ scores**2)), float(values[0]), ratio)
-
-    @classmethod
-    def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_GainCurve":
-        """ψ is attained by densities r on a set of measure s, q elsewhere; both axes rise in s."""
-        least = float(p.min())
-        if np.ptp(p) < 1e-12:
-            low = high = np.arange(1, len(p)) / len(p)
-            steps = _POINTS
-        else:
-            steps = _POINTS // 10
-            # With uneven shares every measure from the smallest share to 1 minus it may occur.
-            odds = np.geomspace(least / (1 - least), (1 - least) / least, 200)
-            low, high = odds[:-1] / (1 + odds[:-1]), odds[1:] / (1 + odds[1:])
-        entropies, squares = [], []
-        for s, upper in zip(low, high, strict=True):
-            r = 1 + (1 / s - 1) * np.linspace(0, 1, steps) ** 2
-            entropies.append(_entropy(s, r)[:-1])
-            squares.append(np.minimum((r - 1) ** 2 * upper / (1 - upper), 1 / least - 1)[1:])
-        # The measure of the agreeing answers that is best for one question.
-        best = min(max(1 / (1 + ratio), least), 1 - least)
-        alone = (ratio - 1) ** 2 * best * (1 - best) / (1 + (ratio - 1) * best) ** 2
-        return cls(nuclear, *_hull(np.concatenate(entropies), np.concatenate(squares)), alone)
-
-    @classmethod
-    def _of_one(
-        cls, p: FloatArray, scores: FloatArray, nuclear: float, ratio: float
-    ) -> "_GainCurve":
-        """ψ is attained by exponential tilting of the prior, in either direction."""
-        entropies, squares, alone = [], [], 0.0
-        for direction in (scores, -scores):
-            tilts = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 2 * _POINTS)])
-            exponents = tilts[:, None] * (direction - direction.max())
-            weights = p * np.exp(exponents)
-            total = weights.sum(axis=1)
-            means = weights @ direction / total
-            # KL = tilt · mean − ln E exp(tilt · score).
-            entropy = tilts * (means - direction.max()) - np.log(total)
-            entropies.append(np.maximum(entropy, 0))
-            squares.append(np.append(means[1:], direction.max()) ** 2)
-            # The best column for one contrast cuts the answers at a score.
-            order = np.argsort(-direction)
-            share, gain = np.cumsum(p[order])[:-1], np.cumsum((p * direction)[order])[:-1]
-            alone = max(alone, float(((ratio - 1) * gain / (1 + (ratio - 1) * share)).max() ** 2))
-        return cls(nuclear, *_hull(np.concatenate(entropies), np.concatenate(squares)), alone)
 
 
 def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) -> float:
     """Return a lower bound on the value of every mechanism of this level.
 
-    ratio : agree/disagree. variances : of the questions in some design; good weights c follow.
+    ratio : agree/disagree. variances : of the questions in some design; they yield good weights c.
     """
     if ratio <= 1:
         return 0.0
@@ -125,53 +64,57 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
         places.setdefault(question, []).append(i)
     classes = [
         _Class(
-            shares_of(q.prior),
-            _GainCurve.of(q, ratio),
+            GainCurve.of(q, ratio),
+            Corners.of(shares_of(q.prior), q.target_matrix),
             float(q.importance),
-            len(found),
-            variances[found[0]],
+            len(members),
+            variances[members[0]],
         )
-        for q, found in places.items()
+        for q, members in places.items()
     ]
-    # Two starts: equal weights, and weights from the variances of the given design.
+    # Two starts: equal weights, and weights from `variances`.
     best, c = max(
         _searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes))
     )
-    best = max(best, _by_tails(classes, c, ratio))
-    bound = (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
-    return max(bound, _of_joint_answers(request))
+    best, pairs = max(best, sum(group.alone for group in classes)), _of_pairs(request, ratio)
+    value = sum(group.number * group.importance * group.variance for group in classes)
+    if best + pairs < _CLOSE * (value + pairs) and not request.limits.out_of_time():
+        best = max(best, _by_tails(classes, c, ratio))
+    bound = (best + pairs) * _SAFE
+    return max(bound, _of_joint_answers(request), _of_one_question(request, ratio))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Class:
-    """Equal questions.
+    """Class of equal questions.
 
-    shares : of the choices. number : of questions. variance : of each question in some design.
+    corners : None if `tails` has no corners. number : number of questions. variance : variance of
+    each question in some design.
     """
 
-    shares: FloatArray
-    curve: _GainCurve
+    curve: GainCurve
+    corners: Corners | None
     importance: float
     number: int
     variance: float
 
     @property
     def alone(self) -> float:
-        """Least value of these questions if each is asked alone at the whole level."""
+        """Least value of these questions if each alone is asked at the full level."""
         return self.number * self.importance * self.curve.nuclear**2 / self.curve.alone
 
 
 def _of(classes: Sequence[_Class]) -> list[float]:
     """Return the c that would be best if the design were optimal."""
-    return [one.importance**0.5 * one.variance / one.curve.nuclear for one in classes]
+    return [group.importance**0.5 * group.variance / group.curve.nuclear for group in classes]
 
 
 def _searched(
     classes: Sequence[_Class], start: Sequence[float], ratio: float
 ) -> tuple[float, list[float]]:
-    """Return the best bound of a search from `start`, one class after the other, and its c.
+    """Return the best bound, with its c, of a search from `start` that varies one class at a time.
 
-    Every c gives a bound, so the search only has to be short.
+    Every c gives a valid bound, so a short search is enough.
     """
     c, step = list(start), 1.5
     best = _bound(classes, c, ratio)
@@ -190,44 +133,40 @@ def _searched(
 
 
 def _by_tails(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float:
-    """Return the bound with T; 0 if there are too many questions or one has over two choices."""
-    if (
-        any(len(one.shares) > 2 for one in classes)
-        or sum(one.number for one in classes) > MOST_QUESTIONS
-    ):
-        return 0.0
+    """Return the bound with T; 0 where `tails` has no corners or too many."""
     every = [
-        (one, factor) for one, factor in zip(classes, c, strict=True) for _ in range(one.number)
+        (group.corners, factor, group.number)
+        for group, factor in zip(classes, c, strict=True)
+        if group.corners is not None
     ]
-    tails = TailBound.of(
-        [float(one.shares[0]) for one, _ in every], [factor for _, factor in every]
-    )
-    return _bound(classes, c, ratio, tails)
+    if len(every) < len(classes) or sum(len(X.values) * n for X, _, n in every) > MOST_VALUES:
+        return 0.0
+    return _bound(classes, c, ratio, TailBound.of(every))
 
 
 def _bound(
     classes: Sequence[_Class], c: Sequence[float], ratio: float, tails: TailBound | None = None
 ) -> float:
     gain = sum(
-        one.number * one.importance**0.5 * factor * one.curve.nuclear
-        for one, factor in zip(classes, c, strict=True)
+        group.number * group.importance**0.5 * factor * group.curve.nuclear
+        for group, factor in zip(classes, c, strict=True)
     )
-    columns = [(one.curve, f**2, one.number) for one, f in zip(classes, c, strict=True)]
+    columns = [(group.curve, f**2, group.number) for group, f in zip(classes, c, strict=True)]
     return float(gain**2 / _information(columns, ratio, tails))
 
 
 def _of_joint_answers(request: FormRequest) -> float:
     """Return the bound that `design` proves over the joint answers; 0 if there are too many.
 
-    It holds for every mechanism over the joint answers, and so for forms.
+    This bound holds for every mechanism over the joint answers, and therefore for forms.
     """
     sizes = [question.choices for question in request.questions]
-    # With wanted pairs `design` takes long, and rarely closes the gap.
+    # With requested pairs `design` is slow, and rarely closes the gap.
     if prod(sizes) > _MOST_JOINT or request.cross_tables:
         return 0.0
     answers = list(product(*map(range, sizes)))
     rows = [
-        # Rounded down, so that the bound holds for the importance itself.
+        # Rounded down, so that the bound holds for the exact importance.
         [
             row[answer[i]] * Fraction(isqrt(int(question.importance * 10**12)), 10**6)
             for answer in answers
@@ -239,44 +178,76 @@ def _of_joint_answers(request: FormRequest) -> float:
         prod(q.prior[x] for q, x in zip(request.questions, answer, strict=True))
         for answer in answers
     ]
-    try:
-        found = design(
+    return _bound_of_design(
+        DesignRequest(
+            prior=Prior.from_rows([prior]),
+            claims=(Claim("ldp", level_for(request.epsilon)),),
+            targets=tuple(map(tuple, rows)),
+            accept_unidentifiable=True,
+            limits=request.limits,
+        )
+    )
+
+
+def _of_one_question(request: FormRequest, ratio: float) -> float:
+    """Return the bound from moments of pairs of answers for a form of one question, else 0.
+
+    For a single target all columns are priced instead.
+    """
+    question = request.questions[0]
+    if len(request.questions) > 1 or question.choices <= _MOST_JOINT:
+        return 0.0
+    shares, targets = shares_of(question.prior), question.target_matrix
+    if len(targets) == 1:
+        return float(question.importance) * _bound_of_design(
             DesignRequest(
-                prior=Prior.from_rows([prior]),
+                prior=Prior.from_rows([list(question.prior)]),
                 claims=(Claim("ldp", level_for(request.epsilon)),),
-                targets=tuple(map(tuple, rows)),
+                targets=question.targets,
                 accept_unidentifiable=True,
                 limits=request.limits,
             )
         )
-    except FranklyError:  # numbers that the engine refuses, or no time
+    objective = Objective(complete(targets), shares)
+    prices = certified(objective, ratio, request.limits.out_of_time)
+    variance = 0.0 if prices is None else max(0.0, prices.bound() - objective.constant())
+    return float(question.importance) * variance * _SAFE
+
+
+def _bound_of_design(request: DesignRequest) -> float:
+    """Return the bound of `design`; 0 if it refuses the request or runs out of time."""
+    try:
+        designed = design(request)
+    except FranklyError:
         return 0.0
-    return 0.0 if found.bound is None else found.bound * _SAFE
+    return 0.0 if designed.bound is None else designed.bound * _SAFE
 
 
 def _of_pairs(request: FormRequest, ratio: float) -> float:
-    """Return the least value of the wanted pairs if each is asked alone at the whole level."""
+    """Return the least value of the requested pairs if each alone is asked at the full level."""
     total = 0.0
     for a, b in request.cross_tables:
         first, second = (shares_of(request.questions[i].prior) for i in (a, b))
+        # A pair has the value of one question whose choices are the cells of its table.
         p = np.outer(first, second).reshape(-1)
         centred = (np.eye(len(p)) - p) * np.sqrt(p)
         nuclear = float(np.linalg.svd(centred, compute_uv=False).sum())
-        total += nuclear**2 / _GainCurve.of_all_contrasts(p, nuclear, ratio).alone
+        total += nuclear**2 / GainCurve.of_all_contrasts(p, nuclear, ratio).alone
     return total
 
 
 def _information(
-    classes: Sequence[tuple[_GainCurve, float, int]], ratio: float, tails: TailBound | None
+    classes: Sequence[tuple[GainCurve, float, int]], ratio: float, tails: TailBound | None
 ) -> float:
     """Return an upper bound on Σ c_i²‖P_i g_i‖² over all columns with values 1 and `ratio`.
 
-    classes : curve, c² and number of questions. tails : T for these c.
+    classes : (curve, c², number of questions) of each class. tails : T for these c.
     """
-    most = _together(classes)
+    capacity = combined(classes)
     count = _INTERVALS if tails is None else _FINE_INTERVALS
     ends = np.exp(np.linspace(0, np.log(ratio), count + 1))
-    # A column less a constant has the same contrasts and less entropy; every offset gives a bound.
+    # Subtracting a constant leaves a column's contrasts unchanged and reduces its entropy. Every
+    # offset gives a bound.
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
     # `low` and `high` are the ends of the intervals of N = 1 + (E−1)μ.
@@ -286,79 +257,32 @@ def _information(
             _linear(low, offset, ratio) / (low - offset),
             _linear(high, offset, ratio) / (high - offset),
         ) - np.log(low - offset)
-        per_offset.append((1 - offset / high) ** 2 * np.interp(entropy_most, *most))
+        per_offset.append((1 - offset / high) ** 2 * np.interp(entropy_most, *capacity))
     largest = max(square for _, square, _ in classes)
     by_parseval = largest * _level_one(low, high, ratio)
-    each = np.minimum(np.min(per_offset, axis=0), by_parseval)
+    bounds = np.minimum(np.min(per_offset, axis=0), by_parseval)
     if tails is not None:
         tail = tails.between((low - 1) / (ratio - 1), (high - 1) / (ratio - 1))
-        each = np.minimum(each, ((ratio - 1) * tail / low) ** 2)
-    together = float(each.max())
+        bounds = np.minimum(bounds, ((ratio - 1) * tail / low) ** 2)
+    together = float(bounds.max())
+    # No question can contribute more than it does alone at the full level.
     return min(together, sum(number * square * curve.alone for curve, square, number in classes))
 
 
 def _level_one(low: FloatArray, high: FloatArray, ratio: float) -> FloatArray:
     """Return the largest ((E−1)/N)²μ(1−μ) = (N−1)(E−N)/N² on each interval of N."""
     at_ends = [(N - 1) * (ratio - N) / N**2 for N in (low, high)]
-    top = 2 * ratio / (ratio + 1)  # the function rises up to here and falls beyond
+    top = 2 * ratio / (ratio + 1)  # maximum of the function
     inside = (low <= top) & (top <= high)
     result: FloatArray = np.where(inside, (top - 1) * (ratio - top) / top**2, np.maximum(*at_ends))
     return result
 
 
 def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
-    """Return Σ of value · ln value over a column less `offset`; its mean was N = 1 + (E−1)μ."""
+    """Return Σ v·ln v over a column with mean N = 1 + (E−1)μ after subtracting `offset`."""
     share = (N - 1) / (ratio - 1)
     low = 1 - offset
     result: FloatArray = share * (ratio - offset) * np.log(ratio - offset) + (
         (1 - share) * low * np.log(low) if low > 0 else 0.0
     )
     return result
-
-
-def _together(classes: Sequence[tuple[_GainCurve, float, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of the largest Σ c²ψ(d) over Σ d ≤ D, as a function of D.
-
-    It is concave, so the steepest pieces of all curves come first.
-    """
-    steps = [
-        (number * np.diff(curve.entropies), number * square * np.diff(curve.squares))
-        for curve, square, number in classes
-    ]
-    widths, heights = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    with np.errstate(divide="ignore"):
-        order = np.argsort(-heights / widths)
-    # Pieces of width 0 come first; their heights add up to the value at D = 0.
-    jump = float(heights[widths == 0].sum())
-    order = order[widths[order] > 0]
-    return (
-        np.concatenate([[0.0], np.cumsum(widths[order])]),
-        jump + np.concatenate([[0.0], np.cumsum(heights[order])]),
-    )
-
-
-def _entropy(s: float, r: FloatArray) -> FloatArray:
-    """Return the KL of densities r on a set of measure s and q elsewhere, s·r + (1−s)·q = 1."""
-    q = np.maximum(1 - s * r, 0) / (1 - s)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest = np.where(q > 0, (1 - s) * q * np.log(q), 0.0)
-    result: FloatArray = np.maximum(s * r * np.log(r) + rest, 0)
-    return result
-
-
-def _hull(entropies: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of the smallest concave function above the points and above (0, 0)."""
-    order = np.lexsort((-squares, entropies))
-    corners: list[tuple[float, float]] = [(0.0, 0.0)]
-    for x, y in zip(entropies[order].tolist(), squares[order].tolist(), strict=True):
-        if y <= corners[-1][1]:
-            continue
-        while len(corners) > 1 and _turns_left(corners[-2], corners[-1], (x, y)):
-            corners.pop()
-        corners.append((x, y))
-    found = np.array(corners)
-    return found[:, 0], found[:, 1]
-
-
-def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])

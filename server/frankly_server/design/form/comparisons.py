@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of the same questions without a form: separate blocks, or one question drawn at random.
+"""Values for the same questions without a form: separate blocks, or one randomly drawn question.
 
-Both are optimised over the covers that the designer of forms tries, at the same total level and for
-the same objective (docs/maths/forms.md).
+Both are optimised over the same covers as forms, at the same total level and for the same
+objective (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import exp
 from typing import Final
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.allocation import allocate
 from frankly_server.design.form.components import Draw, Sketch
 from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
 from frankly_server.design.form.units import PartClass, pair_classes, question_classes
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.limits import Limits
 
 _STEPS: Final = (0.1, 0.02, 0.004, 0.0008)
-"""Fractions of a group's level that the search moves to another group, largest first."""
+"""Fractions of a group's level that the search moves to another group, in descending order."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeparateBlocks:
-    """The objective with a block for every question, and the level of each in nats; they sum to ε."""
+    """The objective with a block per question, and the level of each in nats; the sum is ε."""
 
     value: float
     levels: tuple[float, ...]
@@ -34,7 +35,7 @@ class SeparateBlocks:
 
 @dataclass(frozen=True, slots=True)
 class OneQuestion:
-    """The objective if one question, or one wanted pair, is drawn and asked at the whole level.
+    """The objective if one question, or one requested pair, is drawn and asked at the full level.
 
     chances : the probability that each question is asked.
     """
@@ -46,17 +47,17 @@ class OneQuestion:
 def separate_blocks(request: FormRequest) -> SeparateBlocks:
     """Return the value of separate blocks at the best split of the level.
 
-    A wanted pair is estimated from two independent reports, by the product of their tables.
+    A requested pair is estimated from two independent reports, by the product of their tables.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
     number = len(request.questions)
-    # Candidate covers are for the level of a single question, not of the whole form.
+    # Candidate covers are those for the level of a single question, not of the whole form.
     at_their_level = replace(request, epsilon=request.epsilon / number, cross_tables=())
     blocks = _Blocks.of(request, question_classes(at_their_level))
     best = min(
         (blocks.split(start) for start in (np.ones(number), blocks.proportional())),
-        key=lambda found: found[0],
+        key=lambda split: split[0],
     )
     return SeparateBlocks(best[0], tuple(float(level) for level in best[1]))
 
@@ -64,10 +65,11 @@ def separate_blocks(request: FormRequest) -> SeparateBlocks:
 def one_question(request: FormRequest) -> OneQuestion:
     """Return the value of drawing one question with the best chances (Neyman allocation).
 
-    A wanted pair is drawn as one question; otherwise its joint table could not be estimated.
+    A requested pair is drawn as one question; otherwise its joint table could not be estimated.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
+    # Questions of a requested pair are asked only as part of the pair.
     paired = frozenset(i for pair in request.cross_tables for i in pair)
     classes = (*question_classes(request, paired), *pair_classes(request))
     problem = FormProblem(classes, Pairs({}), exp(float(request.epsilon)))
@@ -77,22 +79,23 @@ def one_question(request: FormRequest) -> OneQuestion:
         for c in range(len(entry.covers))
     ]
     infos = [problem.information(sketch) for sketch in sketches]
-    found = allocate(problem.units, infos, request.limits)
+    allocation = allocate(problem.units, infos, request.limits)
     chances = np.zeros(len(request.questions))
-    for sketch, chance in zip(sketches, found.chances, strict=True):
+    for sketch, chance in zip(sketches, allocation.chances, strict=True):
         ((g, _),) = sketch.structure
         for members in classes[g].members:
             chances[list(members)] += chance / classes[g].size
-    value = found.value + sum(unit.constant for unit in problem.units)
+    value = allocation.value + sum(unit.constant for unit in problem.units)
     return OneQuestion(value, tuple(float(chance) for chance in chances))
 
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Questions as separate blocks, in groups of the same level, and wanted pairs of questions.
+    """Questions as separate blocks, in groups with equal levels, and requested pairs of questions.
 
     class_of : class of every group. group : group of every question; the questions of a group are
-    equal, and in equally many wanted pairs. pairs : number of wanted pairs by their groups.
+    equal, and occur in equally many requested pairs. pairs : number of requested pairs by their
+    groups. memo : results of `_best`; a step of the search changes the levels of only two groups.
     """
 
     classes: tuple[PartClass, ...]
@@ -100,6 +103,8 @@ class _Blocks:
     group: tuple[int, ...]
     pairs: Mapping[tuple[int, int], int]
     epsilon: Fraction
+    limits: Limits
+    memo: dict[tuple[int, float], tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: FormRequest, classes: Sequence[PartClass]) -> "_Blocks":
@@ -114,24 +119,33 @@ class _Blocks:
         for a, b in request.cross_tables:
             pair = (min(group[a], group[b]), max(group[a], group[b]))
             numbers[pair] = numbers.get(pair, 0) + 1
-        return cls(tuple(classes), tuple(g for g, _ in names), group, numbers, request.epsilon)
+        class_of = tuple(g for g, _ in names)
+        return cls(tuple(classes), class_of, group, numbers, request.epsilon, request.limits)
 
     def proportional(self) -> FloatArray:
         """Return the split that is best if each variance is proportional to 1/level²."""
+        # Minimising Σ v_g/level_g² at Σ level_g = ε gives levels in proportion to the cube root of
+        # v_g.
         value = self._parts(np.full(len(self.class_of), float(self.epsilon) / len(self.group)))
         return np.array([np.cbrt(value[g]) for g in self.group])
 
     def split(self, start: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and all levels of a local search that moves level between groups."""
+        """Return the value and all levels of a local search that moves level between groups.
+
+        If time is up, returns the best split so far.
+        """
         counts = np.bincount(self.group).astype(np.float64)
         sums = np.bincount(self.group, weights=start)
         shares = sums / sums.sum()  # one share for all questions of a group together
         value = self._value(shares, counts)
+        # Large steps come first, to cross flat regions; small steps then refine the levels.
         for step in _STEPS:
             is_better = True
-            while is_better:
+            while is_better and not self.limits.out_of_time():
                 is_better = False
                 for g in range(len(shares)):
+                    if self.limits.out_of_time():
+                        break
                     for h in range(len(shares)):
                         moved = shares.copy()
                         moved[g] += step * shares[h]
@@ -147,6 +161,8 @@ class _Blocks:
         total = float(self._parts(levels) @ counts)
         traces = [self._best(g, level)[1] for g, level in enumerate(levels)]
         for (g, h), number in self.pairs.items():
+            # Variances of a product of independent estimates: the second moment minus the squared
+            # means.
             squares = (
                 float((self.classes[self.class_of[i]].unit.shares ** 2).sum()) for i in (g, h)
             )
@@ -159,13 +175,17 @@ class _Blocks:
 
     def _best(self, g: int, level: float) -> tuple[float, float]:
         """Return the least variance of a group's question at a level, and tr I⁻¹ of its table."""
+        if (g, level) in self.memo:
+            return self.memo[g, level]
         entry, ratio = self.classes[self.class_of[g]], exp(level)
-        found = []
+        by_cover = []
         for cover in entry.covers:
+            # The mean weight of a set; agreeing sets have `ratio` times the weight of the others.
             mean = 1 + (ratio - 1) * cover.inside
             inverse = entry.unit.inverse(
                 cover.information(entry.unit.shares, ratio / mean, 1 / mean)
             )
             value = (entry.unit.value(inverse) + entry.unit.constant) / entry.size
-            found.append((value, float(np.trace(inverse))))
-        return min(found)
+            by_cover.append((value, float(np.trace(inverse))))
+        self.memo[g, level] = min(by_cover)
+        return self.memo[g, level]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Components of a form in floats: how much information their reports give about every unit.
+"""Components of a form in floats: the information of their reports about every unit.
 
 A structure states how many parts of each class are drawn, with which cover and score; all thresholds
-are tried. If a part is shown, its set is s with probability q(s)·α if s contains the truth and
-q(s)·β if not, whatever the answers to other parts are (docs/maths/forms.md).
+are tried. The set of a shown part is s with probability q(s)·α if s contains the truth and q(s)·β
+if not, whatever the answers to other parts (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.covers import FloatCover
 from frankly_server.design.form.units import PartClass
-from frankly_server.design.tables.linear import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Parts of one class in a component: their number, cover (its index in the class) and score."""
+    """Parts of one class in a component: number, cover (index in the class) and score."""
 
     pick: int
     cover: int
@@ -32,7 +32,7 @@ Structure = tuple[tuple[int, Draw], ...]
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A component without its chance, which the allocation determines."""
+    """A component without its probability, which the allocation determines."""
 
     structure: Structure
     threshold: int
@@ -61,14 +61,16 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
     slots = [
         (g, draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     ]
-    most = sum(score * pick for _, score, _, pick in slots)
-    mean = 1 + (ratio - 1) * _reaching(_law(tuple((s, p, n) for _, s, p, n in slots)), most)[1:]
+    max_score = sum(score * pick for _, score, _, pick in slots)
+    mean = (
+        1 + (ratio - 1) * _reaching(_law(tuple((s, p, n) for _, s, p, n in slots)), max_score)[1:]
+    )
     agree, other, tails = {}, {}, {}
     for place, (g, score, _, _) in enumerate(slots):
         # A report shows this part's set, so only the other slots are random.
         remaining = tuple((s, p, n - (i == place)) for i, (_, s, p, n) in enumerate(slots))
-        tail = _reaching(_law(remaining), most)
-        thresholds = np.arange(1, most + 1)
+        tail = _reaching(_law(remaining), max_score)
+        thresholds = np.arange(1, max_score + 1)
         agree[g] = (1 + (ratio - 1) * tail[np.maximum(thresholds - score, 0)]) / mean
         other[g] = (1 + (ratio - 1) * tail[thresholds]) / mean
         tails[g] = tail
@@ -78,23 +80,26 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 def pair_factors(
     classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int]
 ) -> FloatArray:
-    """Return the factors on the probability of a pair's sets, shape (4, thresholds).
+    """Return the factors of the probability of a pair's sets, shape (4, thresholds).
 
-    In this order: both sets contain the truth, only the first, only the second, neither.
+    The rows are, in order: both sets contain the truth, only the first, only the second, neither.
     """
     draws = dict(structure)
-    every = tuple(
+    slots = tuple(
         (draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
     )
-    # If both parts are of one class, they occupy two of its slots.
+    # If both parts are in the same class, they occupy two of its slots.
     others = tuple(
         (score, inside, pick - pair.count(g))
-        for (g, _), (score, inside, pick) in zip(structure, every, strict=True)
+        for (g, _), (score, inside, pick) in zip(structure, slots, strict=True)
     )
-    most = sum(score * pick for score, _, pick in every)
-    tail, mean = _reaching(_law(others), most), 1 + (ratio - 1) * _reaching(_law(every), most)[1:]
+    max_score = sum(score * pick for score, _, pick in slots)
+    tail, mean = (
+        _reaching(_law(others), max_score),
+        1 + (ratio - 1) * _reaching(_law(slots), max_score)[1:],
+    )
     first, second = (draws[g].score for g in pair)
-    thresholds = np.arange(1, most + 1)
+    thresholds = np.arange(1, max_score + 1)
     return np.array(
         [
             (1 + (ratio - 1) * tail[np.maximum(thresholds - score, 0)]) / mean
@@ -124,7 +129,7 @@ def pair_information(
 @lru_cache(maxsize=65536)
 def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
     """Return the probability of each total score of slots (score, P(truth in set), number)."""
-    # Slots are independent given the truth, so their scores add up by convolution.
+    # Slots are independent given the truth, so the total score is a convolution.
     law = np.ones(1)
     for score, inside, number in slots:
         step = np.zeros(score + 1)

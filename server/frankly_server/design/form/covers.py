@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidate covers of a part: random sets that cover every answer equally often (docs/maths/forms.md).
 
-For shares, a cover is all sets of one size. Others come from the optimum for one question at a
-level E': its columns have values in {c, cE'}, and the answers with cE' in a column are a set. The
-table's rows sum to 1, so every answer is covered equally often (plug-in theorem).
+For shares, a cover consists of all sets of one size. Other covers come from the optimum for one
+question at a level E': its columns have values in {c, cE'}, and the answers with value cE' in a
+column form a set. The table's rows sum to 1, so every answer is covered equally often (plug-in
+theorem).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,19 +21,24 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.agreement import Cover
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.optimum.variance import many_answers
 from frankly_server.design.optimum.variance.column_base import Listed
 from frankly_server.design.optimum.variance.criteria import least_variance
+from frankly_server.design.optimum.variance.objective import Objective
+from frankly_server.design.optimum.variance.patterns import intervals
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
 MOST_SETS: Final = 1024
-"""Largest number of sets of a candidate; a part's table has at most 4096 columns in all."""
-# Scale of the whole weights of listed sets; a finer one would change a variance by less than 1e-5.
+"""Largest number of sets of a candidate; a part's table has at most 4096 columns in total."""
+# Scale of the integer weights of listed sets; a finer one would change variances by less than 1e-5.
 _SCALE: Final = 1 << 20
-_MOST_OPTIMISED: Final = 12
-"""Largest number of answers for which the one-question optimum of several targets is searched."""
+_MOST_CERTIFIED: Final = 12
+"""Largest number of answers for which `design` finds the one-question optimum for many targets."""
+_GAP: Final = 0.01
+"""Relative gap to the bound at which the search for larger numbers of answers ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +46,7 @@ class FloatCover:
     """A cover in floats.
 
     member : member[s][x] is 1 if set s contains answer x, otherwise 0. chance : probability of each
-    set. inside : probability that the set contains a given answer.
+    set. inside : probability that the drawn set contains any one answer.
     """
 
     cover: Cover
@@ -62,8 +68,9 @@ class FloatCover:
     def spread(self, shares: FloatArray) -> float | None:
         """Return the eigenvalue v of the covariance of membership, v·(I − 11ᵀ/k).
 
-        Returns None unless the sets have one size and the prior is even. Exact if the sets cover all
-        pairs of answers equally often; otherwise an approximation, good enough for prices.
+        Returns None unless all sets have the same size and the prior is even. The value is exact if
+        the sets cover all pairs of answers equally often; otherwise it is an approximation, good
+        enough for prices.
         """
         sizes_of_sets = self.member.sum(axis=1)
         k = len(shares)
@@ -96,23 +103,22 @@ def candidates(
 
     epsilon : the level of the whole form, an upper bound on that of a single part.
     """
-    found = [Cover(answers, size) for size in sizes(answers)]
-    if not found:
-        found = [Cover(answers, 1)]
+    covers = [Cover(answers, size) for size in sizes(answers)]
+    if not covers:
+        covers = [Cover(answers, 1)]
     is_even = len(set(prior)) == 1
     # The best size for even shares of one question (Ye and Barg 2018).
     best = round(answers / (1 + exp(epsilon)))
     if are_shares and best > 1 and comb(answers, best) > MOST_SETS:
-        found.append(rotations(answers, best))
+        covers.append(rotations(answers, best))
     if not (are_shares and is_even):
-        found += ordered(answers)
-        if answers <= _MOST_OPTIMISED or len(targets) == 1:
-            # Each of several questions has a lower level than the form.
-            for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
-                plugged = optimum(prior, targets, level, limits)
-                found += [] if plugged is None else [plugged]
+        covers += ordered(answers)
+        # If there are several questions, each has a lower level than the form.
+        for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
+            plugged = optimum(prior, targets, level, limits)
+            covers += [] if plugged is None else [plugged]
     # The steps above can find the same sets more than once.
-    unique = {(cover.size, cover.listed): cover for cover in found}
+    unique = {(cover.size, cover.listed): cover for cover in covers}
     return [FloatCover.of(cover) for cover in unique.values()]
 
 
@@ -129,19 +135,22 @@ def ordered(answers: int) -> Iterator[Cover]:
 def rotations(answers: int, size: int) -> Cover:
     """Return the rotations of some sets of this size, chosen so that pairs are covered evenly.
 
-    Every answer lies in `size` rotations of each set. If all pairs of answers are covered equally
-    often, the table is as informative as that of all sets of the size, which may be too many to list.
+    Every answer is in `size` rotations of each set. If all pairs of answers are covered equally
+    often, the table is as informative as the table of all sets of this size, which may be too many
+    to
+    list.
     """
     turns = range(answers)
     masks: set[int] = set()
     covered, numbers = np.zeros(answers), count()
     while len(masks) + answers <= MOST_SETS // 2:
-        # The best of 50 sets is added: it makes the differences within all sets most even.
+        # The best of 50 sets is added: the one with which the differences within all sets are most
+        # even.
         choices = [_scattered(answers, size, next(numbers)) for _ in range(50)]
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
         turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}
-        # A set that equals a rotation of itself, or of an earlier set, would be listed twice.
+        # Rotations of a symmetric set, or of an earlier set, would be listed twice.
         if len(turned) == answers and not turned & masks:
             masks |= turned
             covered = spreads[best]
@@ -149,7 +158,7 @@ def rotations(answers: int, size: int) -> Cover:
 
 
 def _scattered(answers: int, size: int, number: int) -> tuple[int, ...]:
-    """Return a scattered set of positions, the same for the same arguments."""
+    """Return a pseudorandom set of positions, determined by the arguments."""
     # A hash instead of random numbers, because the design of a survey must be reproducible.
     digests = [sha256(f"{answers} {size} {number} {x}".encode()).digest() for x in range(answers)]
     return tuple(sorted(range(answers), key=digests.__getitem__)[:size])
@@ -166,13 +175,12 @@ def _differences(chosen: tuple[int, ...], answers: int) -> FloatArray:
 def optimum(
     prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
 ) -> Cover | None:
-    """Return the cover of the one-question optimum at `epsilon` nats; None if none is found."""
+    """Return the cover of the one-question optimum at `epsilon` nats; None if there is none."""
     if epsilon < 0.02 or limits.out_of_time():
         return None
+    several = _by_engine if len(prior) <= _MOST_CERTIFIED else _by_sets
     try:
-        columns = (_by_intervals if len(targets) == 1 else _by_engine)(
-            prior, targets, epsilon, limits
-        )
+        columns = (_by_intervals if len(targets) == 1 else several)(prior, targets, epsilon, limits)
     except FranklyError:
         return None
     return _uniform(columns)
@@ -196,35 +204,36 @@ def _by_engine(
     return np.array(weights, dtype=np.float64).T / (1 << designed.bits)
 
 
+def _by_sets(
+    prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
+) -> FloatArray:
+    """Return good columns for many answers, shape (reports, answers); none unless of full rank."""
+    shares, ratio = np.array(prior) / sum(prior), exp(epsilon)
+    objective = Objective(many_answers.complete(targets), shares)
+    if np.linalg.matrix_rank(objective.W) < len(shares):
+        return np.empty((0, len(shares)))
+    base = Listed(np.ones((1, len(shares))), shares, ratio=ratio)
+    solution = many_answers.optimum(base, objective, replace(limits, gap=_GAP))
+    result: FloatArray = solution.columns * solution.theta[:, None]
+    return result
+
+
 def _by_intervals(
     prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
 ) -> FloatArray:
-    """Return the best columns for one target with E inside or outside an interval of scores.
+    """Return the best columns for one target, with value E inside or outside an interval of scores.
 
-    The worth (z·v)² − ν·v of a column is largest at a vertex. In all observed cases z is a line and
-    ν a parabola in the score at the optimum, so the answers at E have scores within an interval, or
-    outside one. A test compares the values with those of the engine.
+    A test compares the resulting values with those of the engine.
     """
     shares, ratio = np.array(prior) / sum(prior), exp(epsilon)
-    order, answers = np.argsort(targets[0], kind="stable"), len(prior)
-    sets = {
-        tuple(sorted(chosen))
-        for low in range(answers)
-        for high in range(low + 1, answers + 1)
-        for chosen in (order[low:high].tolist(), [*order[:low].tolist(), *order[high:].tolist()])
-        if 0 < len(chosen) < answers
-    }
-    columns = np.array(
-        [[ratio if x in chosen else 1.0 for x in range(answers)] for chosen in sorted(sets)]
-    )
-    scaled = columns / (columns @ shares)[:, None]
-    found = least_variance(Listed(scaled, shares), targets, None, limits)
-    result: FloatArray = found.columns * found.theta[:, None]
+    scaled = intervals(targets[0], shares, ratio)
+    solution = least_variance(Listed(scaled, shares), targets, None, limits)
+    result: FloatArray = solution.columns * solution.theta[:, None]
     return result
 
 
 def _uniform(columns: FloatArray) -> Cover | None:
-    """Return the sets of two-valued columns with whole weights; single answers make it uniform."""
+    """Return the sets of two-valued columns with integer weights, completed by single answers."""
     weights: dict[int, int] = {}
     answers = columns.shape[1] if columns.ndim == 2 else 0
     for column in columns:
@@ -238,7 +247,7 @@ def _uniform(columns: FloatArray) -> Cover | None:
     coverage = [
         sum(weight for mask, weight in weights.items() if mask >> x & 1) for x in range(answers)
     ]
-    # Rounding, and optima that are not uniform, leave some answers covered less often.
+    # After rounding, or if the optimum is not uniform, some answers are covered less often.
     for x, covered in enumerate(coverage):
         if covered < max(coverage):
             weights[1 << x] = weights.get(1 << x, 0) + max(coverage) - covered

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design of forms: the least variance of what is wanted, with one level for many questions."""
+"""Design of forms: least variance of the requested estimates, with one level for many questions."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,9 +26,10 @@ BITS: Final = 48
 class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
-    value : Σ importance · variance over questions and wanted pairs. The variance of a question is
-    the sum over its targets, that of a pair the sum over its cells. bound : lower bound on the
-    value of any mechanism of this level, or 0. variances, pair_variances : of each of them.
+    value : Σ importance · variance over questions and requested pairs. The variance of a question
+    is the sum over its targets, that of a pair the sum over its cells. bound : lower bound on the
+    value of any mechanism of this level, or 0. variances, pair_variances : per question and per
+    pair.
     """
 
     mechanism: AgreementMechanism
@@ -50,16 +51,14 @@ def design_form(request: FormRequest) -> FormDesign:
     """
     check(request)
     level = level_for(request.epsilon)
-    ratio = (
-        level[0] / level[1]
-    )  # rounding: for the search only; the mechanism has the whole numbers
-    # Few wanted pairs are better as one part each, many as separate questions: both are tried.
+    ratio = level[0] / level[1]  # rounding: only for the search; the mechanism consists of integers
+    # Few requested pairs are better as one part each, many as separate questions; both are tried.
     alternatives = [_apart(request, ratio)]
     if request.cross_tables:
         alternatives.append(_grouped(request, ratio))
     alternatives.sort(key=lambda one: one.value)
     for found in alternatives[:-1]:
-        # Many wanted pairs may need larger tables than a device accepts.
+        # Many requested pairs may need larger tables than a device accepts.
         with suppress(InvalidInput):
             return _designed(request, level, found)
     return _designed(request, level, alternatives[-1])
@@ -73,7 +72,7 @@ def _apart(request: FormRequest, ratio: float) -> Found:
 
 
 def _grouped(request: FormRequest, ratio: float) -> Found:
-    """Return the best form in which every wanted pair is one part."""
+    """Return the best form in which every requested pair is one part."""
     paired = frozenset(i for pair in request.cross_tables for i in pair)
     classes = (*question_classes(request, paired), *pair_classes(request))
     return search(FormProblem(classes, Pairs({}), ratio), request.limits)
@@ -119,10 +118,10 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
 
 
 def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
-    """Return whole numbers that sum to 2^48, about proportional to `chances`, each at least 1."""
+    """Return integers ≥ 1 that sum to 2^48 and are approximately proportional to `chances`."""
     total = 1 << BITS
     numbers = [max(1, int(Fraction(float(chance)) * total)) for chance in chances]
-    # The largest number gets the remainder of the rounding, because it changes least by it.
+    # The largest number gets the rounding remainder, which changes it the least in relative terms.
     numbers[int(np.argmax(chances))] += total - sum(numbers)
     return numbers
 
@@ -134,21 +133,20 @@ def _variances(request: FormRequest, found: Found) -> list[float]:
     for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):
         for members in entry.members:
             for place, number in enumerate(members):
-                question = request.questions[number]
-                rows = question.target_matrix
+                rows = request.questions[number].target_matrix
                 if len(members) == 2:
                     other = request.questions[members[1 - place]].choices
                     rows = lifted(rows, other, first=place == 0)
-                own = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
-                own -= float(((rows @ entry.unit.shares) ** 2).sum())
-                # For a question in several pairs, the estimator also uses the first one.
+                variance = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
+                variance -= float(((rows @ entry.unit.shares) ** 2).sum())
+                # If a question is in several pairs, the estimator uses the first one too.
                 if np.isnan(values[number]):
-                    values[number] = own
+                    values[number] = variance
     return values
 
 
 def _pair_variances(request: FormRequest, found: Found) -> list[float]:
-    """Return the variance of all cells of each wanted pair."""
+    """Return the total variance of the cells of each requested pair."""
     by_pair: dict[frozenset[int], float] = {}
     place = {m: g for g, entry in enumerate(found.problem.classes) for m in entry.members}
     inverses = found.allocation.inverses

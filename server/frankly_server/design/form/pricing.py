@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prices of components at one allocation: the rate at which adding each lowers the objective."""
+"""Prices of components at one allocation: the rate at which each component lowers the objective."""
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.allocation import Allocation
 from frankly_server.design.form.components import Structure, laws, pair_factors, pair_information
 from frankly_server.design.form.problem import FormProblem
 from frankly_server.design.form.units import Unit
-from frankly_server.design.tables.linear import FloatArray
 
 
 class Pricer:
-    """Prices of structures at one allocation: the best threshold of each."""
+    """Prices of structures at one allocation, each with its best threshold."""
 
     def __init__(self, problem: FormProblem, allocation: Allocation) -> None:
         self._problem, self._prices = problem, allocation.prices
@@ -30,16 +30,17 @@ class Pricer:
 
     def _all(self, structure: Structure) -> FloatArray:
         problem = self._problem
-        found = laws(problem.classes, structure, problem.ratio)
-        # A component has the information 11ᵀ about a unit that it does not show.
-        total = np.full(len(found.mean), sum(float(price.sum()) for price in self._prices))
+        law = laws(problem.classes, structure, problem.ratio)
+        # The information of a component about a unit that it does not show is 11ᵀ.
+        total = np.full(len(law.mean), sum(float(price.sum()) for price in self._prices))
         for g, draw in structure:
             constant, linear, square, shown = self._table(g, draw.cover)
             chance = problem.classes[g].covers[draw.cover].chance
-            other = found.other[g][:, None]
-            step = found.agree[g][:, None] - other
+            other = law.other[g][:, None]
+            step = law.agree[g][:, None] - other
             quadratic = other**2 * constant + 2 * other * step * linear + step**2 * square
             price = (quadratic / (other + step * shown)) @ chance
+            # A report is about each part of the class with probability pick/size.
             total += (price - constant) * draw.pick / problem.classes[g].size
         for u, pair, unit in problem.numbered_pairs:
             chance_both = problem.both_shown(structure, pair)
@@ -89,6 +90,7 @@ class Pricer:
             total = float(over_first.sum())
             of_first = float(np.trace(over_second)) - total / k
             of_second = float(np.trace(over_first)) - total / m
+            # Sums over axes instead of Kronecker products, which would have (k·m)² entries.
             same = float(np.einsum("ajaj->", price))
             of_both = (
                 same

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem of designing a form: classes of parts, wanted pairs, and information of components."""
+"""Form design problem: classes of parts, requested pairs, and information of components."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.components import (
     Sketch,
     Structure,
@@ -15,25 +16,25 @@ from frankly_server.design.form.components import (
     pair_information,
 )
 from frankly_server.design.form.units import PartClass, Unit
-from frankly_server.design.tables.linear import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Wanted pairs whose two questions are separate parts.
+    """Requested pairs whose two questions are separate parts.
 
-    units : by the two classes (g ≤ h), with the number of wanted pairs as weight.
+    units : by the two classes (g ≤ h); the weight is the number of requested pairs.
     """
 
     units: Mapping[tuple[int, int], Unit]
 
     @classmethod
     def of(cls, classes: Sequence[PartClass], pairs: Iterable[tuple[int, int]]) -> "Pairs":
-        """Return the units of wanted pairs of questions."""
+        """Return the units of the requested pairs of questions."""
         # In this problem every part is a single question.
         place = {members[0]: g for g, entry in enumerate(classes) for members in entry.members}
         numbers: Counter[tuple[int, int]] = Counter()
         for a, b in pairs:
+            # Pairs of the same two classes, in either order, have one unit.
             first, second = sorted((place[a], place[b]))
             numbers[first, second] += 1
         units = {}
@@ -45,9 +46,9 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormProblem:
-    """Classes of parts and wanted pairs of them, at one level.
+    """Classes of parts and requested pairs of them, at one level.
 
-    ratio : agree/disagree. The units of the classes are numbered first, then those of the pairs.
+    ratio : agree/disagree. Units of classes have the first numbers; those of pairs follow.
     """
 
     classes: tuple[PartClass, ...]
@@ -67,16 +68,16 @@ class FormProblem:
 
     def information(self, sketch: Sketch) -> dict[int, FloatArray]:
         """Return a component's mean information per report about every unit that it may show."""
-        found, structure = laws(self.classes, sketch.structure, self.ratio), sketch.structure
+        law, structure = laws(self.classes, sketch.structure, self.ratio), sketch.structure
         infos: dict[int, FloatArray] = {}
         for g, draw in structure:
             entry = self.classes[g]
-            own = entry.covers[draw.cover].information(
+            of_draw = entry.covers[draw.cover].information(
                 entry.unit.shares,
-                float(found.agree[g][sketch.threshold - 1]),
-                float(found.other[g][sketch.threshold - 1]),
+                float(law.agree[g][sketch.threshold - 1]),
+                float(law.other[g][sketch.threshold - 1]),
             )
-            infos[g] = _when_shown(own, draw.pick / entry.size)
+            infos[g] = _when_shown(of_draw, draw.pick / entry.size)
         for u, pair, unit in self.numbered_pairs:
             chance = self.both_shown(structure, pair)
             if chance:
@@ -105,7 +106,7 @@ class FormProblem:
         return pick / size * draws[h].pick / self.classes[h].size
 
     def meets(self, structure: Structure, g: int) -> bool:
-        """Return True if a class shares a question with another class of a structure."""
+        """Return True if class `g` shares a question with another class of a structure."""
         questions = self.classes[g].questions
         return any(h != g and questions & self.classes[h].questions for h, _ in structure)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Request to the designer of forms: questions, what is wanted of each, and one level for all."""
+"""Request to the form designer: questions with the requested estimates, and one common level."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,8 +11,8 @@ from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
 WANTED: Final = ("shares", "mean", "distribution", "contrast")
 
@@ -22,8 +22,8 @@ class FormQuestion:
     """One question of a form.
 
     prior : positive counts of its 2 to 64 choices; the design is optimised for these shares.
-    wanted : one of WANTED. scores : the numbers of a mean or of a contrast, one for each choice.
-    importance : factor of the question's variance in the objective, above 0.
+    wanted : one of WANTED. scores : the numbers of a mean or a contrast, one for each choice.
+    importance : weight of the question's variance in the objective, greater than 0.
     """
 
     prior: tuple[int, ...]
@@ -38,7 +38,7 @@ class FormQuestion:
 
     @property
     def targets(self) -> tuple[tuple[Fraction, ...], ...]:
-        """Rows W of weights of the choices; the design minimises the sum of their variances."""
+        """Rows W of weights for the choices; the design minimises the sum of their variances."""
         size = self.choices
         if self.wanted in ("mean", "contrast"):
             return (self.scores or (),)
@@ -59,7 +59,7 @@ class FormRequest:
     """Questions that share one level.
 
     epsilon : nats, for all answers together. cross_tables : pairs of positions of questions whose
-    joint shares are wanted too, each with the importance 1.
+    joint shares are requested too, each with importance 1.
     """
 
     questions: tuple[FormQuestion, ...]
@@ -80,7 +80,7 @@ def check(request: FormRequest) -> None:
         raise _invalid(f"{detail}: ask fewer questions, or merge choices", "questions")
     for j, pair in enumerate(request.cross_tables):
         where, places = f"cross_tables[{j}]", range(len(request.questions))
-        # Positions, because a request of the machine interface names no ids.
+        # Positions, because a request of the machine interface contains no ids.
         if len(set(pair)) != 2 or not all(i in places for i in pair):
             raise _invalid("name two different questions", where)
         first, second = (request.questions[i].choices for i in pair)
@@ -100,8 +100,10 @@ def _check_question(question: FormQuestion, where: str) -> None:
     if needs_scores != (question.scores is not None) or (
         needs_scores and len(set(question.scores or ())) < 2
     ):
-        detail = "a mean or a contrast needs different numbers for the choices, and others none"
-        raise _invalid(detail, f"{where}.scores")
+        raise _invalid(
+            "a mean or a contrast needs different numbers for the choices, and others none",
+            f"{where}.scores",
+        )
     if question.scores is not None and len(question.scores) != question.choices:
         raise _invalid("give one number for each choice", f"{where}.scores")
     if question.importance <= 0:

@@ -2,8 +2,8 @@
 """Search for the components of a form: column generation with exact thresholds and local moves.
 
 Each round prices structures at the current allocation and adds those that would improve the value.
-If there is only one class of questions, all structures are priced; otherwise a local search changes
-the draw of one class at a time.
+With a single class of questions, all structures are priced; otherwise a local search changes the
+draw of one class at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,22 +12,22 @@ from typing import Final
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.allocation import Allocation, allocate
 from frankly_server.design.form.components import Draw, Sketch, Structure
 from frankly_server.design.form.pricing import Pricer
 from frankly_server.design.form.problem import FormProblem
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
 _GAIN: Final = 1e-6
-"""Smallest relative gain in price for which a component is added."""
+"""Smallest relative gain at which a component is added."""
 _LEAST_CHANCE: Final = 1e-5
-_ADDED: Final = 6  # structures added per round: more make the allocation slow
+_ADDED: Final = 6  # structures added per round; more would slow down the allocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """The components found, with their allocation."""
+    """Result of a search: components with their allocation."""
 
     problem: FormProblem
     sketches: tuple[Sketch, ...]
@@ -40,7 +40,7 @@ class Found:
 
 
 def search(problem: FormProblem, limits: Limits) -> Found:
-    """Return the best components found; the search starts from those that draw a single part."""
+    """Return the best components found, starting from those that draw a single part."""
     return _ComponentSearch(problem, limits).run()
 
 
@@ -54,7 +54,7 @@ class _ComponentSearch:
             for g, entry in enumerate(self._problem.classes)
             for c in range(len(entry.covers))
         ]
-        # Components that draw a single part say nothing about a pair: its variance is infinite.
+        # With components that draw a single part, the variance of a pair is infinite.
         for pair in self._problem.pairs.units:
             sketches += self._with_both(pair)
         infos = [self._problem.information(sketch) for sketch in sketches]
@@ -62,18 +62,19 @@ class _ComponentSearch:
         chances = allocation.chances
         while not self._limits.out_of_time():
             sketches, infos, chances = _kept(sketches, infos, chances)
-            known = set(sketches)
+            present = set(sketches)
             # Each structure needs an information matrix per unit, so only the best few are added.
             better = [
                 sketch
                 for price, sketch in self._priced(allocation, sketches)
-                if price > allocation.value * (1 + _GAIN) and sketch not in known
+                if price > allocation.value * (1 + _GAIN) and sketch not in present
             ][:_ADDED]
             if not better:
                 break
             sketches += better
             infos += [self._problem.information(sketch) for sketch in better]
-            # New components start with a fifth of all reports: Newton is slow from chances of 0.
+            # New components start with a fifth of all reports: Newton steps are slow from
+            # probability 0.
             share = 0.2
             start = np.concatenate(
                 [chances * (1 - share), np.full(len(better), share / len(better))]
@@ -100,7 +101,7 @@ class _ComponentSearch:
     def _priced(
         self, allocation: Allocation, sketches: Sequence[Sketch]
     ) -> list[tuple[float, Sketch]]:
-        """Return (price, component), the highest price first."""
+        """Return (price, component) pairs by descending price."""
         pricer = Pricer(self._problem, allocation)
         if len(self._problem.classes) == 1:
             structures = self._all_of_one_class()
@@ -141,7 +142,7 @@ class _ComponentSearch:
         while is_better and not self._limits.out_of_time():
             is_better = False
             for g in range(len(self._problem.classes)):
-                # The pricer caches prices, so pricing a structure again costs nothing.
+                # The pricer caches prices, so pricing a structure again is free.
                 price = pricer.best(structure)[0]
                 moved = max(self._moves(structure, g), key=lambda s: pricer.best(s)[0])
                 if pricer.best(moved)[0] > price * (1 + 1e-9):
@@ -159,7 +160,7 @@ class _ComponentSearch:
                 new = (Draw(1, c, score) for c in covers for score in (1, 2))
                 yield from (_with(structure, g, added) for added in new)
             return
-        # One more, one less, or all: with many equal parts the best number is often at an end.
+        # One more, one less, or all: with many equal parts the best number is often the largest.
         for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
             if 1 <= pick <= entry.most:
                 yield _with(structure, g, replace(draw, pick=pick))

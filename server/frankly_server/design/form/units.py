@@ -2,7 +2,7 @@
 """Units of a form's objective: classes of equal questions, and pairs of them.
 
 Equal questions have the same prior, targets and importance. They are drawn from one pool, so the
-search decides on all of them together.
+search treats them together.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.form.covers import FloatCover, candidates
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
-from frankly_server.design.tables.linear import FloatArray
 
 _RIDGE: Final = 1e-13
 """Ridge added to an information matrix, relative to its mean eigenvalue.
 
-Targets outside the matrix's range then have a huge variance instead of an error.
+With it, targets outside the range of the matrix have a huge variance instead of raising an error.
 """
 
 
@@ -35,7 +35,7 @@ class Unit:
 
     @property
     def constant(self) -> float:
-        """The part of the term that does not depend on the design: −weight · Σ (W p)²."""
+        """The summand of the term that does not depend on the design: −weight · Σ (W p)²."""
         return -self.weight * float(((self.targets @ self.shares) ** 2).sum())
 
     def inverse(self, information: FloatArray) -> FloatArray:
@@ -78,7 +78,7 @@ class PartClass:
 
     @property
     def most(self) -> int:
-        """Largest number of parts a component may draw: 1 if parts share questions, else all."""
+        """Largest number of parts per component: 1 if parts share questions, else all."""
         return self.size if len(self.questions) == sum(map(len, self.members)) else 1
 
 
@@ -97,7 +97,7 @@ def question_classes(
 
 
 def pair_classes(request: FormRequest) -> list[PartClass]:
-    """Return the classes of wanted pairs, where each pair is one part.
+    """Return the classes of requested pairs, where each pair is one part.
 
     The variance of a single question counts in the first pair that contains it.
     """
@@ -111,14 +111,16 @@ def pair_classes(request: FormRequest) -> list[PartClass]:
     classes = []
     for (*_, skip_first, skip_second), members in groups.items():
         pair = tuple(request.questions[i] for i in members[0])
-        # No joint prior of two questions is known, so their answers are assumed independent.
+        # The joint prior of two questions is unknown, so their answers are assumed independent.
         prior = tuple(a * b for a in pair[0].prior for b in pair[1].prior)
-        # The targets are the cells of the joint table, and those of questions in no earlier pair.
+        # The targets are the cells of the joint table, plus those of questions in no earlier pair.
         rows = [np.eye(len(prior))]
         for place, skipped in enumerate((skip_first, skip_second)):
             if not skipped:
-                own = lifted(pair[place].target_matrix, pair[1 - place].choices, first=place == 0)
-                rows.append(own * np.sqrt(float(pair[place].importance)))
+                targets = lifted(
+                    pair[place].target_matrix, pair[1 - place].choices, first=place == 0
+                )
+                rows.append(targets * np.sqrt(float(pair[place].importance)))
         unit = Unit(shares_of(prior), np.vstack(rows), float(len(members)))
         classes.append(_class(tuple(members), unit, prior, are_shares=True, request=request))
     return classes
@@ -135,11 +137,11 @@ def _class(
     members: tuple[tuple[int, ...], ...], unit: Unit, prior: tuple[int, ...], are_shares: bool,
     request: FormRequest,
 ) -> PartClass:  # fmt: skip
-    found = candidates(
+    covers = candidates(
         len(prior), prior, unit.targets, float(request.epsilon), request.limits,
         are_shares=are_shares,
     )  # fmt: skip
-    return PartClass(members, unit, tuple(found))
+    return PartClass(members, unit, tuple(covers))
 
 
 def lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:

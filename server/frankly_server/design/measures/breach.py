@@ -30,10 +30,10 @@ class Breach:
 def breach(weights: Sequence[Sequence[int]], prior: Prior, rho: Fraction) -> Breach:
     """Return the extreme posteriors of events of probability ρ in [0, 1].
 
-    An event is a set of secrets. It may contain a part of a secret, as if secrets were recorded in
-    finer detail; so the event of largest posterior consists of the secrets of largest lift, the
-    last of them in part. Its posterior is at most min(Λρ, 1 − Ψ(1−ρ)), the bound that the levels of
-    ALIP imply  [Lift Prop A1].
+    An event is a set of secrets. It may contain a fraction of a secret, as if secrets were recorded
+    in finer detail. So the event with the largest posterior consists of the secrets with the
+    largest lift, and a fraction of the last one. Its posterior is at most min(Λρ, 1 − Ψ(1−ρ)), the
+    bound that the levels of ALIP imply  [Lift Prop A1].
     """
     table = lift_table(weights, prior)
     shares = [Fraction(mass, prior.total) for mass in prior.masses]
@@ -44,7 +44,7 @@ def _highest(table: LiftTable, shares: Sequence[Fraction], rho: Fraction) -> Fra
     best = rho
     for column in zip(*table, strict=True):
         remaining, posterior = rho, Fraction(0)
-        # A fractional knapsack: taking secrets by decreasing lift gives the largest posterior.
+        # Fractional knapsack: taking secrets by decreasing lift gives the largest posterior.
         for lift, share in sorted(zip(column, shares, strict=True), reverse=True):
             mass = min(remaining, share)
             remaining, posterior = remaining - mass, posterior + mass * lift

@@ -21,18 +21,19 @@ from frankly_server.design.measures.levels import (
 from frankly_server.design.measures.lift import measure_lift
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables import objectives
+from frankly_server.design.tables.limits import Poll, no_poll
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """Options of `measure`: measures beyond those that are always computed.
+    """Options of `measure`: measures in addition to those that are always computed.
 
-    orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information.
+    orders : α in [1e-6, 1e6] or math.inf, for the α-lift and Sibson's and Arimoto's information.
     attributes : number of values of each attribute, for SRLIP.
     sensitive : index of the secret for the degree of privacy violation.
     breaches : probabilities ρ of events, in [0, 1].
-    targets : rows of numbers, one per answer, whose unbiased estimates' variances are computed;
-        None for all shares.
+    targets : rows of numbers, one per answer; `measure` computes the variance of the unbiased
+    estimate of each row. None for all shares.
     """
 
     orders: tuple[float, ...] = (2,)
@@ -46,8 +47,9 @@ def measure(
     weights: Weights,
     prior: Prior,
     options: MeasureOptions | None = None,
+    poll: Poll = no_poll,
 ) -> dict[str, Any]:
-    """Return every measure by its name in spec 1.8; math.inf where infinite, levels rounded up.
+    """Return all measures by their names in spec 1.8; math.inf where infinite, levels rounded up.
 
     Always:
 
@@ -64,15 +66,17 @@ def measure(
 
     On request: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
 
-    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+    weights : integers with equal row sums, row = truth, one row per answer of the prior.
+    poll : called repeatedly; an exception that it raises ends the computation.
 
-    Secrets without mass and reports that never occur are left out of every extreme.
+    Extremes exclude secrets without mass and reports of probability 0.
 
-    Raises InvalidInput(eps_out_of_range), field orders, for an order outside its range.
+    Raises InvalidInput(eps_out_of_range) with field `orders` for an order outside the range.
     """
     requested = options or MeasureOptions()
-    body = _levels(weights, prior) | measure_lift(weights, prior, requested.orders)
-    body |= _worth(weights, prior, requested.targets)
+    body = _levels(weights, prior, poll)
+    body |= measure_lift(weights, prior, requested.orders, poll)
+    body |= _worth(weights, prior, requested.targets, poll)
     if requested.attributes is not None:
         body["srlip"] = nats(side_channel_level(weights, prior, requested.attributes))
     if requested.sensitive is not None:
@@ -82,26 +86,27 @@ def measure(
     return body
 
 
-def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
-    """Return P(y|s) as whole numbers, row = secret.
+def secret_channel(weights: Weights, prior: Prior, poll: Poll = no_poll) -> list[list[int]]:
+    """Return P(y|s) as integers, row = secret; `poll` is called for every secret.
 
     Row sums are equal, except that a secret without mass has a row of zeros.
     """
     # One denominator for all secrets makes the row sums equal.
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))
-    return [
-        [
-            sum(n * w for n, w in zip(row, column, strict=True)) * (common // mass if mass else 0)
-            for column in columns
-        ]
-        for row, mass in zip(prior.joint, prior.masses, strict=True)
-    ]
+    channel = []
+    for row, mass in zip(prior.joint, prior.masses, strict=True):
+        poll()
+        factor = common // mass if mass else 0
+        channel.append(
+            [sum(n * w for n, w in zip(row, column, strict=True)) * factor for column in columns]
+        )
+    return channel
 
 
-def _levels(weights: Weights, prior: Prior) -> dict[str, Any]:
-    ratios = leakage(weights, prior)
-    # LIP is symmetric: the larger side is the level that holds for both.
+def _levels(weights: Weights, prior: Prior, poll: Poll) -> dict[str, Any]:
+    ratios = leakage(weights, prior, poll)
+    # LIP is symmetric: the level of the larger side holds for both sides.
     low, high = nats(ratios.inverse_lowest), nats(ratios.highest)
     return {
         "lip": max(low, high),
@@ -113,17 +118,25 @@ def _levels(weights: Weights, prior: Prior) -> dict[str, Any]:
     }
 
 
-def _worth(weights: Weights, prior: Prior, targets: objectives.Targets | None) -> dict[str, Any]:
+def _worth(
+    weights: Weights, prior: Prior, targets: objectives.Targets | None, poll: Poll
+) -> dict[str, Any]:
     shares = prior.shares
-    mutual = objectives.information(weights, shares)
-    rank, variance = rational.rank(weights), objectives.variance(weights, shares)
+    mutual = objectives.information(weights, shares, poll)
+    rank = rational.rank(weights)
+    variances = _variances(weights, shares, targets, rank)
+    of_shares = variances if targets is None else objectives.target_variances(weights, shares, None)
+    # A share that cannot be estimated makes the total infinite.
+    variance = math.fsum(of_shares)
     return {
-        "information_secret": objectives.information(secret_channel(weights, prior), prior.masses),
+        "information_secret": objectives.information(
+            secret_channel(weights, prior, poll), prior.masses, poll
+        ),
         "information": mutual,
         "normalised_information": objectives.normalised(mutual, shares),
         "hamming": objectives.hamming(weights, shares),
         "variance": variance,
-        "target_variances": _variances(weights, shares, targets, rank),
+        "target_variances": variances,
         "rank": rank,
     }
 
@@ -135,10 +148,10 @@ def _variances(
     rank: int,
 ) -> list[float]:
     """Return the variance of each target (default: each share); inf if it is not estimable."""
-    # At deficient rank `target_variances` returns inf for all shares, though some may be estimable.
+    # At deficient rank `target_variances` returns inf for all shares, but some may be estimable.
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
-    # A single share is estimable iff it is a row of the reduced basis of the span of the columns.
+    # A single share is estimable iff it is a row of the reduced basis of the column span.
     reduced = rational.row_echelon(list(zip(*weights, strict=True)))
     basis = [row for row in reduced if sum(map(bool, row)) == 1]
     variances = objectives.target_variances(weights, shares, basis) if basis else []

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Largest ratios of a mechanism under a prior: the smallest levels that it could promise.
+"""Largest ratios of a mechanism under a prior: the smallest levels it could promise.
 
-The ratios come from the verifier's own code (`frankly_protocol.audit.ratios`), so that shown and
-verified levels agree. Only the last step rounds, and it never shows less leakage than there is.
+The ratios come from the verifier's code (`frankly_protocol.audit.ratios`), so that displayed and
+verified levels agree. Only the last step rounds, and it never understates the leakage.
 """
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,10 +22,11 @@ from frankly_protocol.audit.ratios import (
 
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables import objectives
+from frankly_server.design.tables.limits import Poll, no_poll
 
 Weights = Sequence[Sequence[int]]
 Ratio = Fraction | None
-"""A ratio of probabilities; None is infinite."""
+"""A ratio of probabilities; None means infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,27 @@ class Leakage:
     between_answers: Ratio
 
 
-def leakage(weights: Weights, prior: Prior) -> Leakage:
-    """Return the extreme ratios over all reports that can occur; secrets without mass are left out.
+def leakage(weights: Weights, prior: Prior, poll: Poll = no_poll) -> Leakage:
+    """Return the extreme ratios over all possible reports and all secrets with mass.
 
-    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+    weights : integers with equal row sums, row = truth, one row per answer of the prior.
+    poll : called for every ratio; an exception that it raises ends the computation.
     """
     columns, joint = list(zip(*weights, strict=True)), present(prior)
-    # A list, because the iterator is needed twice, once per side.
-    around = list(average_ratios(columns, joint))
+    # A list, because it is iterated twice, once per side.
+    around = list(_polled(average_ratios(columns, joint), poll))
     return Leakage(
         _largest(c for c in around if not c.low),
         _largest(c for c in around if c.low),
-        _largest(secret_ratios(columns, joint)),
-        _largest(answer_ratios(columns)),
+        _largest(_polled(secret_ratios(columns, joint), poll)),
+        _largest(_polled(answer_ratios(columns), poll)),
     )
+
+
+def _polled(candidates: Iterable[Candidate], poll: Poll) -> Iterator[Candidate]:
+    for candidate in candidates:
+        poll()
+        yield candidate
 
 
 def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]) -> Ratio:
@@ -76,30 +84,30 @@ def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]
 def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:
     """Return the degree of privacy violation, max_y P(S = sensitive | y)  [Thesis (6.24)].
 
-    Reports that never occur are left out.
+    Reports of probability 0 are left out.
     """
     candidates = posteriors(list(zip(*weights, strict=True)), prior.joint, sensitive)
     return max(Fraction(c.n, c.d) for c in candidates if c.d)
 
 
 def present(prior: Prior) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of the secrets with mass; the others never occur, so they cannot leak."""
+    """Return the rows of the secrets with mass; other secrets never occur, so they cannot leak."""
     return tuple(row for row in prior.joint if any(row))
 
 
 def nats(ratio: Ratio) -> float:
-    """Return ln(ratio), rounded up so that no level is shown smaller than it is; inf for None."""
+    """Return ln(ratio), rounded up so that no level is understated; inf for None."""
     if ratio is None:
         return math.inf
     if ratio == 1:
         return 0.0
     value = objectives.log_ratio(ratio.numerator, ratio.denominator)
-    # rounding: a few units up cover the error of the logarithms; a positive level never becomes 0
+    # rounding: a few ulps up cover the error of the logarithms; a positive level never becomes 0
     return max(value * (1 + 2**-50), math.ulp(0.0))
 
 
 def ratio_up(ratio: Ratio) -> float:
-    """Return the least float that is not below the ratio; inf for None."""
+    """Return the smallest float ≥ the ratio; inf for None."""
     if ratio is None:
         return math.inf
     if ratio > sys.float_info.max:
@@ -109,14 +117,14 @@ def ratio_up(ratio: Ratio) -> float:
 
 
 def ratio_down(ratio: Fraction) -> float:
-    """Return the largest float that is not above the ratio."""
+    """Return the largest float ≤ the ratio."""
     return -ratio_up(-ratio)
 
 
 def _largest(candidates: Iterable[Candidate]) -> Ratio:
     """Return the largest n/d, at least 1; None if infinite.
 
-    0/0 stands for a report that never occurs, and is skipped.
+    0/0 stands for a report of probability 0 and is skipped.
     """
     n, d = 1, 1
     for c in candidates:

@@ -2,8 +2,8 @@
 """Lift measures of a mechanism, per report and on average (spec 1.8, natural logarithms).
 
 The lift of a secret in a report is l(s, y) = P(s|y)/P(s) = P(y|s)/P(y)  [Lift eq. 1]. It is
-computed exactly, as a ratio of whole numbers. The measures derived from it are floats, for display;
-only `frankly_protocol.audit` decides whether a promise is kept.
+computed exactly, as a ratio of integers. The measures derived from it are floats, for display;
+only `frankly_protocol.audit` decides whether a promise holds.
 """
 
 import math
@@ -15,28 +15,32 @@ from typing import Any
 import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.limits import Poll, no_poll
 
-FloatArray = NDArray[np.float64]
 Weights = Sequence[Sequence[int]]
 LiftTable = tuple[tuple[Fraction, ...], ...]
 
 MIN_ORDER, MAX_ORDER = 1e-6, 1e6
-# Within this distance of 1, log1p and expm1 keep the digits that log and exp would lose.
+# Within this distance of 1, log1p and expm1 preserve digits that log and exp would lose.
 _NEAR_ONE = 0.5
 
 
-def lift_table(weights: Weights, prior: Prior) -> LiftTable:
-    """Return l(s, y), one row per secret; 1 for reports that never occur and secrets without mass.
+def lift_table(weights: Weights, prior: Prior, poll: Poll = no_poll) -> LiftTable:
+    """Return l(s, y), one row per secret; 1 for secrets without mass and impossible reports.
 
-    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+    weights : integers with equal row sums, row = truth, one row per answer of the prior.
+    poll : called for every secret; an exception that it raises ends the computation.
     """
     columns, total = list(zip(*weights, strict=True)), prior.total
-    # Skip empty cells: if the answer is the secret itself, only one cell of each row has mass.
+    # Skip empty cells: if the answer is the secret itself, only one cell per row has mass.
     cells = [[(x, n) for x, n in enumerate(row) if n] for row in prior.joint]
-    sums = [[sum(n * column[x] for x, n in row) for column in columns] for row in cells]
+    sums = []
+    for row in cells:
+        poll()
+        sums.append([sum(n * column[x] for x, n in row) for column in columns])
     expected = [sum(column) for column in zip(*sums, strict=True)]
     return tuple(
         tuple(
@@ -53,7 +57,7 @@ class Lifts:
 
     table : l(s, y), shape (secrets, reports).
     excess : l(s, y) − 1, subtracted before rounding, so that tiny deviations from 1 keep their
-        digits.
+        precision.
     secrets : P(s), all positive.
     reports : P(y).
     """
@@ -65,7 +69,7 @@ class Lifts:
 
     @classmethod
     def of(cls, weights: Weights, prior: Prior) -> "Lifts":
-        """Return the lifts of a mechanism, without secrets and reports that never occur."""
+        """Return the lifts of a mechanism, without secrets and reports of probability 0."""
         return cls.from_table(lift_table(weights, prior), weights, prior)
 
     @classmethod
@@ -78,13 +82,13 @@ class Lifts:
         ]
         secrets = np.array([mass / prior.total for mass in prior.masses])
         reports = np.array(expected)
-        # Subtracting 1 from the exact lift keeps the digits of a lift near 1.
+        # Subtracting 1 from the exact lift preserves the digits of a lift near 1.
         table, excess = (np.array([[float(v - k) for v in row] for row in lifts]) for k in (0, 1))
         keep = np.ix_(secrets > 0, reports > 0)
         return cls(table[keep], excess[keep], secrets[secrets > 0], reports[reports > 0])
 
     def inverse(self) -> "Lifts":
-        """Return a copy with 1/l in place of l, infinite where l = 0  [Lift Def 6]."""
+        """Return a copy with 1/l instead of l, infinite where l = 0  [Lift Def 6]."""
         infinite, positive = np.full_like(self.table, np.inf), self.table > 0
         with np.errstate(over="ignore"):
             table = np.divide(1.0, self.table, out=infinite.copy(), where=positive)
@@ -102,7 +106,7 @@ class Lifts:
     def alpha(self, order: float) -> FloatArray:
         """Return (Σ_s P(s) l(s,y)^α)^(1/α) per report, α in (0, ∞]  [Lift Def 5].
 
-        For α = ∞ it is the largest lift; for α → 0 it tends to the geometric mean of the lifts.
+        For α = ∞ this is the largest lift; for α → 0 it tends to the geometric mean of the lifts.
         """
         return np.asarray(np.exp(_log_power_mean(self._logs(), self.secrets, order)))
 
@@ -122,7 +126,7 @@ class Lifts:
     def sibson(self, order: float) -> float:
         """Return Sibson's information α/(α−1)·log E[α-lift] in nats, α in (0, ∞]  [Lift Def 5].
 
-        It is I(S;Y) for α = 1 and maximal leakage for α = ∞.
+        This is I(S;Y) for α = 1 and maximal leakage for α = ∞.
         """
         if order == 1:
             return self.information()
@@ -136,15 +140,15 @@ class Lifts:
         else:
             means = _log_power_mean(logs, self.secrets, order)
         value = _log_mean(means, self.reports)
-        # Rounding can leave a tiny negative number; information is never negative.
+        # Rounding can produce a tiny negative number, but information is never negative.
         return max(0.0, value if math.isinf(order) else order / (order - 1) * value)
 
     def arimoto(self, order: float) -> float:
         """Return Arimoto's information in nats  [Lift App. B].
 
-        It is Sibson's with secrets weighted by P(s)^α / Σ P^α, and the amount by which Y reduces
-        the Arimoto-Rényi entropy of S: I(S;Y) for α = 1, and for α = ∞ the logarithm of the factor
-        by which Y raises the probability of guessing S.
+        This is Sibson's information with secrets weighted by P(s)^α / Σ P^α. It equals the amount
+        by which Y reduces the Arimoto-Rényi entropy of S: I(S;Y) for α = 1, and for α = ∞ the
+        logarithm of the factor by which Y raises the probability of guessing S.
         """
         if math.isinf(order):
             best = np.max(self.table * self.secrets[:, None], axis=0)
@@ -179,8 +183,8 @@ def _log_power_mean(logs: FloatArray, secrets: FloatArray, order: float) -> Floa
     """Return (1/α) log Σ_s secrets_s l^α per column, from log l."""
     top = logs.max(axis=0)
     if math.isinf(order) or math.isinf(top.max()):
-        # The inverse of a lift of 0 is infinite and makes the mean of its report infinite;
-        # inf − inf below would be NaN.
+        # The inverse of a lift of 0 is infinite, and so is the mean of its report; inf − inf
+        # below would be NaN.
         finite = np.isfinite(top)
         means = top.copy()
         if not math.isinf(order):
@@ -200,24 +204,26 @@ def _log_mean(logs: FloatArray, reports: FloatArray) -> float:
     return top + math.log(float(reports @ np.exp(logs - top)))
 
 
-def measure_lift(weights: Weights, prior: Prior, orders: Iterable[float] = (2,)) -> dict[str, Any]:
+def measure_lift(
+    weights: Weights, prior: Prior, orders: Iterable[float] = (2,), poll: Poll = no_poll
+) -> dict[str, Any]:
     """Return the measures of lift by their names in spec 1.8; math.inf where infinite.
 
-    `lift` has a row per secret and a column per report. `max_lift` and `min_lift` hold one number
-    per report. The averaged lifts, such as `l1_lift` and `l1_lift_inverse`, are maxima over the
-    reports. `alpha_lift`, `alpha_lift_inverse`, `sibson` and `arimoto` map each order, as text, to
-    its value.
+    `lift` has a row per secret and a column per report. `max_lift` and `min_lift` contain one
+    number per report. The averaged lifts, such as `l1_lift` and `l1_lift_inverse`, are maxima over
+    the reports. `alpha_lift`, `alpha_lift_inverse`, `sibson` and `arimoto` map each order, as text,
+    to its value.
 
-    orders : α in [1e-6, 1e6], or math.inf.
+    orders : α in [1e-6, 1e6], or math.inf. poll : as for `lift_table`.
 
     Raises InvalidInput(eps_out_of_range) for another order.
     """
     orders_by_name = {order_name(order): float(order) for order in map(require_order, orders)}
-    exact = lift_table(weights, prior)
+    exact = lift_table(weights, prior, poll)
     table = np.array([[float(v) for v in row] for row in exact])
     lifts = Lifts.from_table(exact, weights, prior)
     inverse = lifts.inverse()
-    # Lifts of secrets without mass are placeholders of 1 and must not count as an extreme.
+    # Lifts of secrets without mass are placeholders (1) and must not count as extremes.
     occurring = table[np.array(prior.masses) > 0]
     return {
         "lift": table.tolist(),
@@ -245,13 +251,16 @@ def require_order(order: Any, field: str = "orders") -> float:
     if type(order) not in (int, float) or not (
         MIN_ORDER <= order <= MAX_ORDER or order == math.inf
     ):
-        message = f"an order is a number from {MIN_ORDER:g} to {MAX_ORDER:g}, or infinite"
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, field)
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            f"an order is a number from {MIN_ORDER:g} to {MAX_ORDER:g}, or infinite",
+            field,
+        )
     return float(order)
 
 
 def order_name(order: float) -> str:
-    """Return the order as the text that is the key of its figures: "2", "0.5", "inf"."""
-    # Six significant digits are easier to read, unless they denote another order.
+    """Return the order as text, for use as a key: "2", "0.5", "inf"."""
+    # Six significant digits are easier to read, unless they denote a different order.
     short = f"{order:g}"
     return short if float(short) == order else repr(order)

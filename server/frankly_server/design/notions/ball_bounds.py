@@ -2,8 +2,8 @@
 """Lower bounds L(u|s) of a confidence ball as exact rationals, never too high.
 
 A bound L < ρ = P̂(u|s) is valid if the two-valued distribution (L, 1−L) lies on or outside the
-surface of the ball of radius B_s around (ρ, 1−ρ): the least probability of u in the ball is then at
-least L. Every quantity that widens the ball is rounded up  [Robust (29), (33); erratum 9.7].
+surface of the ball of radius B_s around (ρ, 1−ρ): then the probability of u is at least L in the
+whole ball. Every quantity that widens the ball is rounded up  [Robust (29), (33); erratum 9.7].
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ import numpy as np
 from frankly_server.design.notions.balls import Ball, confidence_ball, least
 
 BITS = 48
-# Square roots to 2^-192, so that their error stays far below the 2^-48 of a bound.
+# Square roots are precise to 2^-192, far finer than the 2^-48 of a bound.
 _ROOT_BITS = 192
-# With 100 digits every power is accurate to a relative 1e-94, and the relative error of a limit
-# stays below 1e-45; the margin of 1e-40 covers it (docs/maths/robust.md, claim 7).
+# With 100 digits every power has a relative error below 1e-94, and a limit below 1e-45; the
+# margin of 1e-40 covers both (docs/maths/robust.md, claim 7).
 _DIGITS = 100
 _MARGIN = Decimal("1e-40")
 _VANISHING = Decimal("1e-30")
@@ -30,10 +30,9 @@ Bounds = tuple[tuple[tuple[int, int], ...], ...]
 def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Bounds:
     """Return L[s][u] = (k, 2^48) with k/2^48 ≤ min P(u|s) over the confidence ball, for a Claim.
 
-    For the orders 2 and 1/2 the proof is in whole numbers. For other orders it is in decimals of
-    100 digits, whose relative error stays below 1e-45, with a margin of 1e-40
-    (docs/maths/robust.md). The bound is 0 if nothing is known: for a secret or value that was never
-    counted, or if the ball contains every distribution.
+    For the orders 2 and 1/2 the proof uses integers. For other orders it uses decimals of 100
+    digits, with a relative error below 1e-45 and a margin of 1e-40 (docs/maths/robust.md). The
+    bound is 0 if a secret or value has no counts, or if the ball contains every distribution.
 
     Parameters and errors as in `confidence_ball`.
     """
@@ -49,7 +48,7 @@ def ball_bounds(ball: Ball) -> Bounds:
 
 
 def complement_bounds(ball: Ball) -> Bounds:
-    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: the mass of other values."""
+    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: mass of the other values."""
     total, rows = sum(map(sum, ball.counts)), []
     for s, row in enumerate(ball.counts):
         mass = Fraction(sum(row), total)
@@ -88,7 +87,7 @@ def _bound_function(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], 
 
 def _second_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int]:
     """Return ρ ↦ L = (h − √(h² − 4Cρ²))/2C, h = C − 1 + 2ρ, C = e^B_s  [Proposition 2, (33)]."""
-    # L falls as C grows: a C rounded up gives a bound that is never too high.
+    # L decreases in C, so rounding C up gives a bound that is never too high.
     C = ((_root_up(ball.moment) - 1 + mass) / mass) ** 2
 
     def bound(rho: Fraction) -> int:
@@ -156,7 +155,7 @@ def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
         argument = (_power(_decimal(ball.moment), 1 / ball.order) - 1 + _decimal(mass)) / _decimal(
             mass
         )
-        # An argument this small could be rounding error; an infinite radius is the safe side.
+        # An argument this small could be a rounding error; an infinite radius is safe.
         return _power(argument, ball.order) if argument > _VANISHING else None
 
 
@@ -166,13 +165,14 @@ def _is_outside(rho: Fraction, k: int, alpha: Fraction, limit: Decimal) -> bool:
     if not 0 < L < rho:
         return not L  # 0 is always a valid bound; L = ρ is not, as ρ is inside every ball
     with localcontext(_context()):
-        # With ρ = 1 the second value has probability 0: its term is 0, its logarithm undefined.
+        # With ρ = 1 the second value has probability 0: its term is 0, but its logarithm is
+        # undefined.
         pairs = [(_decimal(p), _decimal(r)) for p, r in ((rho, L), (1 - rho, 1 - L)) if p]
         if alpha == 1:
             divergence = sum((p * (p / r).ln() for p, r in pairs), Decimal(0))
             return divergence >= limit + _MARGIN * (1 + limit)
         moment = sum((_power(p, alpha) * _power(r, 1 - alpha) for p, r in pairs), Decimal(0))
-        # D_α grows with the moment for α > 1 and falls with it for α < 1.
+        # D_α increases with the moment for α > 1 and decreases with it for α < 1.
         return moment >= limit * (1 + _MARGIN) if alpha > 1 else moment <= limit * (1 - _MARGIN)
 
 
@@ -185,7 +185,7 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 def _power(base: Decimal, exponent: Fraction) -> Decimal:
-    # Decimal rounds ln and exp correctly, but not the general power.
+    # Decimal rounds ln and exp correctly, but not general powers.
     return (base.ln() * _decimal(exponent)).exp()
 
 

@@ -2,11 +2,11 @@
 """Rényi balls around a point estimate P̂ of (S, U), and their distributions of U given a secret S.
 
 The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
-ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
-ρ has a probability of at least `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
+ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values with estimated
+probability ρ has probability at least `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
 
-The floats of this module are for display and for choosing noise. `ball_bounds` computes the proven
-bounds of a privacy claim.
+This module computes in floats, for display and for choosing the noise. `ball_bounds` computes the
+proven bounds of a privacy claim.
 """
 
 import math
@@ -66,11 +66,12 @@ class Ball:
         return math.log(self.moment) / float(self.order - 1) if self.moment > 0 else math.inf
 
     def conditional_radius(self, s: int, share: float = 1.0) -> float:
-        """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if nothing is known about s.
+        """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if s has no counts.
 
-        share : in [0, 1], the part of the ball's radius that is spent on this secret, in the scale
+        share : in [0, 1], the fraction of the ball's radius that is spent on this secret, on the
+        scale
             of e^((α−1)B/α) − 1 (of B for α = 1). Distributions for two secrets s ≠ t occur together
-            in the ball exactly if each is in its ball for shares that sum to 1
+            in the ball if and only if each is in its ball for shares that sum to 1
             (docs/maths/robust.md, claim 16).
         """
         mass = sum(self.counts[s]) / sum(map(sum, self.counts))
@@ -92,18 +93,19 @@ class Ball:
         return least(self.conditional(s), self.conditional_radius(s), float(self.order))
 
     def greatest(self, s: int) -> Vector:
-        """Return max R_u over the projection, for every u; all 1 if nothing is known.
+        """Return max R_u over the projection, for every u; all 1 if the secret has no counts.
 
-        It is 1 minus the least probability of the other values together.
+        The maximum is 1 minus the least probability of all other values together.
         """
         return 1 - least(1 - self.conditional(s), self.conditional_radius(s), float(self.order))
 
     def spread(self, s: int) -> float:
         """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2].
 
-        Exact up to rounding if the sets of values have at most 2^20 different probabilities, as is
-        the case with up to 20 values. Otherwise an upper bound, the maximum over all probabilities
-        in [0, 1]: at most √(e^B_s − 1) for α = 2  [Proposition 1 (30); erratum 9.8-9.9].
+        The result is exact up to rounding if the sets of values have at most 2^20 different
+        probabilities, which holds for up to 20 values. Otherwise it is an upper bound, the maximum
+        over all probabilities in [0, 1]: at most √(e^B_s − 1) for α = 2  [Proposition 1 (30);
+        erratum 9.8-9.9].
         """
         radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
         if len(p) == 1:
@@ -112,11 +114,11 @@ class Ball:
             return 2.0
 
         def gain(sums: Vector) -> Vector:
-            # The probability that a set of mass σ loses is gained by its complement.
+            # The complement of a set of mass σ gains the probability that the set loses.
             return sums - least(sums, radius, order)
 
-        # D is jointly quasi-convex, so the gain is concave in σ: the best σ that some set of values
-        # has lies next to the unrestricted maximiser.
+        # D is jointly quasi-convex, so the gain is concave in σ: among the masses of actual sets,
+        # the best σ is next to the unrestricted maximiser.
         peak = float(
             optimize.minimize_scalar(
                 lambda v: -float(gain(np.array([v]))[0]),
@@ -136,9 +138,9 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
     """Return the ball; it contains the true distribution with probability → 1 − β as n grows.
 
     The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
-    freedom for every α, where a is the number of cells: it is Pearson's statistic at α = 2 and the
-    likelihood ratio at α = 1. The coverage 1 − β is asymptotic: with 240 cells, 0.92 was measured
-    for a nominal 0.95 (erratum 9.6).
+    freedom for every α, where a is the number of cells. It is Pearson's statistic at α = 2 and the
+    likelihood ratio at α = 1. The coverage 1 − β is asymptotic: with 240 cells, a nominal coverage
+    of 0.95 was measured as 0.92 (erratum 9.6).
 
     Parameters
     ----------
@@ -157,8 +159,9 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
 def least(p: Vector, radius: float, order: float) -> Vector:
     """Return p·ξ₋(p), the least probability in the ball of a set of estimated probability p.
 
-    At the minimum the values inside the set keep their proportions, and so do those outside it. So
-    this is the ball around the two-valued distribution (p, 1−p)  [Lemma 1, (27), (31)].
+    At the minimum the values inside the set keep their proportions, and so do those outside it.
+    This reduces the problem to the ball around the two-valued distribution (p, 1−p) [Lemma 1, (27),
+    (31)].
     """
     if radius == math.inf:
         return np.zeros_like(p)
@@ -167,7 +170,8 @@ def least(p: Vector, radius: float, order: float) -> Vector:
     if order == 2:
         C = math.exp(radius)
         h = C - 1 + 2 * p
-        # The smaller root as p²/C over the larger one: h − √(…) would cancel for a small radius.
+        # The smaller root is computed as p²/C divided by the larger root, because h − √(…) would
+        # cancel for a small radius.
         root: Vector = np.sqrt(np.maximum(h**2 - 4 * C * p**2, 0))
         return 2 * p**2 / (h + root)
     if order == 0.5:
@@ -198,19 +202,19 @@ def subset_sums(counts: Sequence[int]) -> Vector | None:
     """Return the distinct positive probabilities of proper sets of values; None beyond 2^20."""
     sums = np.zeros(1, dtype=np.int64)
     for n in counts:
-        # Both halves are sorted already: NumPy's stable sort merges them in linear time.
+        # Both halves are already sorted, so NumPy's stable sort merges them in linear time.
         sums = np.sort(np.concatenate([sums, sums + n]), kind="stable")
         sums = sums[np.append(True, sums[1:] > sums[:-1])]
         if len(sums) > MAX_SUBSETS:
             return None
     total = sum(counts)
-    # A value without counts makes the set of all other values a proper set of probability 1.
+    # If a value has no counts, the set of all other values is a proper set of probability 1.
     inner = sums[(sums > 0) & (sums < total + (min(counts) == 0))]
     return inner / total
 
 
 def _bracketed(p: Vector, radius: float, order: float) -> Vector:
-    """Return `least` by bisection over log r: D grows as r falls from p to 0."""
+    """Return `least` by bisection over log r: D increases as r decreases from p to 0."""
     # In logarithms, probabilities near 0 get the same relative precision as others.
     low, high = np.full_like(p, _TINY), np.log(np.maximum(p, math.exp(_TINY)))
     for _ in range(_BISECTIONS):

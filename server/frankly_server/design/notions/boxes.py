@@ -4,8 +4,8 @@
 Like the simplices, the boxes enclose the ball's projection. A mechanism is ε-RLDP over them iff it
 is ε-LDP of the secret under every prior whose conditionals are vertices of the boxes, because
 P(·|s) and P(·|t) vary independently, and an expression that is linear in each is largest at
-vertices. So the promise is a finite set of secret-ldp claims, which every verifier supports and the
-engine designs for as for any intersection of notions  [Robust §5, before (42)].
+vertices. So the promise is a finite set of secret-ldp claims. Every verifier supports these, and
+the engine handles them like any intersection of notions  [Robust §5, before (42)].
 """
 
 from fractions import Fraction
@@ -35,20 +35,21 @@ def upper_bounds(ball: Ball) -> Bounds:
 
 
 def vertices(low: tuple[tuple[int, int], ...], high: tuple[tuple[int, int], ...]) -> list[Point]:
-    """Return the vertices of {low ≤ R ≤ high, ΣR = 1}, exactly: all values but one are at a bound.
+    """Return the exact vertices of {low ≤ R ≤ high, ΣR = 1}: all values but one are at a bound.
 
     low, high : ratios, one pair per value; at most 6 values.
 
     Raises InvalidInput(optimiser_limit) for more.
     """
     if len(low) > MAX_VALUES:
-        message = (
+        raise InvalidInput(
+            Problem.OPTIMISER_LIMIT,
             f"polyhedra of more than {MAX_VALUES} values have too many corners: use rldp, whose "
-            "polytopes are simplices"
+            "polytopes are simplices",
+            "robust",
         )
-        raise InvalidInput(Problem.OPTIMISER_LIMIT, message, "robust")
     sides = [(Fraction(*bottom), Fraction(*top)) for bottom, top in zip(low, high, strict=True)]
-    # A dict removes duplicates and keeps the order, so that documents are reproducible.
+    # A dict removes duplicates and preserves the order, so that documents are reproducible.
     corners: dict[Point, None] = {}
     for free, (bottom, top) in enumerate(sides):
         for fixed in product(*(side for i, side in enumerate(sides) if i != free)):
@@ -68,8 +69,11 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
     ]
     choices = _covering([len(points) for points in corners])
     if len(choices) > MAX_PRIORS:
-        message = f"these polyhedra make {len(choices)} priors, more than {MAX_PRIORS}: leave polyhedra at simplex"
-        raise InvalidInput(Problem.OPTIMISER_LIMIT, message, "robust")
+        raise InvalidInput(
+            Problem.OPTIMISER_LIMIT,
+            f"these polyhedra make {len(choices)} priors, more than {MAX_PRIORS}: leave polyhedra at simplex",
+            "robust",
+        )
     level = level_for(epsilon)
     return tuple(
         Claim(
@@ -82,12 +86,12 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
 
 
 def _covering(sizes: list[int]) -> list[tuple[int, ...]]:
-    """Return choices of a corner per secret that contain every pair of two secrets' corners."""
+    """Return choices of one corner per secret that together cover all pairs of corners."""
     choices: dict[tuple[int, ...], None] = {}
     for s, t in product(range(len(sizes)), repeat=2):
         for i, j in product(range(sizes[s]), range(sizes[t])) if s < t else ():
-            # The other secrets cycle through their corners: this covers most of their pairs too, so
-            # that fewer choices suffice.
+            # The other secrets cycle through their corners, which covers most of their pairs too,
+            # so fewer choices suffice.
             choice = [(i + j) % size for size in sizes]
             choice[s], choice[t] = i, j
             choices[tuple(choice)] = None

@@ -2,8 +2,8 @@
 """Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (spec 1.3).
 
 Every notion except dp is a list of pairs of averages (A, B) with A·q ≤ (m/d)·B·q for the level m/d,
-multiplied out to integers. Orientation: a column q holds Q(y|x) for one report y over all answers x
-(Funnel writes it as a row of Q_{y|x}).
+multiplied out to integers. Orientation: a column q contains Q(y|x) for one report y and all answers
+x (Funnel writes it as a row of Q_{y|x}).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,28 +12,31 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import comb, gcd, lcm
 
+import numpy as np
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.audit.ratios import listed_pairs
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
 
 from frankly_server.design.notions.rays import MAX_CANDIDATES, Ray, extreme_rays
+from frankly_server.design.notions.walk import base_vertices
 
 Level = tuple[int, int]
 Row = list[int]
 
 # The largest number of reports of a published table (MAX_REPORTS).
 MAX_RAYS = 4096
-# Up to this many candidate rays, the rays of a cone are listed; beyond, columns are generated
+# Up to this many candidate rays, the rays of a cone are listed; above, column generation is used
 # (docs/maths/cones.md, Listing or not).
 _LISTED_CANDIDATES = 20_000
-# Cones of rldp, of metric-ldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
-# not listed.
+# Cones of rldp, metric-ldp, or ldp with other claims have about a² rows. For more than 20 answers
+# their rays are not listed.
 _MAX_LISTED_ROWS = 400
-# Up to this number of averages, one row per pair needs no more rows than a further variable does.
+# Up to this number of averages, one row per pair is no larger than an additional variable.
 _FEW_AVERAGES = 3
-# Up to these numbers of answers and rows, rays are listed even if the bound of their number is
+# Up to these numbers of answers and rows, rays are listed even if the bound on their number is
 # large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
@@ -77,10 +80,10 @@ class Cone:
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def lifted_rows(self) -> list[Row]:
-        """Return fewer rows, over q and further variables; their projection on q is the cone.
+        """Return fewer rows, over q and auxiliary variables; their projection on q is the cone.
 
         `rows` has a row for each pair of averages, and at a ray many of these rows are tight.
-        The constant column with every further variable 1 satisfies all rows strictly
+        The constant column with all auxiliary variables equal to 1 satisfies every row strictly
         (docs/maths/generation.md, claims 8 and 17).
         """
         lifted, variables = [], 0
@@ -91,8 +94,11 @@ class Cone:
         return [[*row, *(of.get(i, 0) for i in range(variables))] for row, of in lifted]
 
     def admits_identity(self) -> bool:
-        """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
-        if any(claim.notion == "ldp" for claim in self.claims):
+        """Return True if the exact verifier accepts the identity, which sends answers unchanged."""
+        if any(
+            claim.notion == "ldp" or any(min(row) < 0 for row in _ROWS[claim.notion](claim))
+            for claim in self.claims
+        ):
             return False
         # 16 = 2^4 is the row sum of a table with 4 bits; whether the identity is private does not
         # depend on the number of bits.
@@ -106,7 +112,7 @@ class Cone:
         return True
 
     def rays(self) -> list[Ray]:
-        """Return all extreme rays as whole-number columns, exactly inside the cone.
+        """Return all extreme rays as integer columns, exactly inside the cone.
 
         Raises InvalidInput(optimiser_limit) if there would be too many.
         """
@@ -119,17 +125,32 @@ class Cone:
             raise _too_large()
         return rays
 
+    def vertices(self, p: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the rays as floats with p·v = 1, shape (n, answers), without exact arithmetic.
+
+        Rays may occur twice. Returns None if a closed form gives the rays, or if floats cannot list
+        them reliably (`walk.base_vertices`); `rays` works in both cases.
+        """
+        rows = [] if self._answer_ldp_only() else self.rows()
+        if not rows:
+            return None
+        scaled = np.array(
+            [[n / size for n in row] for row in rows for size in (max(map(abs, row)),)]
+        )
+        return base_vertices(scaled, p, MAX_RAYS)
+
     def is_small(self) -> bool:
         """Return True if all rays can be listed in well under a second."""
-        if self.answers <= _SMALL_ANSWERS and len(self.rows()) <= _SMALL_ROWS:
-            return True  # for few dimensions the bound below is far too large
-        return self._candidates() <= _LISTED_CANDIDATES
+        if self._candidates() <= _LISTED_CANDIDATES:
+            return True
+        # For few dimensions the bound on the number of rays is far too large.
+        return self.answers <= _SMALL_ANSWERS and len(self.rows()) <= _SMALL_ROWS
 
     def _answer_ldp_only(self) -> bool:
         return len(self.claims) == 1 and self.claims[0].notion == "ldp"
 
     def _candidates(self) -> int:
-        """Return an upper bound of the number of rays; MAX_CANDIDATES + 1 if they are too many."""
+        """Return an upper bound on the number of rays; MAX_CANDIDATES + 1 if there are too many."""
         a = self.answers
         if self._answer_ldp_only():
             rays = 2**a - 2
@@ -146,11 +167,12 @@ class Cone:
 
 def _sparse_candidates(claim: Claim, a: int) -> int:
     c = len(claim.joint or ())
-    # A ray with k nonzero entries has k − 1 tight rows; under lip each is the upper or the lower
-    # side of a secret.
+    # A ray with k nonzero entries has k − 1 tight rows; under lip each row is the upper or the
+    # lower side of a secret.
     if claim.notion == "lip":
         return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
-    # Under secret-ldp, k secrets have the largest or the smallest P(y|s), and there are both kinds.
+    # Under secret-ldp, k secrets have the largest or the smallest P(y|s), with at least one of
+    # each.
     return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
 
 
@@ -159,7 +181,7 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
 
     Proof: docs/maths/cones.md, claim 2.
     """
-    # Without a common factor of p and q, the integers of later products are shorter.
+    # Dividing by the common factor of p and q keeps the integers of later products short.
     common = gcd(*level)
     p, q = level[0] // common, level[1] // common
     return [
@@ -169,7 +191,7 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
 
 
 def rows_of(claim: Claim, answers: int) -> list[Row]:
-    """Return the rows of one notion, without those that every q ≥ 0 satisfies."""
+    """Return the rows of one notion, except those that every q ≥ 0 satisfies."""
     rows = (
         _answer_rows(_level(claim), answers)
         if claim.notion == "ldp"
@@ -179,7 +201,7 @@ def rows_of(claim: Claim, answers: int) -> list[Row]:
 
 
 def _lifted(claim: Claim, answers: int) -> tuple[list[tuple[Row, dict[int, int]]], int]:
-    """Return a claim's rows, each with its coefficients of further variables, and their number."""
+    """Return a claim's rows, with coefficients of auxiliary variables, and the number of these."""
     averages = []
     if claim.notion == "ldp":
         averages = [([int(i == x) for i in range(answers)], 1) for x in range(answers)]
@@ -272,8 +294,8 @@ def _side_channel_rows(claim: Claim) -> Iterator[Row]:
         J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)
     ]
     yielded: set[tuple[int, ...]] = set()
-    # Different conditions often give the same row; each is yielded once, because the cost of an
-    # enumeration grows steeply with the number of rows.
+    # Different conditions often give the same row. Each row is yielded once, because the cost of
+    # an enumeration grows steeply with the number of rows.
     for J in subsets:
         for condition in product(*(range(attributes[j]) for j in J)):
             matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
@@ -341,7 +363,7 @@ def _inequality(
     right: Sequence[int],
     right_size: int,
 ) -> Row:
-    """Return (left/left_size)·q ≤ level·(right/right_size)·q as a row of whole numbers."""
+    """Return (left/left_size)·q ≤ level·(right/right_size)·q as a row of integers."""
     p, q = level
     return [p * b * left_size - q * a * right_size for a, b in zip(left, right, strict=True)]
 
@@ -364,7 +386,7 @@ def _around_average(
 
 
 def _corners(bounds: Sequence[Level]) -> list[tuple[list[int], int]]:
-    """Return the vertices of {R ≥ L, ΣR = 1} as whole numbers over a common denominator."""
+    """Return the vertices of {R ≥ L, ΣR = 1} as integers over a common denominator."""
     d = lcm(*(v for _, v in bounds))
     # The vertices are L + (1 − ΣL)·e_u, one for each value u.
     lower = [n * (d // v) for n, v in bounds]
@@ -377,8 +399,9 @@ def _padded(values: Sequence[int], s: int, size: int, answers: int) -> Row:
 
 
 def _too_large() -> InvalidInput:
-    message = (
+    return InvalidInput(
+        Problem.OPTIMISER_LIMIT,
         "the candidate columns are too many to list: use the method auto, or the mechanism grr "
-        "with the notion ldp"
+        "with the notion ldp",
+        "method",
     )
-    return InvalidInput(Problem.OPTIMISER_LIMIT, message, "method")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Polytope D of the ε-LDP mechanisms with as many reports as answers  [Thesis ch. 5].
 
-D holds the m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj in
-every column. The functions receive them as whole numbers with equal row sums, and E as a level
-(p, q), E = p/q. γ(A) are the nonzero columns. An entry is loose if it is neither E times the
-smallest entry of its column nor 1/E times the largest; λ(A) are the loose entries.
+D is the set of m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj
+in every column. The functions take a matrix as integers with equal row sums, and E as a level
+(p, q), E = p/q. γ is the set of nonzero columns. An entry is loose if it is neither E times the
+smallest entry of its column nor 1/E times the largest; λ(A) is the set of loose entries.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,6 @@ from frankly_server import rational
 Level = tuple[int, int]
 Matrix = tuple[tuple[int, ...], ...]
 Rows = Sequence[Sequence[int]]
-
-
-def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
-    """Return γ(A), the indices of the nonzero columns."""
-    return tuple(j for j, column in enumerate(zip(*matrix, strict=True)) if any(column))
 
 
 def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
@@ -34,11 +29,6 @@ def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(loose))
 
 
-def has_full_column_rank(matrix: Rows) -> bool:
-    """Return True if rank(A) = |γ(A)|, as for every extreme point  [Thesis Thm 5.2]."""
-    return rational.rank(matrix) == len(nonzero_columns(matrix))
-
-
 def is_inside(matrix: Rows, level: Level) -> bool:
     """Return True for a mechanism of this level, with any number of columns  [Thesis (5.4)]."""
     p, q = level
@@ -49,11 +39,11 @@ def is_inside(matrix: Rows, level: Level) -> bool:
 
 
 def is_extreme(matrix: Rows, level: Level) -> bool:
-    """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
+    """Return True if the tight constraints have full rank: an extreme point  [Thesis Thm 5.1].
 
-    Exact, for any size. The tight constraints are the row sums and a_ij = E·a_kj over the nonzero
-    columns, a sparse system in m·|γ| unknowns. Inside D only zero columns have entries 0, and these
-    columns add no unknowns. Returns False outside D.
+    The test is exact for any size. The tight constraints are the row sums and a_ij = E·a_kj over
+    the nonzero columns, a sparse system in m·|γ| unknowns. Inside D only zero columns have entries
+    0, and these columns add no unknowns. Returns False outside D.
     """
     if not is_inside(matrix, level):
         return False
@@ -62,7 +52,7 @@ def is_extreme(matrix: Rows, level: Level) -> bool:
     m, k = len(matrix), len(columns)
     tight = [[1 if x == i else 0 for _ in range(k) for x in range(m)] for i in range(m)]
     for j, column in enumerate(columns):
-        # Both orders: either entry may be E times the other.
+        # Both orders, because either entry may be E times the other.
         for i, partner in permutations(range(m), 2):
             if column[i] * q == p * column[partner]:
                 row = [0] * (m * k)

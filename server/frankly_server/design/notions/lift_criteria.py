@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criteria on the lift of a report: decided in whole numbers, ranked in floats.
+"""Criteria on the lift of a report: decided with integers, ranked with floats.
 
-A report is given by `counts`, whole numbers proportional to P(s, y) over the secrets s. Its lift is
-l(s) = P(s|y)/P(s). Levels are ratios (p, q) = p/q ≥ 1, close to e^ε_u (upper side) and e^ε_l (lower
-side); None means not promised:
+A report is represented by `counts`, integers proportional to P(s, y) over the secrets s. Its lift
+is l(s) = P(s|y)/P(s). Levels are ratios (p, q) = p/q ≥ 1, close to e^ε_u (upper side) and e^ε_l
+(lower side); None means that a side has no bound:
 
 - ``lift``   Λ = max l ≤ e^ε_u, Ψ = min l ≥ e^−ε_l  (ALIP, Lift Def 3; LIP with equal levels, Def 1)
 - ``ldp``    Γ = Λ/Ψ ≤ e^ε  (Lift Def 2)
@@ -12,8 +12,8 @@ side); None means not promised:
 - ``chi2``   Σ P(s)(l−1)² ≤ (e^ε_u − 1)², Σ P(s)(1/l−1)² ≤ (e^ε_l − 1)²
 - ``alpha``  (Σ P(s) l^α)^(1/α) ≤ e^ε_u, (Σ P(s) l^−α)^(1/α) ≤ e^ε_l
 
-Only `lift` and `ldp` are notions that a document can promise (alip, lip, secret-ldp). The other
-three bound averages over the secrets, so a single secret may be less protected.
+A document can promise only `lift` and `ldp` (as alip, lip or secret-ldp). The other three criteria
+bound averages over the secrets, so a single secret may be less protected.
 """
 
 from abc import ABC, abstractmethod
@@ -26,9 +26,9 @@ from typing import Literal
 import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from frankly_server.arrays import FloatArray
+
 Level = tuple[int, int]
 Joint = Sequence[Sequence[int]]
 Measure = Literal["lift", "ldp", "l1", "chi2", "alpha"]
@@ -37,7 +37,7 @@ MEASURES: tuple[Measure, ...] = ("lift", "ldp", "l1", "chi2", "alpha")
 # The exact comparison raises integers to the power α, so α is bounded.
 MAX_ORDER = 1000
 _RULED_OUT_RISK = 1e30
-"""Risk of each secret with lift 0, far above the finite lifts of usual counts."""
+"""Risk of each secret with lift 0, far larger than the finite lifts of usual counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Criterion(ABC):
     """Condition that every report must meet.
 
     masses : counts of the secrets, all positive.
-    low, high : levels of the lower and the upper side, None if not promised.
+    low, high : levels of the lower and the upper side, None for a side without a bound.
     """
 
     masses: tuple[int, ...]
@@ -54,11 +54,11 @@ class Criterion(ABC):
 
     @abstractmethod
     def holds(self, counts: Sequence[int]) -> bool:
-        """Return True if a report meets the criterion, exactly; an empty one (all 0) meets it."""
+        """Return True if a report meets the criterion (exact test); an empty report meets it."""
 
     @abstractmethod
     def rows(self, joint: Joint) -> list[list[int]] | None:
-        """Return integer rows r such that q ≥ 0 meets the criterion iff r·q ≥ 0 for all of them.
+        """Return integer rows r such that q ≥ 0 meets the criterion iff r·q ≥ 0 for every row.
 
         Returns None if the criterion is not polyhedral.
 
@@ -68,8 +68,8 @@ class Criterion(ABC):
     def risks(self, counts: FloatArray) -> FloatArray:
         """Return the risk ω of each report, shape (n, secrets) → (n,); larger is riskier.
 
-        The risk is the sum of the promised measures, such as Λ + 1/Ψ. The paper prints Λ + Ψ, which
-        ranks a report that rules a secret out as safer than one that does not (erratum 9.22). Risks
+        The risk is the sum of the bounded measures, such as Λ + 1/Ψ. The paper prints Λ + Ψ, which
+        ranks a report that rules out a secret as safer than one that does not (erratum 9.22). Risks
         and `excess` are floats that guide the choice of reports; `holds` decides.
         """
         upper, lower = self._two_sides(counts)
@@ -78,7 +78,7 @@ class Criterion(ABC):
         return upper + lower
 
     def excess(self, counts: FloatArray) -> FloatArray:
-        """Return how far each report exceeds its bounds, in floats; 0 or less if it keeps them."""
+        """Return by how much each report exceeds its bounds (floats); at most 0 if it does not."""
         upper, lower = self._two_sides(counts)
         excess = np.full(len(counts), -np.inf)
         if self.high is not None:
@@ -88,7 +88,7 @@ class Criterion(ABC):
         return excess
 
     def _two_sides(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both measures of each report; a lift of 0 outweighs every other lift."""
+        """Return both measures of each report; a lift of 0 dominates all other lifts."""
         prior = np.array(self.masses, dtype=float) / sum(self.masses)
         lift = counts / counts.sum(axis=1, keepdims=True) / prior
         upper, lower = self._sides(lift, 1 / np.where(lift > 0, lift, 1.0))
@@ -104,7 +104,7 @@ class Criterion(ABC):
         """Return the bound of a side at a level."""
 
     def _one_sided(self) -> bool:
-        """Return True if the risk of ruled-out secrets belongs to the upper measure."""
+        """Return True if the upper measure includes the risk of ruled-out secrets."""
         return False
 
 
@@ -114,11 +114,11 @@ class Lift(Criterion):
     __slots__ = ()
 
     def holds(self, counts: Sequence[int]) -> bool:
-        """Compare Λ·q ≤ p and Ψ·p ≥ q in whole numbers, multiplied out."""
+        """Compare Λ·q ≤ p and Ψ·p ≥ q in integers, multiplied out."""
         n, total = sum(counts), sum(self.masses)
         if self.high is not None:
             p, q = self.high
-            # t/n ÷ m/total is the lift P(s|y)/P(s); cross-multiplied, no division rounds.
+            # t/n ÷ m/total is the lift P(s|y)/P(s); cross-multiplication avoids rounding.
             if any(t * total * q > p * n * m for t, m in zip(counts, self.masses, strict=True)):
                 return False
         if self.low is not None:
@@ -137,7 +137,7 @@ class Lift(Criterion):
             if self.low is not None:
                 p, q = self.low
                 rows.append([p * total * t - q * m * n for n, t in zip(totals, row, strict=True)])
-        # A row without negative entries holds for every q ≥ 0.
+        # A row without negative entries is satisfied by every q ≥ 0.
         return [row for row in rows if min(row) < 0]
 
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -182,7 +182,7 @@ class SecretLdp(Criterion):
 
 @dataclass(frozen=True, slots=True)
 class AverageLift(Criterion):
-    """Bounds of ℓ1-, χ²- or α-lift and its inverse; `order` is the whole number α of `alpha`."""
+    """Bounds of ℓ1-, χ²- or α-lift and its inverse; `order` is the integer α of `alpha`."""
 
     measure: Measure = "l1"
     order: int = 2
@@ -200,7 +200,7 @@ class AverageLift(Criterion):
 
     def _exceeds(self, above: Sequence[int], below: Sequence[int], level: Level) -> bool:
         """Return True if the measure of the ratios above/below (below > 0) exceeds the bound."""
-        # With a common denominator the average is computed in whole numbers, without rounding.
+        # With a common denominator the average is computed in integers, without rounding.
         common = lcm(*below)
         ratios = [
             u * (common // v) for u, v in zip(above, below, strict=True)
@@ -222,7 +222,7 @@ class AverageLift(Criterion):
         return level - 1 if self.measure == "l1" else (level - 1) ** 2
 
     def rows(self, joint: Joint) -> None:
-        """Return None: the columns that meet a bound of an average form no polyhedral cone."""
+        """Return None: columns that meet a bound on an average form no polyhedral cone."""
 
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._average(lift), self._average(inverse)
@@ -247,7 +247,7 @@ def criterion(
 
     masses : counts of the secrets, all positive.
     low_level, level : ratios (p, q), p ≥ q > 0, of the lower and the upper side; None for a side
-        that is not promised.
+        without a bound.
     measure : one of MEASURES; ldp has one level, `level`.
     order : α of `alpha`, a whole number from 2 to 1000; `alpha` tends to `lift` as α grows.
 
@@ -276,6 +276,9 @@ def criterion(
     if measure == "lift":
         return Lift(tuple(masses), low_level, level)
     if type(order) is not int or not 2 <= order <= MAX_ORDER:
-        message = f"the order α is a whole number from 2 to {MAX_ORDER}"
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "order")
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            f"the order α is a whole number from 2 to {MAX_ORDER}",
+            "order",
+        )
     return AverageLift(tuple(masses), low_level, level, measure, order)

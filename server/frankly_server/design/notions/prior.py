@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prior: public joint counts of secrets and answers, as whole numbers."""
+"""Prior: public joint counts of secrets and answers, as integers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 SUM_TOLERANCE = Fraction(1, 10**9)
-# Counts that are rounded to fit a document add up to about this total.
+# Counts that are rounded to fit into a document have about this total.
 _SCALE = 2**52
-# A decimal with an exponent of a million would become a fraction with a million digits, which could
-# block the server.
+# Limit of decimal exponents: an exponent of a million would make a fraction with a million digits,
+# which could block the server.
 _MAX_EXPONENT = 400
 
 
@@ -27,7 +27,7 @@ _MAX_EXPONENT = 400
 class Prior:
     """Joint counts N[s][x] of secrets (rows) and answers (columns): P(s, x) = N[s][x] / total.
 
-    Input is checked in `from_rows`, not in the constructor.
+    `from_rows` checks its input; the constructor does not.
     """
 
     joint: tuple[tuple[int, ...], ...]
@@ -35,16 +35,16 @@ class Prior:
     """Counts of each answer over all secrets: P(x) = shares[x] / total."""
 
     def __post_init__(self) -> None:
-        # A frozen dataclass refuses an ordinary assignment.
+        # A frozen dataclass does not allow ordinary assignments.
         object.__setattr__(self, "shares", tuple(map(sum, zip(*self.joint, strict=True))))
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> "Prior":
-        """Read counts, or probabilities that sum to 1 within 1e-9.
+        """Return a prior from counts, or from probabilities that sum to 1 within 1e-9.
 
-        Probabilities become whole numbers in the same proportions. Numbers are rounded only if they
-        would not fit a document. A single row means that the answer itself is the secret: the joint
-        counts are then its diagonal matrix.
+        Probabilities become integers in the same proportions. Numbers are rounded only if they
+        would not fit into a document. A single row means that the answer itself is the secret: the
+        joint counts are then the diagonal matrix of the row.
 
         Raises InvalidInput: prior_shape, prior_value (naming row and column) or prior_sum (with the
         sum).
@@ -57,8 +57,11 @@ class Prior:
         ]
         total = sum(v for row in values for v in row)
         if total == 0 or (not counted and abs(total - 1) > SUM_TOLERANCE):
-            message = f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1"
-            raise InvalidInput(Problem.PRIOR_SUM, message, field)
+            raise InvalidInput(
+                Problem.PRIOR_SUM,
+                f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1",
+                field,
+            )
         counts = _whole_counts(values)
         # The answer is its own secret, so P(s, x) is 0 unless s = x.
         if len(counts) == 1:
@@ -101,32 +104,42 @@ class Prior:
         """
         for x, n in enumerate(self.shares):
             if n == 0:
-                message = (
+                raise InvalidInput(
+                    Problem.CHOICE_UNPROTECTED,
                     f"answer {x} has no mass under the prior: smooth the counts, or protect the "
-                    "answer itself (ldp)"
+                    "answer itself (ldp)",
+                    f"{field}[0][{x}]",
                 )
-                raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, f"{field}[0][{x}]")
         for s, n in enumerate(self.masses):
             if n == 0:
-                message = f"secret {s} has no mass under the prior: remove it or give it mass"
-                raise InvalidInput(Problem.SECRET_EMPTY, message, f"{field}[{s}]")
+                raise InvalidInput(
+                    Problem.SECRET_EMPTY,
+                    f"secret {s} has no mass under the prior: remove it or give it mass",
+                    f"{field}[{s}]",
+                )
 
 
 def _check_shape(rows: Any, field: str) -> None:
     if not isinstance(rows, list | tuple) or not 1 <= len(rows) <= MAX_ANSWERS:
-        message = f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer"
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer",
+            field,
+        )
     width = len(rows[0]) if isinstance(rows[0], list | tuple) else 0
-    # A single row is the prior of the answer itself; closed forms accept long lists of answers.
+    # A single row is the prior of the answer itself; closed forms accept many answers.
     most = MAX_SET_ANSWERS if len(rows) == 1 else MAX_ANSWERS
     for s, row in enumerate(rows):
         if not isinstance(row, list | tuple) or len(row) != width or not 2 <= width <= most:
-            message = f"every row needs the same number of answers, 2 to {most}"
-            raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}[{s}]")
+            raise InvalidInput(
+                Problem.PRIOR_SHAPE,
+                f"every row needs the same number of answers, 2 to {most}",
+                f"{field}[{s}]",
+            )
 
 
 def _value(value: Any, field: str) -> Fraction:
-    # A float stands for the shortest decimal that reads back as the same float: 0.1 is one tenth.
+    # A float means the shortest decimal that converts back to the same float: 0.1 is one tenth.
     number = Decimal(repr(value)) if isinstance(value, float) else value
     message = "a prior holds finite numbers, zero or more"
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
@@ -141,10 +154,10 @@ def _value(value: Any, field: str) -> Fraction:
 
 
 def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
-    """Return whole numbers in the same proportions.
+    """Return integers in the same proportions.
 
-    If their total would not fit a document (2^53), they are rounded to a total of about 2^52, and
-    positive numbers to at least 1. The rounded counts then replace the prior everywhere.
+    If their total would not fit into a document (2^53), they are rounded to a total of about 2^52,
+    and positive numbers to at least 1. The rounded counts then replace the prior everywhere.
     """
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]

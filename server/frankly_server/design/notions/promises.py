@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a notion: its exact levels and priors, as the verifier checks them (spec 1.4)."""
+"""Claims of each notion, with the exact levels and priors that the verifier checks (spec 1.4)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,9 +12,6 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.notions.prior import Prior
 
-CONES = tuple(notion for notion in NOTIONS if notion != "dp")
-"""Notions that are cones of one report's column; (ε, δ)-DP is not, because it couples reports."""
-
 LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
 
 
@@ -26,7 +23,7 @@ def require_notion(notion: object) -> str:
 
 
 def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
-    """Return the claim of a notion with one level in nats: ldp, secret-ldp or lip, under the prior.
+    """Return the claim of a notion with a single level in nats (ldp, secret-ldp, lip) and a prior.
 
     Raises InvalidInput: unsupported, choice_unprotected, secret_empty.
     """
@@ -43,29 +40,34 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
 
 
 def answer_ldp(epsilon: Fraction) -> Claim:
-    """Return ε-LDP of the answer; in addition to a prior-based notion it bounds the ceiling."""
+    """Return ε-LDP of the answer; combined with a prior-based notion, it bounds the ceiling."""
     return Claim("ldp", level_for(epsilon))
 
 
 def between_pairs(epsilons: Sequence[Sequence[Fraction | None]], answers: int) -> Claim:
     """Return Q(y|x) ≤ e^epsilons[x][z]·Q(y|z) for all pairs with a level: metric LDP.
 
-    epsilons : nats; None for a pair without a promise, and on the diagonal.
+    epsilons : nats; None for a pair without a level, and on the diagonal.
 
-    Raises InvalidInput(field_type) unless there is a row and a column for every answer, the diagonal
-    is None, and some pair has a level.
+    Raises InvalidInput(field_type) unless there are a row and a column for every answer, the
+    diagonal is None, and at least one pair has a level.
     """
     if len(epsilons) != answers or any(len(row) != answers for row in epsilons):
-        message = (
-            f"give {answers} rows of {answers} levels, one of every answer against every other"
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"give {answers} rows of {answers} levels, one of every answer against every other",
+            "epsilons",
         )
-        raise InvalidInput(Problem.FIELD_TYPE, message, "epsilons")
     if any(row[x] is not None for x, row in enumerate(epsilons)):
-        message = 'an answer has no level against itself: write null or "inf" on the diagonal'
-        raise InvalidInput(Problem.FIELD_TYPE, message, "epsilons")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            'an answer has no level against itself: write null or "inf" on the diagonal',
+            "epsilons",
+        )
     if not any(epsilon is not None for row in epsilons for epsilon in row):
-        message = "without a level for any pair nothing is promised"
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "epsilons")
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE, "without a level for any pair nothing is promised", "epsilons"
+        )
     levels = tuple(tuple(None if e is None else level_for(e) for e in row) for row in epsilons)
     return Claim("metric-ldp", (1, 1), levels=levels)
 
@@ -73,9 +75,10 @@ def between_pairs(epsilons: Sequence[Sequence[Fraction | None]], answers: int) -
 def differential(epsilon: Fraction, delta: Fraction) -> Claim:
     """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); erratum 9.4].
 
-    delta : in [0, 1); rounded down to a multiple of 2^-48 if a document could not hold it.
+    delta : in [0, 1); rounded down to a multiple of 2^-48 if its integers do not fit into a
+    document.
     """
-    # A document holds integers below 2^53; δ is rounded down because that promises more.
+    # A document contains integers below 2^53. Rounding δ down makes the guarantee stronger.
     if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
         delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
     return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
@@ -84,7 +87,7 @@ def differential(epsilon: Fraction, delta: Fraction) -> Claim:
 def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
     """Return (ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u  [Lift Def 3].
 
-    low, high : nats; None for a side without a promise.
+    low, high : nats; None for a side without a bound.
 
     Raises InvalidInput if both are None.
     """
@@ -115,12 +118,13 @@ def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> C
 
 
 def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
-    """Return the sizes. Raises InvalidInput(field_type) unless their product is `answers`."""
+    """Return the attributes' sizes. Raises InvalidInput unless their product is `answers`."""
     if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
-        message = (
-            f"give each attribute's number of values, two or more; their product must be {answers}"
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"give each attribute's number of values, two or more; their product must be {answers}",
+            "attributes",
         )
-        raise InvalidInput(Problem.FIELD_TYPE, message, "attributes")
     return tuple(attributes)
 
 
@@ -131,7 +135,7 @@ def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
 
     Raises InvalidInput if α exceeds 1, if there is no such secret, or if α does not exceed the
     share of the sensitive secret: that share is the average of P(sensitive | y), so reports could
-    reveal nothing.
+    not carry any information.
     """
     joint = protected(prior)
     if not 0 <= sensitive < prior.secrets:
@@ -142,8 +146,11 @@ def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
         )
     share = Fraction(prior.masses[sensitive], prior.total)
     if not share < bound <= 1:
-        message = f"a degree of privacy violation is above the sensitive share, {float(share):.6g}, and at most 1"
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "dpv")
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            f"a degree of privacy violation is above the sensitive share, {float(share):.6g}, and at most 1",
+            "dpv",
+        )
     level = Fraction(bound.numerator * 2**48 // bound.denominator, 2**48)  # rounded down
     return Claim("dpv", level.as_integer_ratio(), joint, sensitive=sensitive)
 
@@ -156,7 +163,7 @@ def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...]
 
 def pairs(prior: Prior) -> Prior:
     """Return the prior whose answers are the pairs (s, u), row-major; rldp needs it (spec 1.4)."""
-    # P((s, u)) lies in row s, at the columns of s; other secrets never have such an answer.
+    # P((s, u)) is in row s, in the columns of s; other secrets never have these answers.
     size = prior.answers
     rows = [
         tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))

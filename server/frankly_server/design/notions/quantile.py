@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of the χ² distribution, provably not too small, without floats (erratum 9.6).
+"""Quantiles of the χ² distribution without floats, provably not too small (erratum 9.6).
 
-Divided by the sample size, a quantile is the threshold of a confidence ball. With df degrees of
+A quantile divided by the sample size is the threshold of a confidence ball. With df degrees of
 freedom, a = df/2 and z = x/2, the distribution function is
 F(x) = z^a·e^(−z)/Γ(a+1) · Σ_i z^i/((a+1)…(a+i)). All terms are positive, so cutting the series and
 rounding every factor down gives a proven lower bound of F(x).
@@ -13,11 +13,11 @@ from math import factorial, isqrt
 
 from frankly_protocol.audit import exp_upper
 
-# Working precision of the factors, far finer than the grid of 2^-40 of the quantiles.
+# Working precision of the factors, far finer than the 2^-40 grid of the quantiles.
 _BITS = 256
 _ONE = 1 << _BITS
 _STEP = 2**40
-# π rounded up at its 64th decimal: √π enters Γ, whose upper bound makes F smaller.
+# π rounded up at its 64th decimal: it enters Γ as √π, and an upper bound of Γ makes F smaller.
 _PI_UP = Fraction(31415926535897932384626433832795028841971693993751058209749445924, 10**64)
 # Largest argument of an exponential series; for a larger z, e^z is computed as (e^(z/k))^k.
 _EXP_CHUNK = 64
@@ -28,7 +28,7 @@ def chi_square_quantile(degrees: int, beta: Fraction) -> Fraction:
     """Return the least multiple q of 2^-40 for which F(q) ≥ 1 − β is proved.
 
     degrees : degrees of freedom, 1 or more.
-    beta : in (0, 1), at least 10^-30 away from either end.
+    beta : in (0, 1), at least 10^-30 from either end.
     """
     low, high = 0, _STEP
     while _distribution_down(degrees, Fraction(high, _STEP)) < 1 - beta:
@@ -52,7 +52,8 @@ def _distribution_down(degrees: int, x: Fraction) -> Fraction:
 
 def _series_down(degrees: int, z: Fraction) -> Fraction:
     total = term = _ONE
-    # Integer division truncates each term to a multiple of 2^-256; the series ends at the first 0.
+    # Integer division truncates each term to a multiple of 2^-256; the series ends at the first
+    # zero.
     i = 0
     while term:
         i += 1
@@ -84,6 +85,6 @@ def _root_down(value: Fraction) -> int:
 
 
 def _down(value: Fraction) -> Fraction:
-    """Return the number rounded down to about 256 significant bits."""
+    """Return the value rounded down to about 256 significant bits."""
     shift = max(0, _BITS + value.denominator.bit_length() - value.numerator.bit_length())
     return Fraction((value.numerator << shift) // value.denominator, 1 << shift)

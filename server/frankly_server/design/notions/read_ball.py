@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of a robust design's parameters: counts, Rényi order, sample size and risk."""
+"""Parser for the parameters of a robust design: counts, Rényi order, sample size and risk."""
 
 import re
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
-# The precision proof of `ball_bounds` covers these orders. Six decimals keep the numerator and the
-# denominator of the order small.
+# The precision proof of `ball_bounds` covers these orders. The limit of six decimals keeps the
+# numerator and the denominator of the order small.
 MIN_ORDER, MAX_ORDER = Fraction(1, 100), Fraction(100)
 ORDER_STEP = Fraction(1, 10**6)
 # `quantile` supports risks down to 10^-30, and up to 1 − 10^-30.
@@ -27,12 +27,12 @@ def read_order(value: Any, field: str = "robust.order") -> Fraction:
     message = (
         "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
     )
-    # repr gives the shortest decimal that reads back as the same float, as the user would type it.
+    # repr gives the shortest decimal that converts back to the same float, as a user would type it.
     number = Decimal(repr(value)) if isinstance(value, float) else value
     # bool is a subclass of int: without this check True would be read as order 1.
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
-    # With an exponent of a million, the fraction below would have a million digits.
+    # Without this check, an exponent of a million would make a fraction with a million digits.
     if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > 9):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
     order = Fraction(number)
@@ -76,13 +76,19 @@ def read_counts(rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> Co
         )
     width = len(rows[0])
     if not width or any(len(row) != width for row in rows) or len(rows) * width > MAX_ANSWERS:
-        message = f"give rows of equal length, at most {MAX_ANSWERS} counts in all"
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f"give rows of equal length, at most {MAX_ANSWERS} counts in all",
+            field,
+        )
     for s, row in enumerate(rows):
         for u, n in enumerate(row):
             if type(n) is not int or not 0 <= n <= MAX_INT:
-                message = "counts are whole numbers, zero or more, below 2^53"
-                raise InvalidInput(Problem.PRIOR_VALUE, message, f"{field}[{s}][{u}]")
+                raise InvalidInput(
+                    Problem.PRIOR_VALUE,
+                    "counts are whole numbers, zero or more, below 2^53",
+                    f"{field}[{s}][{u}]",
+                )
     if not any(map(any, rows)):
         raise InvalidInput(Problem.PRIOR_SUM, "all counts are 0: count at least one person", field)
     return tuple(tuple(row) for row in rows)

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Largest variance over plausible truths, chosen after mechanism and decoder are fixed.
+"""Largest variance over plausible truths, for a fixed mechanism and decoder.
 
-The truths q_i have weights π_i, the columns v_j of the mechanism weights θ_j. With a decoder for
-the mixture q̄ = Σ π_i q_i the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ) − the sampling term, where W holds
-the targets and A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). F is convex in θ and concave in π, and its saddle
-point is minimax over mechanisms and decoders together. At fixed π it is the ordinary problem with
-prior q̄ (docs/maths/variance.md, claims 13 and 14).
+The truths q_i have weights π_i, the columns v_j of the mechanism have weights θ_j. With a decoder
+for the mixture q̄ = Σ π_i q_i the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ) − the sampling term, where W is
+the matrix of targets and A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). F is convex in θ and concave in π, and
+its saddle point is minimax over mechanisms and decoders together. For fixed π this is the ordinary
+problem with prior q̄ (docs/maths/variance.md, claims 13 and 14).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 
-# The bound is valid after any number of steps; more steps only tighten it.
+# The bound is valid after any number of steps; further steps only tighten it.
 _STEPS = 5_000
 _EXACT = 1e-12
 
@@ -23,15 +23,15 @@ _EXACT = 1e-12
 class Truths:
     """Plausible shares of the answers.
 
-    points : shape (m, a), each of sum 1; every answer has mass at some point.
-    mixed : True if all mixtures of the points are plausible too; False for the points alone.
+    points : shape (m, a), each row of sum 1; every answer has mass in some row.
+    mixed : True if all mixtures of the points are plausible too, False if only the points are.
     """
 
     points: FloatArray
     mixed: bool = False
 
     def sampling(self, W: FloatArray, pi: FloatArray) -> float:
-        """Return the sampling term: Σ π_i|Wq_i|² for points alone, |Wq̄|² with mixtures."""
+        """Return the sampling term: Σ π_i|Wq_i|² for the points alone, |Wq̄|² for mixtures."""
         U = self.points @ W.T
         return float(np.sum((pi @ U) ** 2)) if self.mixed else float(pi @ np.sum(U**2, axis=1))
 
@@ -47,8 +47,8 @@ class Truths:
     def largest(self, squares: FloatArray, W: FloatArray) -> float:
         """Return the largest c·q − |Wq|² over all plausible q.
 
-        Over mixtures the result is an upper bound, too high by a relative 1e-12 unless the steps
-        run out first. The variance is concave in q, so a tangent bounds it, and a tangent is
+        For mixtures the result is an upper bound, within a relative 1e-12 unless the step limit is
+        reached first. The variance is concave in q, so a tangent bounds it, and the tangent is
         largest at one of the points. Pairwise Frank-Wolfe steps find the point of contact.
         """
         if not self.mixed:
@@ -66,7 +66,7 @@ class Truths:
             curvature = 2 * float(np.sum((U[best] - U[worst]) ** 2))
             if bound - value <= _EXACT * abs(bound) or curvature == 0:
                 break
-            # The step cannot move more weight than the worst point has: π stays non-negative.
+            # The step cannot move more weight than the worst point has, so π stays non-negative.
             step = min(float(pi[worst]), float(slope[best] - slope[worst]) / curvature)
             pi[best], pi[worst] = pi[best] + step, pi[worst] - step
         return bound

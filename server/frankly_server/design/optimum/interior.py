@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Primal-dual interior-point method for A-optimal designs (the variance objective).
 
-A path-following method as in textbooks on convex optimisation, with Mehrotra's choice of the
-centring parameter and a line search on the residuals. Its convergence proves nothing: the callers
-compute bounds of the optimum from the multipliers (docs/maths/optimum.md, claims 4 and 5).
+This is a textbook path-following method with Mehrotra's choice of the centring parameter and a
+line search on the residuals. Its convergence proves no bound: the callers compute bounds of the
+optimum from the multipliers (docs/maths/optimum.md, claims 4 and 5).
 """
 
 from abc import ABC, abstractmethod
@@ -11,23 +11,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
+from frankly_server.design.tables.limits import Poll, no_poll
 from frankly_server.lazy import linalg
 
 _TOLERANCE = 1e-10
-# If float precision ends the search early, a point this close is still used; the caller's bound
-# shows its gap.
+# If float precision ends the search early, a point this close is still used, and the caller's bound
+# shows the gap.
 _STALLED_TOLERANCE = 1e-8
 _ROW_TOLERANCE = 1e-10
 _STALLED_ROW_TOLERANCE = 1e-7
 _MAX_STEPS = 200
-# At the start x∘z = μ, with a duality gap n·μ of this share of the objective.
+# The start has x∘z = μ, with a duality gap n·μ equal to this share of the objective.
 _START_GAP = 0.1
-# Share of the way to the boundary that a step may go: at 1, x or z would no longer be positive.
+# Largest step as a share of the way to the boundary: at 1, x or z would no longer be positive.
 _TO_BOUNDARY = 0.98
 _MIN_CENTRING = 0.02
-# Smallest x_j z_j relative to their mean: below it, single variables reach the boundary early and
-# steps become short.
+# Smallest x_j z_j relative to the mean. With smaller ones, single variables reach the boundary
+# early and steps become short.
 _CENTRAL = 1e-3
 
 
@@ -59,7 +60,7 @@ class _Iterate:
 
 
 class _Programme:
-    """Data of one programme, and the parts of its Newton system."""
+    """Data of one programme, with the components of its Newton system."""
 
     def __init__(
         self,
@@ -86,13 +87,14 @@ class _Programme:
         n, m = len(self.U), len(self.d)
         point = self.at(x, np.zeros(m), np.ones(n))
         z = _START_GAP * point.value / n / x
-        # An infeasible method may start from any multipliers; least squares gives small residuals.
+        # An infeasible method may start from any multipliers; least squares makes the residuals
+        # small.
         fitted = np.linalg.lstsq(self.C.T, z - self._gradient(point), rcond=None)[0]
         dual: FloatArray = np.asarray(fitted, dtype=np.float64)
         return _Iterate(point.x, dual, z, point.value, point.UZ, point.L_inverse)
 
     def residuals(self, at: _Iterate) -> tuple[FloatArray, FloatArray]:
-        """Return (gradient + Cᵀ·dual − z, C·x − d): both vanish at the optimum."""
+        """Return (gradient + Cᵀ·dual − z, C·x − d), both of which vanish at the optimum."""
         return self._gradient(at) + self.C.T @ at.dual - at.z, self.C @ at.x - self.d
 
     def newton(self, at: _Iterate) -> "_Newton":
@@ -117,7 +119,7 @@ class _Newton(ABC):
     def step(self, complementarity: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (dx, d_dual, dz) that remove the residuals to first order.
 
-        complementarity : shape (n,), the amount by which x∘z falls.
+        complementarity : shape (n,), the decrease of x∘z.
         """
         dx, d_dual = self._solve(-self._stationarity - complementarity / self._at.x)
         return dx, d_dual, (-complementarity - self._at.z * dx) / self._at.x
@@ -151,8 +153,8 @@ class _ByColumns(_Newton):
     def __init__(self, programme: _Programme, at: _Iterate) -> None:
         super().__init__(programme, at)
         whitened = programme.U @ at.L_inverse.T
-        # Scaled on both sides, the matrix is the identity plus a semidefinite one, so that
-        # Cholesky's factorisation is stable.
+        # Scaled on both sides, the matrix is the identity plus a semidefinite matrix, so the
+        # Cholesky factorisation is stable.
         self._root = np.sqrt(self._scale)
         M = 2 * (whitened @ whitened.T) * (at.UZ @ at.UZ.T) * self._root[:, None] * self._root
         M[np.arange(len(M)), np.arange(len(M))] += 1.0
@@ -186,11 +188,12 @@ def minimise_trace(
     fixed: FloatArray | None = None,
     start: FloatArray | None = None,
     tolerance: float = _TOLERANCE,
+    poll: Poll = no_poll,
 ) -> TraceOptimum:
     """Minimise cost·x + tr(W A(x)⁻¹ Wᵀ), A(x) = fixed + Σ_j x_j u_j u_jᵀ, s.t. C·x = d, x ≥ 0.
 
     At the optimum gradient + Cᵀ·dual = z ≥ 0 and x∘z = 0, where gradient_j = cost_j − |W A⁻¹u_j|².
-    The method follows x∘z = μ → 0 from an infeasible start, with a predictor step that chooses μ
+    The method follows x∘z = μ → 0 from an infeasible start, with a predictor step that determines μ
     and a line search on the residuals.
 
     Parameters
@@ -198,12 +201,13 @@ def minimise_trace(
     U : shape (n, a), one column of a mechanism per row, zero rows for slack variables.
     C : shape (m, n).
     d : shape (m,).
-    W : shape (t, a), the targets; the identity for all shares. Unless `fixed` is positive definite
-        its rank must be a, since A might otherwise be singular at the optimum.
+    W : shape (t, a), the targets; the identity for all shares. Unless `fixed` is positive definite,
+    W must have rank a, because otherwise A might be singular at the optimum.
     cost : shape (n,), default 0.
     fixed : shape (a, a), default 0.
     start : shape (n,), positive; default equal weights.
     tolerance : duality gap, relative to the objective, at which to stop.
+    poll : called before each step; an exception that it raises ends the method.
 
     Returns
     -------
@@ -221,13 +225,14 @@ def minimise_trace(
         return TraceOptimum(x, np.zeros(len(d)), converged=False)
     with np.errstate(all="ignore"):  # a step with inf or nan fails the line search and is shortened
         for _ in range(_MAX_STEPS):
+            poll()
             if _is_optimal(programme, point, tolerance):
                 return TraceOptimum(point.x, point.dual, converged=True)
             following = _advance(programme, point, tolerance)
             if following is None:
                 break
             point = following
-    # A step may fail at the limit of float precision; the caller's bound shows the remaining gap.
+    # A step can fail at the limit of float precision; the caller's bound shows the remaining gap.
     close_enough = _is_optimal(
         programme,
         point,
@@ -261,17 +266,18 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         x_ahead = at.x + min(1.0, _longest(at.x, dx)) * dx
         z_ahead = at.z + min(1.0, _longest(at.z, dz)) * dz
         predicted = float(x_ahead @ z_ahead) / n
-        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less the step centres.
+        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less the step is
+        # centred.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
-        # A target below half the requested gap would only make the system ill-conditioned.
+        # A target below half of the requested gap would only make the system ill-conditioned.
         target = max(centring * mu, 0.5 * tolerance * at.value / n)
         dx, d_dual, dz = newton.step(at.x * at.z - target)
     except np.linalg.LinAlgError:
         return None
     length = min(1.0, _TO_BOUNDARY * _longest(at.x, dx), _TO_BOUNDARY * _longest(at.z, dz))
     before = _merit(programme, at, target, at.value)
-    # Backtracking: a step is accepted if it stays central and reduces the residuals by 1% times its
-    # length, unless they are at float precision already.
+    # Backtracking: a step is accepted if it stays central and reduces the residuals by 1% of its
+    # length, unless the residuals are already at float precision.
     while length > 1e-9:
         try:
             following = programme.at(
@@ -291,7 +297,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
 
 
 def _longest(v: FloatArray, dv: FloatArray) -> float:
-    """Return the largest length with v + length·dv ≥ 0; 1/_TO_BOUNDARY if there is no largest."""
+    """Return the largest length with v + length·dv ≥ 0; 1/_TO_BOUNDARY if it is unbounded."""
     shrinking = dv < 0
     return float(np.min(-v[shrinking] / dv[shrinking])) if shrinking.any() else 1.0 / _TO_BOUNDARY
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solvers for the optimum over a cone: listed rays for small cones, column generation for others.
+"""Solvers for the optimum over a cone: with listed rays if it is small, else column generation.
 
-For information and Hamming error, `programme` works with listed rays and `information.generation`
-without a list. For the variance, the frontier and plausible truths the package `variance` serves
-both cases (docs/maths/optimum.md).
+For information and Hamming error, `programme` uses listed rays and `information.generation` needs
+no list. For the variance, the frontier and plausible truths, the package `variance` handles both
+cases (docs/maths/optimum.md).
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
+from frankly_server.arrays import FloatArray
 from frankly_server.design.families import grr
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.rays import Ray
 from frankly_server.design.notions.truths import Truths
-from frankly_server.design.optimum import programme
+from frankly_server.design.optimum import programme, robust_rays
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information
 from frankly_server.design.optimum.information.generation import generate
@@ -31,18 +32,18 @@ from frankly_server.design.optimum.variance import criteria, minimax, symmetric
 from frankly_server.design.optimum.variance.frontier import frontier, information_under_cap
 from frankly_server.design.optimum.variance.objective import Objective
 from frankly_server.design.optimum.variance.reports import thinned
-from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.limits import Limits, TimeExceeded
+from frankly_server.design.tables.objectives import entropy
 
 METHODS = ("auto", "vertices")
 REPAIR_LOSS = 0.01
-"""Largest fraction of the objective that may be given up to make every share estimable."""
-# Beyond these sizes, thinning and repairs with a(a + 1)/2 moments per report take too long.
+"""Largest fraction of the objective that may be sacrificed to make every share estimable."""
+# For larger sizes, thinning and repairs with a(a + 1)/2 moments per report take too long.
 _MAX_REPAIR_ANSWERS = 40
 _MAX_THINNED_REPORTS = 2000
-# With at most this many answers, a symmetric optimum is computed as a table.
+# Up to this many answers, a symmetric optimum is computed as a table.
 _MOST_TABLE_ANSWERS = 16
-# A decoder prior is rounded to counts of about this total; a document holds integers below 2^53.
+# A decoder prior is rounded to counts with about this total; document integers are below 2^53.
 _DECODER_TOTAL = 2**48
 CRITERIA = ("total", "worst")
 _GAINS: dict[str, type[Information] | type[Guessing]] = {
@@ -53,7 +54,7 @@ _GAINS: dict[str, type[Information] | type[Guessing]] = {
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Mechanism on the frontier.
+    """Mechanism on or near the frontier.
 
     information_bound : upper bound of the information at its variance.
     variance_bound : lower bound of the variance at its information.
@@ -66,10 +67,15 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class SolverResult:
-    """Optimum; `exact` is True if its bound was checked on every ray of the cone one by one."""
+    """Optimum; `exact` is True if its bound was checked on every ray of the cone.
+
+    searched : False if time ran out before the search had a mechanism; the mechanism is then
+    randomised response.
+    """
 
     optimum: Optimum
     exact: bool
+    searched: bool = True
 
 
 def most_gain(
@@ -77,25 +83,33 @@ def most_gain(
 ) -> SolverResult:
     """Maximise information or P(right guess); see `programme.most_gain` and `generation.generate`.
 
-    deficient : accept a mechanism that does not identify every share.
+    deficient : True to accept a mechanism that does not identify every share.
 
-    An optimum that does not identify every share is replaced by another one that does. If there is
-    none and `deficient` is False, up to REPAIR_LOSS of the objective is given up for one that does.
+    An optimum that does not identify every share is replaced by another optimum that does. If there
+    is none and `deficient` is False, up to REPAIR_LOSS of the objective is sacrificed for a
+    mechanism that does.
 
     Raises InvalidInput: optimiser_limit, not_identifiable.
     """
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
-        rays: Sequence[Ray] = cone.rays()
+        V = None if method == "vertices" else cone.vertices(prior.probabilities())
+        rays: Sequence[Ray] | FloatArray = cone.rays() if V is None else V
         best, exact = programme.most_gain(rays, prior, objective), True
     else:
-        base = ConeBase(cone, prior)
-        gain = _GAINS[objective](base)
-        generated = generate(base, gain, limits, _known_columns(cone, prior))
+        known = _known_columns(cone, prior)
+        try:
+            base = ConeBase(cone, prior, limits)
+            generated = generate(base, _GAINS[objective](base), limits, known)
+        except TimeExceeded:
+            if known is None:
+                raise
+            trivial = {"information": entropy(prior.shares), "hamming": 1.0}[objective]
+            return _randomised_response(known, prior, trivial)
         columns, theta = generated.columns, generated.theta
         best = programme.generated(columns, theta, generated.bound, generated.multipliers)
         exact = False
         # A repair uses the generated columns, because the rays are not listed.
-        rays = _repair_rays(columns)
+        rays = columns if columns.shape[1] <= _MAX_REPAIR_ANSWERS else ()
     return SolverResult(_identifying(rays, prior, best, objective, deficient=deficient), exact)
 
 
@@ -110,26 +124,38 @@ def least_variance(
     Raises InvalidInput(optimiser_limit).
     """
     minimise = {"total": criteria.least_variance, "worst": criteria.least_worst_variance}[criterion]
-    solution = minimise(
-        _base(cone, prior, limits, method),
-        targets,
-        _known_columns(cone, prior),
-        limits,
-    )
+    known = _known_columns(cone, prior)
+    try:
+        solution = minimise(_base(cone, prior, limits, method), targets, known, limits)
+    except TimeExceeded:
+        if known is None:
+            raise
+        # Its bound is 0, the least variance that any mechanism could have.
+        return _randomised_response(known, prior, 0.0)
     optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound)
     return SolverResult(optimum, exact=solution.certificate.exact)
+
+
+def _randomised_response(columns: FloatArray, prior: Prior, bound: float) -> SolverResult:
+    """Return the mechanism of `_known_columns`, for a search that found none in time."""
+    # Randomised response sends each report y with the weight θ_y that makes its rows sum to 1.
+    theta: FloatArray = np.asarray(
+        np.linalg.solve(columns.T, np.ones(prior.answers)), dtype=np.float64
+    )
+    optimum = programme.generated(columns, theta, bound, np.zeros(prior.answers))
+    return SolverResult(optimum, exact=False, searched=False)
 
 
 def subset_selection(
     cone: Cone, prior: Prior, objective: str, targets: FloatArray
 ) -> tuple[int, float] | None:
-    """Return (size, bound) if a subset selection is optimal by symmetry, which needs no table.
+    """Return (size, bound) if a subset selection, which needs no table, is optimal by symmetry.
 
     objective : variance (the total of the targets) or information.
 
-    None unless the only claim is LDP of the answer, all answers are equally likely, and the
-    objective treats them alike (docs/maths/optimum.md, claim 14). Also None for up to 16 answers,
-    because their table is small.
+    Returns None unless the only claim is LDP of the answer, all answers are equally likely, and the
+    objective treats them alike (docs/maths/optimum.md, claim 14). Also returns None for up to 16
+    answers, because their table is small.
     """
     if cone.answers <= _MOST_TABLE_ANSWERS or len(set(prior.shares)) > 1:
         return None
@@ -139,9 +165,8 @@ def subset_selection(
     ratio = only.level[0] / only.level[1]
     if ratio <= 1:
         return None
-    # Only the prior and the ratio of this base are used, so no columns are listed.
-    none = np.empty((0, cone.answers))
-    base = variance_base.Listed(none, prior.probabilities(), ratio=ratio)
+    # This base is used only for its prior and ratio, so no columns are listed.
+    base = variance_base.Listed(np.empty((0, cone.answers)), prior.probabilities(), ratio=ratio)
     if objective == "information":
         return symmetric.most_informative_size(cone.answers, ratio)
     goal = Objective(targets, base.prior)
@@ -155,7 +180,7 @@ def least_variance_over(
 
     Returns
     -------
-    (the optimum, the prior of its decoder and of its column scale).
+    (the optimum, the prior that determines its decoder and column scale).
 
     Raises InvalidInput(optimiser_limit).
     """
@@ -167,7 +192,8 @@ def least_variance_over(
 
     starts = _known_columns(cone, _prior_of(truths.points.mean(axis=0)))
     solution = minimax.least_variance_over(base_at, targets, truths, starts, limits).optimum
-    # Thinning also keeps E[|d|²|x] for the scores d, so the variance stays the same at every truth.
+    # Thinning also preserves E[|d|²|x] of the scores d, so the variance is unchanged at every
+    # truth.
     A = (solution.columns.T * solution.theta) @ solution.columns
     scores = solution.columns @ np.linalg.solve(A, targets.T)
     squares = solution.columns * np.sum(scores**2, axis=1)[:, None]
@@ -185,7 +211,7 @@ def _prior_of(shares: FloatArray) -> Prior:
 def capped_information(
     cone: Cone, prior: Prior, targets: FloatArray, cap: float, limits: Limits, method: str
 ) -> SolverResult:
-    """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
+    """Maximise the information with total variance at most `cap`; see `variance.frontier`."""
     starts = _known_columns(cone, prior)
     point = information_under_cap(_base(cone, prior, limits, method), targets, cap, starts, limits)
     optimum = _thinned_optimum(point.columns, point.theta, point.information_bound)
@@ -221,14 +247,14 @@ def curve(
 def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
     """Return the columns of randomised response, shape (a, a); None if it breaks some claim.
 
-    A search that starts from them always has a complete mechanism that identifies every share.
-    ε-LDP implies every notion at level ε except the degree of privacy violation (dpv), so the
-    verifier decides.
+    A search that starts from these columns always has a complete mechanism that identifies every
+    share. ε-LDP implies every notion at level ε except the degree of privacy violation (dpv), so
+    the verifier decides.
     """
     both_levels = [level for claim in cone.claims for level in (claim.level, claim.low_level)]
     levels = [level for level in both_levels if level is not None]
     lowest = min(levels, key=lambda level: Fraction(*level))
-    # At level 1 randomised response is constant and identifies nothing.
+    # At level 1 randomised response is constant and identifies no share.
     if Fraction(*lowest) <= 1:
         return None
     mechanism = grr(cone.answers, lowest)
@@ -241,10 +267,13 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
 
 
 def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ColumnBase:
-    # Enumeration cannot be interrupted, so once time is up columns are generated instead.
+    # Enumeration cannot be interrupted, so if time is up, column generation is used instead.
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
-    return ConeBase(cone, prior)
+    rays = robust_rays.listed(cone, prior.probabilities(), limits)
+    if rays is not None:
+        return variance_base.Listed(rays, prior.probabilities())
+    return ConeBase(cone, prior, limits)
 
 
 def _thinned_optimum(
@@ -253,9 +282,9 @@ def _thinned_optimum(
     bound: float,
     extra: FloatArray | None = None,
 ) -> Optimum:
-    """Return an optimum with fewer reports and the same moments, as whole-number columns.
+    """Return an optimum with fewer reports and the same moments, as integer columns.
 
-    extra : further sums over reports to preserve, shape (k, reports).
+    extra : additional sums over reports to preserve, shape (k, reports).
     """
     a = columns.shape[1]
     if len(columns) > a and len(columns) <= _MAX_THINNED_REPORTS and a <= _MAX_REPAIR_ANSWERS:
@@ -267,7 +296,7 @@ def _thinned_optimum(
 
 
 def _identifying(
-    rays: Sequence[Ray],
+    rays: Sequence[Ray] | FloatArray,
     prior: Prior,
     best: Optimum,
     objective: str,
@@ -277,7 +306,7 @@ def _identifying(
     if rational.rank(best.rays) == prior.answers:
         return best
     for loss in (0.0,) if deficient else (0.0, REPAIR_LOSS):
-        better = programme.repaired(rays, prior, best, loss, objective) if rays else None
+        better = programme.repaired(rays, prior, best, loss, objective) if len(rays) else None
         if better is not None:
             return better
     if not deficient:
@@ -285,8 +314,3 @@ def _identifying(
         message += ": use variance, or set accept_unidentifiable"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "objective")
     return best
-
-
-def _repair_rays(columns: FloatArray) -> list[Ray]:
-    """Return generated columns as rays for a repair; none if there are too many answers."""
-    return programme.integer_columns(columns) if columns.shape[1] <= _MAX_REPAIR_ANSWERS else []

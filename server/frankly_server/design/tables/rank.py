@@ -1,38 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact rank of a mechanism, and the combinations of shares that it can estimate (spec 8.1)."""
+"""Combinations of shares that a mechanism can estimate, in exact arithmetic (spec 8.1)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
-
-from frankly_protocol.mechanisms import DenseMechanism
 
 from frankly_server import rational
 
 _DIGITS = 6
 
 
-def rank(mechanism: DenseMechanism) -> int:
-    """Return the exact rank of the weights; all shares are estimable iff it equals `answers`."""
-    return rational.rank(mechanism.weights)
-
-
-def estimable(mechanism: DenseMechanism, names: Sequence[str] | None = None) -> tuple[str, ...]:
+def estimable_rows(weights: Sequence[Sequence[int]]) -> tuple[str, ...]:
     """Return, as text, a basis of the combinations of shares that can be estimated without bias.
 
-    W·p is estimable iff the row W lies in the span of the columns Q(y|·). The basis is the reduced
-    echelon form of these columns, in which every estimable share has its own row. Coefficients
-    are shown to six significant digits; those that round to 0 at six decimals are left out. `names`
-    defaults to "answer 0", "answer 1", …
+    weights : integers with equal row sums, row = truth. W·p is estimable iff the row W is in the
+    span of the columns Q(y|·). The basis is the reduced echelon form of these columns, in which
+    every estimable share has its own row. Coefficients have six significant digits; those that
+    round to 0 at six decimals are left out. Answers are called "answer 0", "answer 1", …
     """
-    return estimable_rows(mechanism.weights, names)
-
-
-def estimable_rows(
-    weights: Sequence[Sequence[int]],
-    names: Sequence[str] | None = None,
-) -> tuple[str, ...]:
-    """Return `estimable` for any whole numbers with equal row sums, row = truth."""
-    labels = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
+    labels = [f"answer {x}" for x in range(len(weights))]
     if rational.rank(weights) == len(weights):
         return tuple(labels)
     basis = rational.row_echelon(list(zip(*weights, strict=True)))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information and Hamming error of mechanisms that report sets, without a table of all sets.
+"""Information and Hamming error of mechanisms that report sets, without listing a table.
 
-The probability of a set of size k depends only on whether the set contains the truth: it is
-inside(k) if it does, otherwise outside(k). So a set's contribution depends on its share of the
-prior and the largest shares of an answer in it and outside it; at equal shares only on its size.
+The probability of a set of size k is inside(k) if the set contains the truth, otherwise outside(k).
+So a set's contribution depends on its share of the prior and on the largest share of an answer
+inside and outside the set; with equal shares it depends only on the size.
 """
 
 import math
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 
 MOST_ANSWERS = 16
-"""Largest number of answers at which all sets are listed."""
+"""Largest number of answers for which all sets are listed."""
 
 Sets = SubsetMechanism | UnaryMechanism
 
@@ -39,7 +39,7 @@ def information_and_hamming(mechanism: Sets, counts: Sequence[int]) -> tuple[flo
 
 
 _Group = tuple[float, float, float, float, float, float]
-"""Number of sets, inside, outside, prior share of a set, largest share in it and outside it."""
+"""Number of sets, inside, outside, prior share of a set, largest share inside and outside it."""
 
 
 def _chances(mechanism: Sets, size: int) -> tuple[float, float]:
@@ -74,7 +74,8 @@ def _by_size(mechanism: Sets) -> Iterator[_Group]:
         scale = max(inside, outside)
         if scale > -math.inf:
             yield (
-                # The number of sets may exceed every float; their total probability does not.
+                # The number of sets may exceed the range of floats; their total probability does
+                # not.
                 math.exp(_log(math.comb(a, size)) + scale),
                 math.exp(inside - scale),
                 math.exp(outside - scale),
@@ -88,7 +89,7 @@ def _by_set(mechanism: Sets, p: FloatArray) -> Iterator[_Group]:
     a = len(p)
     within, best_within, best_without, sizes = (np.zeros(1) for _ in range(4))
     for share in p:
-        # Sets without this answer come first, then the same ones with it.
+        # Sets without this answer come first, then the same sets with it.
         best_within = np.concatenate([best_within, np.maximum(best_within, share)])
         best_without = np.concatenate([np.maximum(best_without, share), best_without])
         within = np.concatenate([within, within + share])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evenly spread directions from a Kronecker sequence, the same in every run."""
+"""Evenly spread directions from a Kronecker sequence; deterministic."""
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 from frankly_server.lazy import special
 
 
@@ -15,7 +15,7 @@ def fractions(first: int, count: int, dimensions: int) -> FloatArray:
     The steps are powers of 1/φ with φ^(d+1) = φ + 1, the golden ratio for d = 1.
     """
     phi = 2.0
-    # Fixed-point iteration for φ; it is a contraction, and 60 steps suffice for all digits.
+    # Fixed-point iteration for φ: a contraction, which converges to float precision in 60 steps.
     for _ in range(60):
         phi = (1 + phi) ** (1 / (dimensions + 1))
     steps = phi ** -np.arange(1.0, dimensions + 1)

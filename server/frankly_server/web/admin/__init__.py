@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin pages, rendered on the server; usable by keyboard and, passkeys aside, without scripts."""
+"""Admin pages, rendered on the server; they need no mouse and, except for passkeys, no scripts."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -11,17 +11,19 @@ from frankly_server.web import problems
 from frankly_server.web.admin import (
     account,
     estimates,
+    invitations,
     margins,
     people,
     protection,
     publish,
+    question_page,
     questions,
     sign_in,
     survey_state,
     webhook,
 )
 from frankly_server.web.admin.pages import assets, failed, render
-from frankly_server.web.security import PATH, Door
+from frankly_server.web.security import PATH, CookieSession
 
 
 def blueprint(services: Services) -> APIBlueprint:
@@ -29,23 +31,25 @@ def blueprint(services: Services) -> APIBlueprint:
     routes = APIBlueprint(
         "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
     )
-    door = Door(services)
-    routes.before_request(door.enter)
-    routes.after_request(door.leave)
+    session = CookieSession(services)
+    routes.before_request(session.enter)
+    routes.after_request(session.leave)
     routes.register_error_handler(FranklyError, failed)
     routes.register_error_handler(HTTPException, _missing)
     routes.register_error_handler(Exception, _broken)
-    # Runs before every request of the app, not only of these pages: threads do not survive a fork,
-    # so each worker process starts its webhook thread at its first request.
-    routes.before_app_request(services.herald.wake)
+    # Runs before every request of the app, not only for these pages. Threads do not survive a
+    # fork, so each worker process starts its webhook thread at its first request.
+    routes.before_app_request(services.webhook_thread.wake)
     assets(routes)
-    sign_in.add_to(routes, services, door)
-    account.add_to(routes, services, door)
+    sign_in.add_to(routes, services, session)
+    account.add_to(routes, services, session)
     people.add_to(routes, services)
     questions.add_to(routes, services)
+    question_page.add_to(routes, services)
     protection.add_to(routes, services)
     margins.add_to(routes, services)
     publish.add_to(routes, services)
+    invitations.add_to(routes, services)
     survey_state.add_to(routes, services)
     estimates.add_to(routes, services)
     webhook.add_to(routes, services)
@@ -53,7 +57,7 @@ def blueprint(services: Services) -> APIBlueprint:
 
 
 def _missing(error: HTTPException) -> Response:
-    """Show an HTTP error: wrong role, no such page, file too large."""
+    """Render an HTTP error: wrong role, no such page, file too large."""
     code = error.code or 500
     messages = {
         403: (
@@ -70,7 +74,7 @@ def _missing(error: HTTPException) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    """Show that an unexpected error occurred; the log line has its type and code location."""
+    """Render an unexpected error; the log line has its type and code location."""
     problems.from_unexpected(error)
     return render(
         "error.html",

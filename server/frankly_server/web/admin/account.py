@@ -2,7 +2,7 @@
 """Account page of the signed-in person: password, second factor, passkeys, sessions."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
-from frankly_server.web.security import PATH, Door, needs, person
+from frankly_server.web.security import PATH, CookieSession, needs, person
 
 if TYPE_CHECKING:
     import segno
@@ -24,15 +24,15 @@ Again = Callable[[InvalidInput], Response]
 ShowCodes = Callable[[Callable[[], Sequence[str]]], Response]
 
 
-def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
-    """Add the pages; `door` reads and sets the cookies."""
+def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> None:
+    """Add the pages; `session` reads and sets the cookies."""
 
-    def page(status: int = 200, **values: object) -> Response:
+    def page(refused: InvalidInput | None = None, **values: Any) -> Response:
         state = services.second_factors.state(person())
         picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - made here, without text
         return render(
             "account.html",
-            status=status,
+            refused,
             state=state,
             picture=picture,
             passkeys=services.passkeys.of(person()),
@@ -41,9 +41,6 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             else None,
             **values,
         )
-
-    def again(refused: InvalidInput) -> Response:
-        return page(refused.problem.status, error=refused)
 
     @routes.get("/account")
     @needs("viewer", before_enrolment=True)
@@ -58,13 +55,13 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
                 person(),
                 request.form.get("old", ""),
                 request.form.get("new", ""),
-                door.browser(),
+                session.browser(),
             )
         except InvalidInput as refused:
-            return again(refused)
-        # All sessions have ended, including this one; the new session keeps the person signed in.
+            return page(refused)
+        # All sessions have ended, including this one. The new session keeps the person signed in.
         response = go(ACCOUNT)
-        door.remember(response, signed)
+        session.remember(response, signed)
         return response
 
     @routes.post("/account/sign-out-everywhere")
@@ -72,19 +69,19 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
     def sign_out_everywhere() -> Response:
         services.accounts.sign_out_everywhere(person())
         response = go(f"{PATH}/sign-in")
-        door.forget(response)
+        session.forget(response)
         return response
 
     def show_codes(make: Callable[[], Sequence[str]]) -> Response:
         try:
             codes = make()
         except InvalidInput as refused:
-            return again(refused)
-        # No redirect: only hashes are stored, so only this response can show the codes.
-        return page(201, codes=codes) if codes else go(ACCOUNT)
+            return page(refused)
+        # No redirect, because only hashes are stored and only this response can show the codes.
+        return page(status=201, codes=codes) if codes else go(ACCOUNT)
 
-    _add_second_factor(routes, services, door, again, show_codes)
-    _add_passkeys(routes, services, door, again, show_codes)
+    _add_second_factor(routes, services, session, page, show_codes)
+    _add_passkeys(routes, services, session, page, show_codes)
 
 
 def _password() -> str:
@@ -92,18 +89,20 @@ def _password() -> str:
 
 
 def _add_second_factor(
-    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+    routes: APIBlueprint,
+    services: Services,
+    session: CookieSession,
+    again: Again,
+    show_codes: ShowCodes,
 ) -> None:
     factors = services.second_factors
 
     @routes.post("/account/totp")
     @needs("viewer", before_enrolment=True)
     def begin_totp() -> Response:
-        def act() -> str:
-            factors.begin_totp(person(), _password(), door.browser())
-            return ACCOUNT
-
-        return attempt(act, again)
+        return attempt(
+            lambda: factors.begin_totp(person(), _password(), session.browser()), again, ACCOUNT
+        )
 
     @routes.post("/account/totp/confirm")
     @needs("viewer", before_enrolment=True)
@@ -113,20 +112,22 @@ def _add_second_factor(
     @routes.post("/account/totp/remove")
     @needs("viewer", before_enrolment=True)
     def remove_totp() -> Response:
-        def act() -> str:
-            factors.remove_totp(person(), _password(), door.browser())
-            return ACCOUNT
-
-        return attempt(act, again)
+        return attempt(
+            lambda: factors.remove_totp(person(), _password(), session.browser()), again, ACCOUNT
+        )
 
     @routes.post("/account/recovery-codes")
     @needs("viewer", before_enrolment=True)
     def renew_codes() -> Response:
-        return show_codes(lambda: factors.renew_codes(person(), _password(), door.browser()))
+        return show_codes(lambda: factors.renew_codes(person(), _password(), session.browser()))
 
 
 def _add_passkeys(
-    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+    routes: APIBlueprint,
+    services: Services,
+    session: CookieSession,
+    again: Again,
+    show_codes: ShowCodes,
 ) -> None:
     @routes.post("/account/passkeys")
     @needs("viewer", before_enrolment=True)
@@ -139,18 +140,20 @@ def _add_passkeys(
                 field("challenge", 200),
                 field("credential", CREDENTIAL_CHARACTERS),
                 field("name", 200),
-                door.browser(),
+                session.browser(),
             )
         )
 
     @routes.post("/account/passkeys/remove")
     @needs("viewer", before_enrolment=True)
     def remove_passkey() -> Response:
-        def act() -> str:
-            services.passkeys.remove(person(), _password(), field("passkey"), door.browser())
-            return ACCOUNT
-
-        return attempt(act, again)
+        return attempt(
+            lambda: services.passkeys.remove(
+                person(), _password(), field("passkey"), session.browser()
+            ),
+            again,
+            ACCOUNT,
+        )
 
 
 def _qr_code(link: str) -> str:

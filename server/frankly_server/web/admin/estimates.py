@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates page, with tables, plots and sentences, and its downloads."""
+"""Estimates page with tables, plots and sentences, and downloads."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response
-from frankly_analyst.request import RESPONDENTS, SCALES, SHARES
+from frankly_analyst.request import ALL, PREVIOUS, RESPONDENTS, SCALES, SHARES
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 
@@ -25,18 +25,19 @@ from frankly_server.web.admin.estimates_query import (
 )
 from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import flag_words
-from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.analyst import format_of
-from frankly_server.web.security import needs
+
+_COMPARED: Final = 12
+"""Largest number of groups for comparisons of all pairs, whose number grows quadratically."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     @routes.get("/surveys/<survey_id>/estimates")
-    @needs("viewer")
-    def estimates(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def estimates(survey: OpenedSurvey) -> Response:
         try:
             query, _ = Asked.read()
             return _page(services, survey, query)
@@ -44,9 +45,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             return _page(services, survey, Asked(), refused)
 
     @routes.get("/surveys/<survey_id>/estimates/download")
-    @needs("analyst")
-    def download_estimates(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "analyst")
+    def download_estimates(survey: OpenedSurvey) -> Response:
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
         write, kind = format_of(form)
@@ -63,10 +63,11 @@ def _page(
     if not documents:
         return show("estimates.html", survey, "estimates", refused, found=None)
     try:
-        answer = services.analysis.estimates(survey.id, **query.request.given())
+        fields = query.request.given() | _compared(documents, query)
+        answer = services.analysis.estimates(survey.id, **fields)
     except InvalidInput as error:
-        # The page then shows the default query and the error. If the default query fails too, the
-        # cause is not the query.
+        # The page then shows the default query and the error. If the default query fails too,
+        # the query is not the cause.
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)
@@ -90,8 +91,25 @@ def _has_scales(documents: Sequence[SurveyDocument]) -> bool:
     )
 
 
+def _compared(documents: Sequence[SurveyDocument], query: Asked) -> dict[str, str]:
+    """Return the request field for comparing groups, {} if groups are not compared.
+
+    Percentages are not compared, because their families have no simultaneous intervals.
+    """
+    request = query.request
+    if request.by is None or request.compare or request.percent or request.method == "sequence":
+        return {}
+    if query.by is None:
+        return {"compare": PREVIOUS}
+    if query.period is not None:
+        return {}
+    sizes = [len(q.choices) for document in documents for q in document.strata if q.id == query.by]
+    groups = max(sizes, default=len(documents))
+    return {"compare": ALL} if groups <= _COMPARED else {}
+
+
 def _can_show_scales(query: Asked) -> bool:
-    """Return True unless the page shows a joint table, or weights that ratios do not support."""
+    """Return True unless the page has a joint table, or weights that ratios do not support."""
     return query.request.targets == SHARES and query.request.weights == RESPONDENTS
 
 

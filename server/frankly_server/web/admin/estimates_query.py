@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query parameters of the estimates page, and the links and client snippets made from them."""
+"""Query parameters of the estimates page, and links and client snippets based on them."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -26,9 +26,9 @@ METHOD_WORDS: Final = {
     "exact": "exact, for small surveys",
     "chebyshev": "valid for any number, widest",
     "simultaneous": "all choices of a question at once",
-    "sequence": "for repeated looks",
+    "sequence": "for watching while answers arrive",
 }
-"""Methods that the form offers; a URL can name any method of the API."""
+"""Methods that the form offers; a URL can contain any method of the API."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
 _OWN: Final = ("product", "by", "period", "row", "column")
 _SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", "simultaneous"))
@@ -52,7 +52,7 @@ class Asked:
 
     @classmethod
     def read(cls, *extra: str) -> tuple[Self, dict[str, str]]:
-        """Return the parameters in the query, and the values of further parameters named in `extra`.
+        """Return the parameters in the query, and the values of the parameters in `extra`.
 
         Raises InvalidInput: bad_request, confidence_range, field_type, field_unknown,
         targets_invalid.
@@ -72,17 +72,17 @@ class Asked:
         table = [own[name] for name in ("row", "column") if name in own]
         fields["targets"] = table or SHARES
         if len(table) < 2:
-            # The form sends this field even if no table is chosen.
+            # The form sends this field even if no table is selected.
             fields.pop("percent", None)
         request = EstimatesRequest(**{"method": DEFAULT} | fields)
         return cls(request, **own), {name: texts[name] for name in extra if name in texts}
 
     def download_query(self, form: str) -> str:
-        """Return the query of a download's URL, without `product`: a download has all of them."""
+        """Return the query of a download URL, without `product`: downloads contain all products."""
         own = {name: text for name in _OWN[1:] if (text := getattr(self, name))}
         shared = {name: text for name, text in self.request.query().items() if name in _SHARED}
         return urlencode({**shared, **own, "format": form})
 
     def api_query(self, form: str) -> str:
-        """Return the query with which the API returns the same numbers."""
+        """Return the API query for the same numbers."""
         return urlencode({**self.request.query(), "format": form})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of the estimates page, built from a result of the analysis."""
+"""Sections of the estimates page, based on a result of the analysis."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,22 +19,20 @@ from frankly_server.web.admin.estimates_sentences import (
 )
 
 _DRAWN: Final = 40
-"""Largest number of bars of a plot; with more it is unreadable and left out."""
-_COMPARED: Final = 12
-"""Largest number of groups that are compared; the number of pairs grows with its square."""
+"""Largest number of bars of a plot; a plot with more would be unreadable and is left out."""
 
 
 ScaleRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-"""Rows of the scales by question id and name of the group."""
+"""Rows of scales by question id and group name."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group's name, or "". n : number of reports from which the question is estimated.
-    product : the chosen product's shares, by choice; None if the page shows unbiased estimates.
-    intervals : the intervals of these shares, [low, high] by choice.
+    name : name of the group, or "". n : number of reports used for the question. product : shares
+    of the selected product, by choice; None if the page shows unbiased estimates. intervals :
+    intervals of these shares, [low, high] by choice.
     """
 
     name: str
@@ -67,7 +65,7 @@ class Section:
 class Matrix:
     """A cross-table of two questions: corner and column headings, and (heading, cells) of each row.
 
-    caption : says what the cells are shares of.
+    caption : states the total to which the shares in the cells refer.
     """
 
     caption: str
@@ -78,7 +76,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of questions, choices and groups, by id, in the first language of the newest version."""
+    """Names of questions, choices and groups by id, in the first language of the newest version."""
 
     language: str
     questions: Mapping[str, str]
@@ -86,7 +84,7 @@ class Names:
     groups: Mapping[str, Mapping[str, str]]
 
     def of(self, texts: Mapping[str, str]) -> str:
-        """Return a text in that language, or else in the first language that it has."""
+        """Return the text in that language, or else in its first language."""
         return texts.get(self.language) or next(iter(texts.values()))
 
     def group(self, by: Mapping[str, str] | None) -> str:
@@ -98,9 +96,13 @@ class Names:
             for name, value in (by or {}).items()
         )
 
+    def label(self, group: str) -> str:
+        """Return the name of a group from its label in a result, such as `region=north`."""
+        return self.group(dict(part.split("=", 1) for part in group.split(" ")))
+
 
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
-    """Return the names of a survey; `documents` are its versions, oldest first."""
+    """Return the names of a survey. documents : its versions, oldest first."""
     language = documents[-1].languages[0]
     of = Names(language, {}, {}, {}).of
     questions = documents[-1].questions.values()
@@ -132,15 +134,22 @@ def sections_of(
     }
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
-        # By text too, because versions may ask different questions under one id.
+        # By text too, because versions may ask different questions under the same id.
         together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
             question
         )
-    return [_section(questions, asked, names, scale_rows) for questions in together.values()]
+    compared = answer["comparisons"]
+    return [
+        _section(questions, asked, names, scale_rows, compared) for questions in together.values()
+    ]
 
 
 def _section(
-    questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names, scale_rows: ScaleRows
+    questions: Sequence[Mapping[str, Any]],
+    asked: Asked,
+    names: Names,
+    scale_rows: ScaleRows,
+    compared: Sequence[Mapping[str, Any]],
 ) -> Section:
     level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
@@ -152,27 +161,26 @@ def _section(
         key=lambda bar: _place(order, bar[0]),
     )
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
-    # Over time, lines replace bars. With groups as well, there would be too many lines.
+    # Over time, lines replace bars. With groups in addition, there would be too many lines.
     if asked.period is not None and asked.by is None and estimated:
         plot = _over_time(text, groups, order, names)
-    named_groups = [
-        (names.group(question["by"]), question) for question in estimated if question["by"]
+    rows = [
+        row
+        for entry in compared
+        if entry["question"] == questions[0]["id"] and not entry["within"]
+        for row in entry["rows"]
     ]
-    # Percentages within a row or column are not compared: such ratios have no standard error.
-    named_groups = (
-        named_groups if len(named_groups) <= _COMPARED and asked.request.percent is None else []
-    )
-    differences = group_sentences(named_groups, level, names.language)
+    differences = group_sentences(rows, names.label, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
 
 def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
     """Return the cross-table of two questions, or None unless there is one complete table."""
-    # Groups or periods give several tables, which one matrix cannot show.
+    # With groups or periods there are several tables, which one matrix cannot show.
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None
     down, across = names.choices.get(asked.row, ()), names.choices.get(asked.column, ())
-    cells = groups[0].rows  # row by row, as the analysis lists a joint table
+    cells = groups[0].rows  # row-major, like joint tables of the analysis
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
@@ -242,7 +250,7 @@ def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:
 
 
 def _ends(group: EstimatesTable, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the ends of the interval that the page shows; both are None if there is none."""
+    """Return the ends of the displayed interval, both None if there is no interval."""
     return (
         (row["low"], row["high"])
         if group.product is None

@@ -2,19 +2,18 @@
 """Sentences that explain estimates and their reliability.
 
 Comparisons have a simultaneous level over all comparisons of their kind (Bonferroni), because the
-same data decide which comparison is shown.
+same data determine which comparison is shown.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Final
 
 from frankly_analyst.plots import NUMBER, figure, interval
 
 from frankly_server.analysis.scales import MEAN, MEDIAN
-from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.margins import normal_quantile, widened
 
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
@@ -36,23 +35,23 @@ FLAGS: Final = {
     "privacy_part_negative": "The part of the error due to privacy could not be separated.",
     "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
 }
-_MAX_STATED = 3  # more shares or differences than this are left to the table
+_MAX_STATED = 3  # the sentences mention at most this many shares or differences
 _WARNED: Final = (
     "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
     "reports_do_not_fit", "unbounded", "interval_unknown", "score_instead",
 )  # fmt: skip
-"""Flags explained next to the findings; the page explains all flags below its tables."""
+"""Flags that are explained next to the findings; the page explains all flags below its tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Sentences about one question. findings : its results. limits : how reliable these are."""
+    """Sentences about one question. findings : its results. limits : their reliability."""
 
     findings: tuple[str, ...]
     limits: tuple[str, ...]
 
     def after(self, findings: tuple[str, ...]) -> "Sentences":
-        """Return these sentences with other findings before their own."""
+        """Return these sentences with additional findings in front."""
         return Sentences((*findings, *self.findings), self.limits)
 
 
@@ -61,7 +60,7 @@ def sentences_of(
 ) -> Sentences:
     """Return the sentences about one question of the analysis (status ok).
 
-    percent : "row" or "column" if shares are of the row or column; None if they are of all answers.
+    percent : "row" or "column" for shares within a row or column; None for shares of all answers.
     """
     rows = sorted(
         question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"]
@@ -70,7 +69,7 @@ def sentences_of(
         return Sentences(
             (), ("This question's shares cannot be estimated, however many answers come in.",)
         )
-    # One more sentence is shorter than saying that one row is left out.
+    # One more sentence is shorter than a note that one row is left out.
     stated_rows = rows if len(rows) <= _MAX_STATED + 1 else rows[:_MAX_STATED]
     population_text = (
         "those who answered" if percent is None else "those with the answer after the bar"
@@ -85,48 +84,33 @@ def sentences_of(
 
 
 def group_sentences(
-    groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str
+    comparisons: Sequence[Mapping[str, Any]],
+    group_name: Callable[[str], str],
+    language: str,
 ) -> tuple[str, ...]:
-    """Return sentences about differences between groups, pairs (name, question of status ok)."""
-    estimated_groups = [
-        (name, {row["choice"]: row for row in group["rows"] if row["low"] is not None})
-        for name, group in groups
-    ]
-    choices = (
-        [
-            choice
-            for choice in estimated_groups[0][1]
-            if all(choice in rows for _, rows in estimated_groups)
-        ]
-        if estimated_groups
-        else []
-    )
-    choices = (
-        choices[-1:] if len(choices) == 2 else choices
-    )  # two shares sum to 1: one comparison decides both
-    comparisons = [
-        (choice, first, second)
-        for choice in choices
-        for first, second in combinations(estimated_groups, 2)
-    ]
-    # Groups have disjoint respondents, so their estimates are independent: covariance 0.
-    differences = []
-    for choice, (first_name, first_rows), (second_name, second_rows) in comparisons:
-        pair = [(first_name, first_rows[choice]), (second_name, second_rows[choice])]
-        (higher_name, higher), (lower_name, lower) = sorted(
-            pair, key=lambda named: -named[1]["estimate"]
-        )
-        covariance = [[higher["se"] ** 2, 0.0], [0.0, lower["se"] ** 2]]
-        ends = _ahead((higher, lower), covariance, level, len(comparisons))
-        if ends[0] > 0:
-            label = _label(higher, language)
-            sentence = (
-                f"{label} is more common in {_quoted(higher_name)} than in "
-                f"{_quoted(lower_name)}, by {_points(*ends)}."
-            )
-            differences.append((higher["estimate"] - lower["estimate"], sentence))
-    if not comparisons:
+    """Return sentences about differences between groups, from comparisons of the analysis.
+
+    comparisons : rows of comparisons with simultaneous intervals. group_name : function from a
+    group's label to its name.
+    """
+    tested = [row for row in comparisons if row["low_all"] is not None]
+    if not tested:
         return ()
+    # Two shares sum to 1, so one of them determines the other.
+    choices = list(dict.fromkeys(row["choice"] for row in tested))
+    shown = [row for row in tested if len(choices) != 2 or row["choice"] == choices[-1]]
+    differences = []
+    for row in shown:
+        ends = (row["low_all"], row["high_all"])
+        higher, lower = row["by"], row["reference"]
+        if ends[1] < 0:
+            ends, (higher, lower) = (-ends[1], -ends[0]), (lower, higher)
+        if ends[0] > 0:
+            sentence = (
+                f"{_label(row, language)} is more common in {_quoted(group_name(higher))} than in "
+                f"{_quoted(group_name(lower))}, by {_points(*ends)}."
+            )
+            differences.append((abs(row["difference"]), sentence))
     if not differences:
         return ("No difference between them is distinguishable from noise.",)
     return tuple(
@@ -135,7 +119,7 @@ def group_sentences(
 
 
 def scale_sentences(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return sentences on the mean and the median from the rows of a question's scale."""
+    """Return sentences about the mean and the median from the rows of a question's scale."""
     named = {row["choice"]: row for row in rows}
     mean, median, sentences = named.get(MEAN), named.get(MEDIAN), []
     if mean is not None and mean["low"] is not None:
@@ -233,12 +217,17 @@ def _ahead(
     The level is simultaneous for `pairs` comparisons (Bonferroni). The distances between an estimate
     and the ends of its interval are combined like standard errors (MOVER) [Zou and Donner 2008].
     """
-    # The sentence holds for all pairs together, not for one chosen after the fact.
+    # The sentence must hold for all pairs simultaneously, not only for a pair chosen afterwards.
     z, wider = normal_quantile(level), normal_quantile(level, pairs)
-    (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
+    (below, above), (other_below, other_above) = (
+        (row["estimate"] - low, high - row["estimate"])
+        for row in rows
+        for low, high in [widened(row["estimate"], (row["low"], row["high"]), row["se"], z, wider)]
+    )
     (variance, covariance_term), (_, other_variance) = covariance
     # Only a negative correlation is used, which widens the interval, because with few reports a
-    # positive one may be chance. Without variances, -1 is assumed: the distances then add up.
+    # positive correlation may be chance. Without variances, -1 is assumed: distances are then
+    # added.
     correlation = (
         max(-1.0, min(0.0, covariance_term / math.sqrt(variance * other_variance)))
         if variance > 0 and other_variance > 0
@@ -251,26 +240,9 @@ def _ahead(
     return gap - max(down, normal), gap + max(up, normal)
 
 
-def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, float]:
-    """Return the distances (below, above) of a row's interval at the quantile `wider` instead of z.
-
-    A distance of a score interval is that of the normal interval, which is linear in the quantile,
-    plus an excess. The excess grows at most with the cube of the quantile, the sum with its square.
-    """
-    normal, times = z * row["se"], wider / max(z, 1e-9)
-    below, above = (
-        min(
-            wider * row["se"] + times**3 * max(0.0, distance - normal),
-            times**2 * max(distance, normal),
-        )
-        for distance in (row["estimate"] - row["low"], row["high"] - row["estimate"])
-    )
-    return below, above
-
-
 def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     costs = [row["privacy_cost"] for row in rows if row["privacy_cost"] is not None]
-    # The costliest row decides.
+    # The row with the highest cost counts.
     if costs and max(costs) > 0.99:
         yield "Privacy costs more than 99% of the precision that the bare answers would give."
     elif costs:
@@ -315,7 +287,7 @@ def _digits(width: float) -> int:
 
 def _down(share: float, width: float) -> str:
     scale = 10 ** _digits(width)
-    # 1e-9: the binary error of a share such as 0.29 must not change the last digit.
+    # 1e-9, so that the binary error of a share such as 0.29 does not change the last digit.
     return f"{math.floor(100 * share * scale + 1e-9) / scale:.{_digits(width)}f}"
 
 

@@ -19,7 +19,7 @@ def form_page(
     services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None,
     refused: InvalidInput | None = None,
 ) -> Response:  # fmt: skip
-    """Render a tab for a form. answers : made up, for a trial report. refused : an edit's error."""
+    """Render a tab for a form. answers : for a trial report. refused : error of an edit."""
     values: dict[str, Any] = {"form": survey.definition.form, "given": answers or {}, "rehearsal": None,
                              "notes": (), "margins": (), "points": margin_points(None)}  # fmt: skip
     try:
@@ -37,7 +37,7 @@ def form_page(
 def _margins(
     document: SurveyDocument, points: tuple[int, ...]
 ) -> list[tuple[str, list[float | None]]]:
-    """Return, for every part, the questions' ids and the expected margin at each number of reports."""
+    """Return, per part, the question ids and the expected margin at each number of reports."""
     rows = []
     for block, share in estimated_blocks(document):
         plan = planned(block.numbered_mechanism, block.design_prior)

@@ -30,19 +30,22 @@ from frankly_server.surveys.trial import drafted, rehearse, simulate
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
-from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show
-from frankly_server.web.security import needs
+from frankly_server.web.admin.survey_page import (
+    OpenedSurvey,
+    asked_block,
+    show,
+    survey_view,
+)
 
-_SHOWN = 16  # a larger table of chances does not fit on a page
+_SHOWN = 16  # a larger table of probabilities does not fit on a page
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     @routes.get("/surveys/<survey_id>/margins")
-    @needs("viewer")
-    def margins(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def margins(survey: OpenedSurvey) -> Response:
         if not survey.definition.blocks:
             return form_page(services, survey, "margins")
         try:
@@ -53,17 +56,15 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             return _margins(survey, None, refused)
 
     @routes.get("/surveys/<survey_id>/try")
-    @needs("viewer")
-    def trial(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def trial(survey: OpenedSurvey) -> Response:
         if not survey.definition.blocks:
             return form_page(services, survey, "try")
         return _shown(services, survey)
 
     @routes.post("/surveys/<survey_id>/try")
-    @needs("admin")
-    def try_answers(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "admin")
+    def try_answers(survey: OpenedSurvey) -> Response:
         if not survey.definition.blocks:
             answers = {q.id: field(f"q-{q.id}") for q in survey.definition.questions}
             return form_page(services, survey, "try", answers)
@@ -109,12 +110,12 @@ def _shown(
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     document = unfit = None
     try:
-        # With answers, the whole document is designed; otherwise only the page's block. So each
-        # block is designed at most once, within one time limit for all.
+        # If there are answers, the whole document is designed, otherwise only the page's block. So
+        # each block is designed at most once, within one time limit for all blocks.
         document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:
-        unfit = refused  # another block may be the cause, so the table of this one is still shown
+        unfit = refused  # another block may be the cause, so the table of this block is still shown
     try:
         drawn = (
             previewed(block).block
@@ -133,7 +134,7 @@ def _shown(
 
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
-    """Return a plot of the estimate from a thousand people who give answer `x`."""
+    """Return a plot of the estimate from a thousand people with answer `x`."""
     estimate = simulate(drawn, x)
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)

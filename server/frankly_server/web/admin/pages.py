@@ -21,7 +21,7 @@ _KINDS: Final = {
     "icon.svg": "image/svg+xml",
 }
 CREDENTIAL_CHARACTERS: Final = 20_000
-"""Maximum length of a WebAuthn response in a form; without attestation it has about 1,500."""
+"""Maximum length of a WebAuthn response in a form; about 1,500 are usual without attestation."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }
@@ -32,7 +32,7 @@ _LINKS: Final = {
 
 
 def assets(routes: APIBlueprint) -> None:
-    """Serve style sheet, script and icon under paths with their digest, so caches may keep them."""
+    """Serve style sheet, script and icon under paths with a digest, for caching."""
 
     @routes.get("/assets/<digest>/<name>")
     def asset(digest: str, name: str) -> Response:
@@ -43,8 +43,13 @@ def assets(routes: APIBlueprint) -> None:
         return response
 
 
-def render(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page; templates also get the signed-in person, their rights and the CSRF token."""
+def render(
+    template: str, refused: FranklyError | None = None, *, status: int = 200, **values: Any
+) -> Response:
+    """Render a page; templates also get the signed-in person, their rights and the CSRF token.
+
+    refused : error of a form, which the page shows; its HTTP status, if any, becomes the page's.
+    """
     person = g.get("person")
     text = render_template(
         f"admin/{template}",
@@ -54,17 +59,20 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
         css=_LINKS["admin.css"],
         js=_LINKS["admin.js"],
         icon=_LINKS["icon.svg"],
+        error=refused,
         **values,
     )
-    return make_response(text, status)
+    return make_response(
+        text, refused.problem.status if isinstance(refused, InvalidInput) else status
+    )
 
 
 def failed(error: FranklyError) -> Response:
-    """Show an error page for a FranklyError that no form shows."""
+    """Render an error page for a FranklyError that no form shows."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     status = 500 if problem is None else problem.status
     detail = "An internal error occurred; try again later." if status == 500 else error.detail
-    # Only the operator may know which key file or setting is at fault: `frankly doctor` names it.
+    # Only the operator may know which key file or setting is wrong; `frankly doctor` shows it.
     if problem in (Problem.KEY_FILE, Problem.UNSAFE_SETTING):
         status, detail = (
             503,
@@ -73,16 +81,21 @@ def failed(error: FranklyError) -> Response:
     return render("error.html", status=status, title="That did not work", detail=detail)
 
 
-def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -> Response:
-    """Run a form's action and redirect to the path that it returns; call `again` on a refusal."""
+def attempt(
+    act: Callable[[], object], again: Callable[[InvalidInput], Response], then: str = ""
+) -> Response:
+    """Run a form's action and redirect to `then`, or else to the path that the action returns.
+
+    If the action raises a refusal, return the page that `again` builds from it.
+    """
     try:
-        path = act()
+        result = act()
     except InvalidInput as refused:
-        # No field of the form can fix these, so the error page shows them.
+        # No form field can fix these errors, so the error page shows them.
         if refused.problem in (Problem.SURVEY_UNKNOWN, Problem.KEY_FILE):
             raise
         return again(refused)
-    return go(path)
+    return go(then or str(result))
 
 
 def go(path: str) -> Response:

@@ -3,6 +3,7 @@
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -28,27 +29,24 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("owner")
     def audit() -> Response:
         before = reading.whole(request.args.get("before"), "before")
-        # One more event than the page shows: if it exists, there is a next page.
+        # One more event than the page shows: if there is one, there is a next page.
         events = services.accounts.trail(person().organisation, before, _PAGE + 1)
         return render("audit.html", events=events[:_PAGE], more=len(events) > _PAGE)
 
 
 def _add_people(routes: APIBlueprint, services: Services) -> None:
-    def page(status: int = 200, **values: object) -> Response:
+    def page(refused: InvalidInput | None = None, **values: Any) -> Response:
         mine = person().organisation
         needed, enrolled = services.second_factors.members(mine)
         return render(
             "people.html",
-            status=status,
+            refused,
             people=services.accounts.list(mine),
             roles=ROLES,
             second_factor=needed,
             enrolled=enrolled,
             **values,
         )
-
-    def again(refused: InvalidInput) -> Response:
-        return page(refused.problem.status, error=refused)
 
     @routes.get("/people")
     @needs("owner")
@@ -64,11 +62,11 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
                 person().organisation, field("email"), field("role"), password, by=person().email
             )
         except InvalidInput as refused:
-            return again(refused)
-        # No redirect: only the hash is stored, so only this response can show the password.
-        return page(201, made=account, password=password)
+            return page(refused)
+        # No redirect, because only the hash is stored and only this response can show the password.
+        return page(status=201, made=account, password=password)
 
-    _add_changes(routes, services, again)
+    _add_changes(routes, services, page)
 
 
 def _add_changes(
@@ -77,36 +75,33 @@ def _add_changes(
     @routes.post("/people/second-factor")
     @needs("owner")
     def require_second_factor() -> Response:
-        def act() -> str:
+        def act() -> None:
             needed = field("needed")
             if needed not in ("yes", "no"):
                 raise InvalidInput(Problem.FIELD_TYPE, "choose yes or no", "needed")
             services.second_factors.require(person(), needed == "yes")
-            return f"{PATH}/people"
 
-        return attempt(act, again)
+        return attempt(act, again, f"{PATH}/people")
 
     @routes.post("/people/<account_id>/role")
     @needs("owner")
     def set_role(account_id: str) -> Response:
-        def act() -> str:
-            services.accounts.set_role(person(), account_id, field("role"))
-            return f"{PATH}/people"
-
-        return attempt(act, again)
+        return attempt(
+            lambda: services.accounts.set_role(person(), account_id, field("role")),
+            again,
+            f"{PATH}/people",
+        )
 
     @routes.post("/people/<account_id>/disable")
     @needs("owner")
     def disable(account_id: str) -> Response:
-        def act() -> str:
-            services.accounts.disable(person(), account_id)
-            return f"{PATH}/people"
-
-        return attempt(act, again)
+        return attempt(
+            lambda: services.accounts.disable(person(), account_id), again, f"{PATH}/people"
+        )
 
 
 def _add_keys(routes: APIBlueprint, services: Services) -> None:
-    def page(status: int = 200, **values: object) -> Response:
+    def page(refused: InvalidInput | None = None, **values: Any) -> Response:
         mine = person().organisation
         keys = [key for key in services.access.list() if key.organisation == mine]
         state_rows = services.lifecycle.every()
@@ -116,7 +111,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
             if (state_rows[row.survey_id].organisation if row.survey_id in state_rows else MAIN)
             == mine
         }
-        return render("keys.html", status=status, keys=keys, surveys=surveys, **values)
+        return render("keys.html", refused, keys=keys, surveys=surveys, **values)
 
     @routes.get("/keys")
     @needs("admin")
@@ -129,7 +124,8 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         chosen = request.form.getlist("survey")[:200]
         try:
             for survey in chosen:
-                # A forged form may name any id; a key must not open another organisation's survey.
+                # A forged form may contain any id; a key must not give access to other
+                # organisations' surveys.
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
             action = f"{field('label')} ({field('role')})"
             record = services.accounts.recorder(person(), "API key made", action)
@@ -137,16 +133,19 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
                 field("role"), field("label"), person().organisation, chosen, record
             )
         except InvalidInput as refused:
-            return page(refused.problem.status, error=refused)
-        # No redirect: only the hash is stored, so only this response can show the key.
-        return page(201, token=token)
+            return page(refused)
+        # No redirect, because only the hash is stored and only this response can show the key.
+        return page(status=201, token=token)
 
     @routes.post("/keys/<prefix>/revoke")
     @needs("admin")
     def revoke_key(prefix: str) -> Response:
-        def act() -> str:
-            record = services.accounts.recorder(person(), "API key revoked", prefix)
-            services.access.revoke(prefix, person().organisation, record)
-            return f"{PATH}/keys"
-
-        return attempt(act, lambda refused: page(refused.problem.status, error=refused))
+        return attempt(
+            lambda: services.access.revoke(
+                prefix,
+                person().organisation,
+                services.accounts.recorder(person(), "API key revoked", prefix),
+            ),
+            page,
+            f"{PATH}/keys",
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protection step: a form in plain words, and the changes that it makes to a block."""
+"""Protection step: a form in plain language, and the resulting changes to a block."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,32 +23,35 @@ from frankly_server.surveys.protection import (
     protect,
     unsupported_features,
 )
+from frankly_server.surveys.strengths import strengths
 from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show, store
-from frankly_server.web.security import needs
+from frankly_server.web.admin.survey_page import (
+    OpenedSurvey,
+    asked_block,
+    show,
+    store,
+    survey_view,
+)
 
 _OPEN = "inf"
-"""Side of alip that is not promised, in survey files."""
+"""Level in survey files for a side of alip that is not promised."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     @routes.get("/surveys/<survey_id>/protection")
-    @needs("viewer")
-    def protection(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def protection(survey: OpenedSurvey) -> Response:
         if not survey.definition.blocks:
             return form_page(services, survey, "protection")
         return _page(survey, asked_block(survey), {})
 
     @routes.post("/surveys/<survey_id>/protection")
-    @needs("admin")
-    def protect_question(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-
+    @survey_view(services, "admin")
+    def protect_question(survey: OpenedSurvey) -> Response:
         def act() -> str:
             _require_consent(survey)
             store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
@@ -62,15 +65,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _require_consent(survey: OpenedSurvey) -> None:
-    """Raise InvalidInput(unsupported) if saving would replace what only a file can say, without a tick."""
+    """Raise InvalidInput(unsupported) if saving would remove file-only features unconfirmed."""
     block = _block(survey, asked_block(survey))
     features = unsupported_features(block)
     if features and field("replace") != "yes":
-        message = (
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
             f"the file protects this question with {', '.join(features)}, which this form would "
-            "replace: tick that it may, or change it in the file"
+            "replace: tick the box to allow that, or change the file",
+            "replace",
         )
-        raise InvalidInput(Problem.UNSUPPORTED, message, "replace")
 
 
 def _block(survey: OpenedSurvey, block_id: str) -> BlockDefinition:
@@ -98,7 +102,8 @@ def _page(
     partners = [question for question in block.questions if question.id != main.id] + alone
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=partners,
-        offered=OFFERED, form=form, cannot=unsupported_features(block), secret=_secret(block, partners),
+        offered=OFFERED, form=form, strengths=strengths(block, survey.definition.expected_reports),
+        cannot=unsupported_features(block), secret=_secret(block, partners),
         file_text=_as_written(survey, block_id), sides=_sides(block),
         small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
@@ -106,7 +111,7 @@ def _page(
 
 
 def _as_written(survey: OpenedSurvey, block_id: str) -> str:
-    """Return the block's protection as the file has it, without its questions."""
+    """Return the block's protection in the form of the file, without its questions."""
     block = editing.block_of(survey.draft, block_id)
     return write_yaml(
         {name: value for name, value in block.items() if name not in ("id", "questions")}
@@ -114,7 +119,7 @@ def _as_written(survey: OpenedSurvey, block_id: str) -> str:
 
 
 def _sides(block: BlockDefinition) -> tuple[str, str]:
-    """Return the lower and the upper level of alip for the form; "" for a side without a promise."""
+    """Return the lower and the upper level of alip for the form; "" for a side without a level."""
     if block.notion in ONE_SIDED:
         level = block.epsilon or ""
         return ("", level) if block.notion == "pml" else (level, "")
@@ -128,12 +133,12 @@ def _sides(block: BlockDefinition) -> tuple[str, str]:
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
     """Return the block's counts as CSV for the form; only the header line if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
-    # With public questions the empty form asks for counts by stratum: without such counts, only the
+    # With public questions the empty form requests counts by stratum: without these, only the
     # backstop protects.
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
     lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
     for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):
-        # A table may name no secret; the form then needs some word in its first column.
+        # A table may lack a name for the secret; the form then needs some word in the first column.
         secrets = (prior.secrets if prior else None) or ("answer",)
         lines += [[*when, secret, *row] for secret, row in zip(secrets, table, strict=True)]
     return "\n".join(",".join(line) for line in lines)
@@ -146,7 +151,7 @@ def _whens(block: BlockDefinition) -> list[list[str]]:
 
 
 def _secret(block: BlockDefinition, others: Any) -> str:
-    """Return the block's kind of secret in the form: answer, question or attribute."""
+    """Return the kind of the block's secret in the form: answer, question or attribute."""
     if block.prior is None or block.prior.secret is None:
         return "answer"
     return "question" if block.prior.secret in [question.id for question in others] else "attribute"
@@ -161,8 +166,8 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         accept_identity=field("unchanged") == "yes",
         together=tuple(request.form.getlist("together")[:16]),
     )
-    # If the secret is the answer itself, no counts are needed: their fields are ignored, even if
-    # they are filled in.
+    # If the secret is the answer itself, no counts are needed, and their fields are ignored even
+    # if they are filled in.
     if kind not in ("question", "attribute"):
         return direct
     upload = request.files.get("counts_file")
@@ -176,7 +181,8 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     return replace(
         direct,
         levels=_levels(_block(survey, asked_block(survey))),
-        # For rldp `protect` adds the secret to these questions; otherwise it refuses it among them.
+        # For rldp, `protect` adds the secret to these questions; otherwise it refuses the secret
+        # here.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,
@@ -188,9 +194,9 @@ def _wanted(survey: OpenedSurvey) -> Protection:
 
 
 def _levels(block: BlockDefinition) -> dict[str, Any]:
-    """Return the form's notion for a secret with its levels, as a survey file writes them.
+    """Return the form's notion for a secret with its levels, in the form of survey files.
 
-    One side that the block has by its name, pml or pmc, keeps that name.
+    A one-sided notion that the block calls pml or pmc keeps that name.
     """
     notion = field("notion") or "lip"
     if notion == "alip":
@@ -207,14 +213,16 @@ def _levels(block: BlockDefinition) -> dict[str, Any]:
 
 
 def _nats(nats: str, factor: str) -> str:
-    """Return a level in nats, from the field that belongs to the form's chosen unit."""
+    """Return a level in nats: the chosen strength, or the field of the form's chosen unit."""
+    if field("strength") not in ("", "other"):
+        return field("strength")
     return (
         editing.nats_of_factor(field(factor), factor) if field("unit") == "factor" else field(nats)
     )
 
 
 def _side(name: str) -> str:
-    """Return the level of one side of alip in nats; "inf" for an empty field: no promise."""
+    """Return the level of one side of alip in nats; "inf" (no promise) for an empty field."""
     if not field(name):
         return _OPEN
     return editing.nats_of_factor(field(name), name) if field("unit") == "factor" else field(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish page with its background jobs and published versions, and the page of embedding code."""
+"""Publish page with background jobs and published versions, and the page with embedding code."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,9 +22,9 @@ from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.published import regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
-from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.hosted import files, import_map
-from frankly_server.web.security import needs, person
+from frankly_server.web.security import person
 from frankly_server.whole_report import cost_words, level_factors
 
 
@@ -33,37 +33,35 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     _add_jobs(routes, services)
 
     @routes.get("/surveys/<survey_id>")
-    @needs("viewer")
-    def survey_home(survey_id: str) -> Response:
-        return _home(services, opened(services, survey_id))
+    @survey_view(services, "viewer")
+    def survey_home(survey: OpenedSurvey) -> Response:
+        return _home(services, survey)
 
     @routes.get("/surveys/<survey_id>/versions/<int:version>")
-    @needs("viewer")
-    def version_document(survey_id: str, version: int) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def version_document(survey: OpenedSurvey, version: int) -> Response:
         for document in services.surveys.versions(survey.id):
             if document.version == version:
                 return Response(document.payload(), content_type=reading.JSON)
         raise InvalidInput(Problem.NOT_FOUND, "there is no such version", "version")
 
     @routes.get("/surveys/<survey_id>/embed")
-    @needs("viewer")
-    def embed(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def embed(survey: OpenedSurvey) -> Response:
         documents = services.surveys.versions(survey.id)
         host = (survey.summary.link or "").partition("/s/")[0]
         modules = import_map(files(), host)
-        hindrances = services.surveys.hindrances(survey.id)
+        obstacles = services.surveys.obstacles(survey.id)
         calls = _calls(documents[-1]) if documents else {}
-        return show("embed.html", survey, "embed", modules=modules, hindrances=hindrances, **calls)
+        return show("embed.html", survey, "embed", modules=modules, obstacles=obstacles, **calls)
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/publish")
-    @needs("admin")
-    def publish(survey_id: str) -> Response:
-        # The person is read here, because the job ends in a thread, where there is no request.
-        survey, by = opened(services, survey_id), person()
+    @survey_view(services, "admin")
+    def publish(survey: OpenedSurvey) -> Response:
+        # The person is read here, because the job ends in a thread without a request.
+        by = person()
 
         def recorder(version: int, status: str) -> Record:
             return services.accounts.recorder(by, f"version {version} {status}", survey.name)
@@ -74,35 +72,35 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, lambda refused: _home(services, survey, refused))
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>")
-    @needs("viewer")
-    def job(survey_id: str, job_id: str) -> Response:
-        survey = opened(services, survey_id)
-        hindrances, row = (
-            services.surveys.hindrances(survey.id),
+    @survey_view(services, "viewer")
+    def job(survey: OpenedSurvey, job_id: str) -> Response:
+        obstacles, row = (
+            services.surveys.obstacles(survey.id),
             services.jobs.get(survey.id, job_id),
         )
         return show(
-            "job.html", survey, "publish", job=row, made=published_by(row), hindrances=hindrances
+            "job.html", survey, "publish", job=row, made=published_by(row), obstacles=obstacles
         )
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
-    @needs("viewer")
-    def job_state(survey_id: str, job_id: str) -> Response:
-        row = services.jobs.get(opened(services, survey_id).id, job_id)
+    @survey_view(services, "viewer")
+    def job_state(survey: OpenedSurvey, job_id: str) -> Response:
+        row = services.jobs.get(survey.id, job_id)
         body = {"state": row.state, "done": row.done, "total": row.total, "detail": row.detail}
         return Response(json.dumps(body), content_type=reading.JSON)
 
     @routes.post("/surveys/<survey_id>/jobs/<job_id>/cancel")
-    @needs("admin")
-    def cancel(survey_id: str, job_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
-            record = services.accounts.recorder(person(), "publishing cancelled", survey.name)
-            services.jobs.cancel(survey.id, job_id, record)
-            return survey.path(f"jobs/{job_id}")
-
-        return attempt(act, failed)
+    @survey_view(services, "admin")
+    def cancel(survey: OpenedSurvey, job_id: str) -> Response:
+        return attempt(
+            lambda: services.jobs.cancel(
+                survey.id,
+                job_id,
+                services.accounts.recorder(person(), "publishing cancelled", survey.name),
+            ),
+            failed,
+            survey.path(f"jobs/{job_id}"),
+        )
 
 
 def _home(
@@ -113,13 +111,13 @@ def _home(
         form = expected_form(survey.definition)
     except InvalidInput as error:  # the draft may have been saved before this check existed
         unfit = error
-    # Newest first, as the page lists them.
+    # Newest first, like on the page.
     versions = [
         (document, warnings_of(document)) for document in services.surveys.versions(survey.id)
     ][::-1]
     if versions:
         newest, warnings = versions[0]
-        versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
+        versions[0] = newest, (*warnings, *services.surveys.obstacles(survey.id))
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
@@ -128,7 +126,7 @@ def _home(
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return example arguments of `answer` for Python and JavaScript, with the first choices."""
+    """Return example arguments of `answer` for Python and JavaScript, using the first choices."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []

@@ -2,6 +2,7 @@
 """Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
 
 from functools import partial
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -11,8 +12,17 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
-from frankly_server.web.admin.pages import attempt, field, lines, render
-from frankly_server.web.admin.survey_page import keep, mine, opened, show, store
+from frankly_server.surveys.question_editing import untranslated, with_languages
+from frankly_server.web.admin.pages import attempt, field, go, lines, render
+from frankly_server.web.admin.survey_page import (
+    OpenedSurvey,
+    by_language,
+    keep,
+    mine,
+    show,
+    store,
+    survey_view,
+)
 from frankly_server.web.security import PATH, needs, person
 
 
@@ -46,16 +56,32 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
             act,
             lambda refused: render(
                 "new.html",
-                status=refused.problem.status,
+                refused,
                 templates=survey_templates.templates(),
-                error=refused,
                 form=request.form,
             ),
         )
 
+    @routes.post("/surveys/<survey_id>/duplicate")
+    @survey_view(services, "admin")
+    def duplicate_survey(survey: OpenedSurvey) -> Response:
+        recorder = partial(services.accounts.recorder, person(), "survey created")
+        survey_id = services.surveys.create(_copy(survey), person().organisation, recorder)
+        return go(f"{PATH}/surveys/{survey_id}/questions")
+
+
+def _copy(survey: OpenedSurvey) -> SurveyDefinition:
+    """Return a survey's draft under another name and title, without its times."""
+    draft = survey.draft
+    for name in ("opens", "closes", "expires"):
+        draft.pop(name, None)
+    draft["title"] = {language: f"{text} (2)" for language, text in draft["title"].items()}
+    draft["name"] = f"{draft['name'][:62]}-2"
+    return parse_value(draft)
+
 
 def _first_draft() -> SurveyDefinition:
-    """Return the first draft: from a template, a file or the form's one question."""
+    """Return the first draft: from a template, a file or the single question of the form."""
     how = field("how")
     if how == "template":
         return parse_definition(survey_templates.template(field("template")))
@@ -75,16 +101,14 @@ def _first_draft() -> SurveyDefinition:
 
 def _add_questions(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/questions")
-    @needs("viewer")
-    def questions(survey_id: str) -> Response:
-        return show("questions.html", opened(services, survey_id), "questions")
+    @survey_view(services, "viewer")
+    def questions(survey: OpenedSurvey) -> Response:
+        return questions_page(survey)
 
     @routes.post("/surveys/<survey_id>/questions")
-    @needs("admin")
-    def add_question(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
+    @survey_view(services, "admin")
+    def add_question(survey: OpenedSurvey) -> Response:
+        def act() -> None:
             public = field("public") == "yes"
             store(
                 services,
@@ -97,72 +121,84 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
                     wanted=field("wanted"),
                 ),
             )
-            return survey.path("questions")
 
         return attempt(
             act,
-            lambda refused: show("questions.html", survey, "questions", refused, form=request.form),
+            lambda refused: questions_page(survey, refused, form=request.form),
+            survey.path("questions"),
         )
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")
-    @needs("admin")
-    def remove_question(survey_id: str, question_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
-            store(services, survey, editing.remove_question(survey.draft, question_id))
-            return survey.path("questions")
-
-        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused))
+    @survey_view(services, "admin")
+    def remove_question(survey: OpenedSurvey, question_id: str) -> Response:
+        return attempt(
+            lambda: store(services, survey, editing.remove_question(survey.draft, question_id)),
+            lambda refused: questions_page(survey, refused),
+            survey.path("questions"),
+        )
 
     @routes.post("/surveys/<survey_id>/text")
-    @needs("admin")
-    def change_text(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
-            draft, language = survey.draft, survey.definition.languages[0]
-            draft["title"][language] = field("title")
+    @survey_view(services, "admin")
+    def change_text(survey: OpenedSurvey) -> Response:
+        def act() -> None:
+            draft = survey.draft
+            draft["title"] = by_language(survey, "title")
+            consent = by_language(survey, "consent")
+            draft["consent"] = consent if any(consent.values()) else None
             draft["min_reports"] = field("min_reports")
+            # The rule for an outside issuer has a key, which only a file can state.
+            if not (draft.get("tokens") or {}).get("key"):
+                draft["tokens"] = {"kind": "invite"} if field("invited") == "yes" else None
+            if field("expected_reports"):
+                draft["expected_reports"] = field("expected_reports")
             draft.pop("closes", None)
             if field("closes"):
-                # The form has a date: the survey closes at the end of that day, UTC.
+                # The form contains a date; the survey closes at the end of that day, UTC.
                 draft["closes"] = field("closes", 10) + "T23:59:59Z"
-            if field("consent"):
-                draft["consent"] = (draft.get("consent") or {}) | {language: field("consent")}
-            store(services, survey, draft)
-            return survey.path("questions")
+            # A language that was added has no fields on the page yet, so it comes last.
+            languages = field("languages").replace(",", " ").split()
+            store(services, survey, with_languages(draft, languages or [""]))
 
         return attempt(
             act,
-            lambda refused: show(
-                "questions.html", survey, "questions", refused, about=request.form
-            ),
+            lambda refused: questions_page(survey, refused, about=request.form),
+            survey.path("questions"),
         )
+
+
+def questions_page(
+    survey: OpenedSurvey, refused: InvalidInput | None = None, **values: Any
+) -> Response:
+    """Render the page of all questions; if a form was refused, with its values."""
+    missing = untranslated(survey.draft)
+    return show("questions.html", survey, "questions", refused, missing=missing, **values)
 
 
 def _add_file(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/file")
-    @needs("viewer")
-    def survey_file(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def survey_file(survey: OpenedSurvey) -> Response:
         return show("file.html", survey, "file", text=survey.definition.to_yaml().decode())
 
     @routes.post("/surveys/<survey_id>/file")
-    @needs("admin")
-    def replace_by_file(survey_id: str) -> Response:
-        survey, text = opened(services, survey_id), request.form.get("file", "")
+    @survey_view(services, "admin")
+    def replace_by_file(survey: OpenedSurvey) -> Response:
+        text = request.form.get("file", "")
 
-        def act() -> str:
+        def act() -> None:
             # Lone surrogates are encoded here, and the parser then refuses them as invalid UTF-8.
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
             if definition.name != survey.name:
-                message = (
+                raise InvalidInput(
+                    Problem.DEFINITION_INVALID,
                     f"this survey is called {survey.name}: keep the name, or make a new "
-                    "survey from the file"
+                    "survey from the file",
+                    "name",
                 )
-                raise InvalidInput(Problem.DEFINITION_INVALID, message, "name")
             keep(services, survey, definition)
-            return survey.path("questions")
 
-        return attempt(act, lambda refused: show("file.html", survey, "file", refused, text=text))
+        return attempt(
+            act,
+            lambda refused: show("file.html", survey, "file", refused, text=text),
+            survey.path("questions"),
+        )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sign-in by passkey, or by password and the account's second factor; sign-out."""
 
+from typing import Any
+
 from apiflask import APIBlueprint
 from flask import Response, g, request
 from frankly_protocol.errors import FranklyError, InvalidInput
@@ -8,13 +10,13 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_server.accounts import SecondFactorNeeded, SignedIn
 from frankly_server.services import Services
 from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, field, go, render
-from frankly_server.web.security import PATH, Door, needs
+from frankly_server.web.security import PATH, CookieSession, needs
 
 
-def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
-    """Add the pages; `door` sets and deletes the session cookie."""
-    _add_password(routes, _Entrance(services, door))
-    _add_second_step(routes, _Entrance(services, door))
+def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> None:
+    """Add the pages; `session` sets and deletes the session cookie."""
+    _add_password(routes, _Entrance(services, session))
+    _add_second_step(routes, _Entrance(services, session))
 
     @routes.get("/")
     @needs("viewer")
@@ -23,45 +25,43 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
 
     @routes.post("/sign-out")
     def sign_out() -> Response:
-        # Signing out twice is not an error: the page may be an old one.
+        # Signing out twice is not an error, because the page may be old.
         if g.person is not None:
             services.accounts.sign_out(g.token)
         response = go(f"{PATH}/sign-in")
-        door.forget(response)
+        session.forget(response)
         return response
 
 
 class _Entrance:
-    """Helper of all sign-in routes: it renders their pages and completes a sign-in."""
+    """Helper for all sign-in routes, which renders their pages and completes a sign-in."""
 
-    def __init__(self, services: Services, door: Door) -> None:
-        self.services, self.door = services, door
+    def __init__(self, services: Services, session: CookieSession) -> None:
+        self.services, self.session = services, session
 
-    def page(self, name: str, status: int = 200, **values: object) -> Response:
-        """Return a page that also offers to sign in with a passkey."""
+    def page(self, name: str, refused: FranklyError | None = None, **values: Any) -> Response:
+        """Return a page that also offers to sign in with a passkey.
+
+        refused : error of a sign-in; the status is 429 unless the error has another HTTP status.
+        """
         passkeys = self.services.passkeys
         passkey = passkeys.ask(g.token) if passkeys.available else None
-        return render(name, status=status, passkey=passkey, **values)
-
-    def refuse(self, name: str, refused: FranklyError, **values: object) -> Response:
-        """Return a page with the reason for a refused sign-in."""
-        status = refused.problem.status if isinstance(refused, InvalidInput) else 429
-        return self.page(name, status, error=refused, **values)
+        return render(name, refused, status=429 if refused else 200, passkey=passkey, **values)
 
     def enter(self, signed: SignedIn) -> Response:
-        """Set the cookies of a new session, and go to the surveys."""
+        """Set the cookies of a new session and redirect to the surveys."""
         response = self._leave_old(f"{PATH}/surveys")
-        self.door.remember(response, signed)
+        self.session.remember(response, signed)
         return response
 
     def await_code(self, waits: SecondFactorNeeded) -> Response:
-        """Set the cookie of a sign-in that waits for a second factor, and go to that step."""
+        """Set the cookie of a pending sign-in and redirect to the second step."""
         response = self._leave_old(f"{PATH}/sign-in/code")
-        self.door.await_code(response, waits.token)
+        self.session.await_code(response, waits.token)
         return response
 
     def _leave_old(self, path: str) -> Response:
-        # The cookie is about to be replaced, and without it the old session cannot be signed out.
+        # The cookie will be replaced, and without it the old session could not be signed out.
         if g.person is not None:
             self.services.accounts.sign_out(g.token)
         return go(path)
@@ -76,13 +76,13 @@ def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
     def do_sign_in() -> Response:
         try:
             signed = entrance.services.accounts.sign_in(
-                field("email"), request.form.get("password", ""), entrance.door.browser()
+                field("email"), request.form.get("password", ""), entrance.session.browser()
             )
-        # The password was right, but there is no session yet.
+        # The password is right, but there is no session yet.
         except SecondFactorNeeded as waits:
             return entrance.await_code(waits)
         except FranklyError as refused:
-            return entrance.refuse("sign_in.html", refused, email=field("email", 254))
+            return entrance.page("sign_in.html", refused, email=field("email", 254))
         return entrance.enter(signed)
 
 
@@ -97,10 +97,10 @@ def _add_second_step(routes: APIBlueprint, entrance: _Entrance) -> None:
     @routes.post("/sign-in/code")
     def take_code() -> Response:
         try:
-            signed = factors.finish(g.token, field("code", 200), entrance.door.browser())
+            signed = factors.finish(g.token, field("code", 200), entrance.session.browser())
         except InvalidInput as refused:
             name = "sign_in.html" if refused.field == "sign-in" else "sign_in_code.html"
-            return entrance.refuse(name, refused)
+            return entrance.page(name, refused)
         return entrance.enter(signed)
 
     @routes.post("/sign-in/passkey")
@@ -110,8 +110,8 @@ def _add_second_step(routes: APIBlueprint, entrance: _Entrance) -> None:
                 g.token,
                 field("challenge", 200),
                 field("credential", CREDENTIAL_CHARACTERS),
-                entrance.door.browser(),
+                entrance.session.browser(),
             )
         except InvalidInput as refused:
-            return entrance.refuse("sign_in.html", refused)
+            return entrance.page("sign_in.html", refused)
         return entrance.enter(signed)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers for the pages of a survey: access, state, draft and tabs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from json import loads
 from typing import Any
 
@@ -11,13 +13,15 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
-from frankly_server.surveys import Summary, SurveyDefinition
-from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys import Summary
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.survey_state import shown_state
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import field, render
-from frankly_server.web.security import PATH, person
+from frankly_server.web.security import PATH, needs, person
+
+_View = Callable[..., Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class OpenedSurvey:
 
     @property
     def state(self) -> str:
-        """The state as one word for display."""
+        """The state as one word, for display."""
         return shown_state(self.summary, self.state_row)
 
     @property
@@ -50,7 +54,7 @@ class OpenedSurvey:
 
     @property
     def draft(self) -> Draft:
-        """The definition as plain values, to be edited."""
+        """The definition as plain values, for editing."""
         return dict(loads(self.definition.to_json()))
 
     def path(self, tab: str = "") -> str:
@@ -67,8 +71,25 @@ def opened(services: Services, survey_id: str) -> OpenedSurvey:
     )
 
 
+def survey_view(services: Services, role: str) -> Callable[[_View], _View]:
+    """Return a decorator for the views of one survey, for people with a role (see `needs`).
+
+    The view receives the opened survey instead of the id in the path.
+    """
+
+    def wrap(view: _View) -> _View:
+        @needs(role)
+        @wraps(view)
+        def with_survey(survey_id: str, **named: Any) -> Response:
+            return view(opened(services, survey_id), **named)
+
+        return with_survey
+
+    return wrap
+
+
 def mine(services: Services) -> list[OpenedSurvey]:
-    """Return every survey of the caller's organisation, by name."""
+    """Return every survey of the caller's organisation, sorted by name."""
     state_rows, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
         # A survey without a row in survey_states belongs to the main organisation and is open.
@@ -79,18 +100,18 @@ def mine(services: Services) -> list[OpenedSurvey]:
 
 
 def store(services: Services, survey: OpenedSurvey, draft: Draft) -> None:
-    """Store an edited draft as `keep` does. Raises InvalidInput, also for an invalid draft."""
+    """Store an edited draft like `keep`. Raises InvalidInput, also for an invalid draft."""
     keep(services, survey, parse_value(draft))
 
 
 def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition) -> None:
     """Store a definition as the survey's draft and record the change in the audit trail.
 
-    Raises InvalidInput for an invalid definition, and immutable if the draft has changed since the
-    form was shown.
+    Raises InvalidInput for an invalid definition, and InvalidInput(immutable) if the draft has
+    changed since the form was shown.
     """
-    # The form's `seen` is the digest of the draft that it shows. With it, changes in one tab cannot
-    # silently overwrite those in another.
+    # The form's `seen` is the digest of the displayed draft. Because of it, changes in one tab
+    # cannot silently overwrite changes in another.
     record = services.accounts.recorder(person(), "draft changed", survey.name)
     services.surveys.redefine(
         survey.id, definition, field("seen") or survey.definition.digest, record
@@ -104,21 +125,23 @@ def show(
     refused: InvalidInput | None = None,
     **values: Any,
 ) -> Response:
-    """Render a page of a survey; if a form was refused, with the refusal's HTTP status."""
-    status = 200 if refused is None else refused.problem.status
-    # A refused form is still based on the draft that it showed. After `immutable` the page mentions
-    # the newer draft, so the next save may replace that one.
+    """Render a page of a survey; for a refused form, with the HTTP status of the refusal."""
+    # A refused form is still based on the draft that it showed. After `immutable`, the page
+    # mentions the newer draft, so the next save may replace the newer draft.
     uses_current = refused is None or refused.problem is Problem.IMMUTABLE
     base_digest = (
         survey.definition.digest if uses_current else field("seen") or survey.definition.digest
     )
-    return render(
-        template, status=status, survey=survey, tab=tab, error=refused, seen=base_digest, **values
-    )
+    return render(template, refused, survey=survey, tab=tab, seen=base_digest, **values)
+
+
+def by_language(survey: OpenedSurvey, name: str) -> dict[str, str]:
+    """Return a form's text in each language of the survey, from the fields `name-language`."""
+    return {language: field(f"{name}-{language}") for language in survey.definition.languages}
 
 
 def asked_block(survey: OpenedSurvey) -> str:
-    """Return the id of the block that the request names, or of the first block if it names none.
+    """Return the id of the block in the request, or of the first block if there is none.
 
     Raises InvalidInput(survey_unknown) for any other name.
     """

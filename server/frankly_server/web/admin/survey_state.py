@@ -13,8 +13,8 @@ from frankly_server.services import Services
 from frankly_server.surveys.live import live, required_reports
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
-from frankly_server.web.security import needs, person
+from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.security import person
 
 _POINTS = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2})?", re.ASCII)
 _USUAL = "3"
@@ -27,9 +27,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return show("intake.html", survey, "intake", refused, **_figures(services, survey))
 
     @routes.get("/surveys/<survey_id>/intake")
-    @needs("viewer")
-    def intake(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    @survey_view(services, "viewer")
+    def intake(survey: OpenedSurvey) -> Response:
         try:
             _margin(request.args.get("target", _USUAL))
         except InvalidInput as refused:
@@ -37,33 +36,31 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return page(survey)
 
     @routes.post("/surveys/<survey_id>/stop-rule")
-    @needs("admin")
-    def stop_rule(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
+    @survey_view(services, "admin")
+    def stop_rule(survey: OpenedSurvey) -> Response:
+        def act() -> None:
             reports, margin, rule = _stop_rule(services, survey)
-            record = services.accounts.recorder(person(), f"stop rule: {rule}", survey.name)
-            services.lifecycle.stop_at(survey.id, reports, margin, record)
-            return survey.path("intake")
+            services.lifecycle.stop_at(
+                survey.id,
+                reports,
+                margin,
+                services.accounts.recorder(person(), f"stop rule: {rule}", survey.name),
+            )
 
-        return attempt(act, lambda refused: page(survey, refused))
+        return attempt(act, lambda refused: page(survey, refused), survey.path("intake"))
 
     @routes.post("/surveys/<survey_id>/move")
-    @needs("admin")
-    def move(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-
-        def act() -> str:
+    @survey_view(services, "admin")
+    def move(survey: OpenedSurvey) -> Response:
+        def act() -> None:
             by = person()
             services.lifecycle.move(
                 survey.id,
                 field("move"),
                 lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
             )
-            return survey.path("intake")
 
-        return attempt(act, lambda refused: page(survey, refused))
+        return attempt(act, lambda refused: page(survey, refused), survey.path("intake"))
 
 
 def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
@@ -83,7 +80,7 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         for document in services.surveys.versions(survey.id)
     ]
     moves = [name for name, (sources, _) in MOVES.items() if survey.state_row.state in sources]
-    # A survey without a published version has nothing to pause or close.
+    # A survey without a published version cannot be paused or closed.
     if not documents:
         moves = ["archive"] if survey.state_row.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 async (given) => {
   const {Client, Policy, readLink} = await import("/sdk-under-test/index.js");
+  const {withSeams} = await import("/sdk-under-test/testing.js");
   const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog, delta_cap: deltaCap,
     final_surveys: finalSurveys} = given.policy;
   const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}),
     ...(finalSurveys != null && {finalSurveys}), allowUnpinned, requireLog};
-  // Random bits: a draw of n bits takes the next n, lowest first. The id is the last draw.
+  // A draw of n random bits takes the next n bits, lowest first. The report's id is the last draw.
   const tape = (given.bits ?? []).map(([size, value]) => [size, BigInt("0x" + value)]);
   const randomBits = (size) => {
     const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
@@ -21,10 +22,10 @@ async (given) => {
     bytes.set(value.toString(16).padStart(32, "0").match(/../g).map((pair) => parseInt(pair, 16)));
     return bytes;
   };
-  const options = {
+  const seams = {...(given.bits && {randomBits}), ...(given.at != null && {now: () => given.at})};
+  const options = withSeams({
     policy, spreadMs: 0, keys: given.keys ? Uint8Array.from(atob(given.keys), (c) => c.charCodeAt(0)) : null,
-    ...(given.bits && {randomBits}), ...(given.at != null && {now: () => given.at}),
-  };
+  }, seams);
   const receipt = ({status, code}) => ({status, code});
   const commands = {
     init: () => {
@@ -53,7 +54,7 @@ async (given) => {
   try {
     return await commands[given.command]();
   } catch (error) {
-    // Any other error is a bug of the SDK and must not be reported as a refusal.
+    // Any other error is a bug in the SDK and must not be reported as a refusal.
     if (!error.code || typeof error.detail !== "string") throw error;
     return {failed: error.constructor.name, code: error.code, detail: error.detail, field: error.field};
   }

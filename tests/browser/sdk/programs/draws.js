@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 async ({kind, params, tape}) => {
-  const [{KINDS}, agreement] = await Promise.all([import("/sdk/mechanisms.js"), import("/sdk/agreement.js")]);
-  const mechanism = (KINDS[kind] ?? agreement).read(params, "m"), symbols = [];
+  const [{kinds}, {loadParts}] = await Promise.all([import("/sdk/mechanisms.js"), import("/sdk/parts.js")]);
+  await loadParts(["kinds", "agreement"]);
+  const mechanism = kinds()[kind].read(params, "m"), symbols = [];
   // The truth of a form is the index of each question's choice; the last question varies fastest.
   const truths = params.choices
     ? params.choices.reduce((all, n) => all.flatMap((head) => Array.from({length: n}, (_, x) => [...head, x])), [[]])

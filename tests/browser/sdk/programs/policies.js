@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** For every case: the charge or the refusal, and the preview with its sentence. */
+/** Return, for every case, the charge or the refusal, and the preview with its sentence. */
 async ({payloads, cases}) => {
-  const names = ["canonical", "documents", "ledger", "rational", "budget", "texts", "errors"];
-  const [canonical, documents, ledger, {rational}, {budgetOf}, {inWords}, {speak}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
+  const names = ["canonical", "documents", "ledger", "levels", "rational", "budget", "texts", "errors"];
+  const [canonical, documents, ledger, {reportLevel}, {rational}, {budgetOf}, {inWords}, {speak}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
   speak(inWords);
   const read = (pair) => pair && rational(...pair.map(BigInt)), said = (ratio) => ratio && rational(...ratio).map(String);
   const surveys = await Promise.all(payloads.map(async (text) => {
@@ -10,7 +10,7 @@ async ({payloads, cases}) => {
     return documents.readSurvey(bytes, await canonical.digestOf(bytes));
   }));
   return cases.map(({survey: i, policy: limits, pinned, logged, spent, answered}) => {
-    const policy = new ledger.Policy(limits), survey = surveys[i], level = policy.level(survey);
+    const policy = new ledger.Policy(limits), survey = surveys[i], level = reportLevel(survey, policy.allowed);
     const charged = spent.map(([cost, delta]) => ({cost: read(cost), delta: read(delta)}));
     let verdict;
     try {

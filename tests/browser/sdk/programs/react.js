@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The three functions of React that the snippet in docs/browser.md uses, as React documents them: a component
- * is a function, its element's ref is set before its effects run, and unmounting cleans effects up.
+ * Stand-ins for the three React functions that the snippet in docs/browser.md uses. As React
+ * documents, a component is a function, its element's ref is set before its effects run, and
+ * unmounting runs the effects' cleanup functions.
  */
 let effects = [];
 export const useRef = (current) => ({current});
@@ -13,7 +14,7 @@ export const createElement = (type, {ref, ...attributes}) => {
   return made;
 };
 
-/** Mount a component in an element; returns a function that unmounts it. */
+/** Mount a component in an element and return a function that unmounts the component. */
 export function mount(component, props, place) {
   effects = [];
   const made = component(props);

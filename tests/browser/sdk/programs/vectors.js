@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 async ({file, vectors}) => {
-  const [canonical, dsse, documents, opening, keys, log, mechanisms, agreement] = await Promise.all(
-    "canonical dsse documents opening keys log mechanisms agreement".split(" ").map((name) => import(`/sdk/${name}.js`)));
+  const [canonical, dsse, documents, opening, keys, log, mechanisms, {loadParts}, {check}, survey_] = await Promise.all(
+    "canonical dsse documents opening keys log mechanisms parts verifier survey".split(" ").map((name) => import(`/sdk/${name}.js`)));
   const bytes = canonical.bytesOf, verify = dsse.webcryptoVerify, unhex = canonical.unhex;
   const code = async (work) => { try { return [await work(), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; } };
   const all = async (cases, work) => { const out = []; for (const one of cases) out.push(await code(() => work(one))); return out; };
@@ -28,14 +28,14 @@ async ({file, vectors}) => {
     acceptance: (v) => all(v.cases, async (one) => {
       const publisher = {keys: v.publisher.public_keys.map(unhex), threshold: v.publisher.threshold};
       const link = {origin: v.origin, survey: v.survey, digest: one.pin};
-      const opening_ = {link, now: Date.parse(one.now), verify, wantsLog: false};
+      const opening_ = {link, now: Date.parse(one.now), verify, wantsLog: false, check};
       const before = one.remembered && {...one.remembered, envelope: bytes(v.cases[0].envelope)};
       return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
     }),
-    sampling: async (v) => ({
-      draws: v.mechanisms.map(({mechanism}) => (mechanisms.KINDS[mechanism.kind] ?? agreement).read(mechanism, "m")).map((m, i) =>
+    sampling: async (v) => (await loadParts(["kinds", "agreement"]), {
+      draws: v.mechanisms.map(({mechanism}) => mechanisms.kinds()[mechanism.kind].read(mechanism, "m")).map((m, i) =>
         v.mechanisms[i].draws.map(({truth, bits}) => {
-          // Random bits: a draw of n bits takes the next n, lowest first.
+          // A draw of n random bits takes the next n bits, lowest first.
           const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
           const symbol = m.sample(truth, (size) => {
             const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
@@ -48,8 +48,8 @@ async ({file, vectors}) => {
       reports: await Promise.all(v.reports.map(async (one) => {
         const survey = await documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
         const given = JSON.parse(one.report);
-        return [documents.reportLength(survey), canonical.textOf(documents.reportBytes(
-          {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, documents.reportLength(survey)))];
+        return [survey_.reportLength(survey), canonical.textOf(survey_.reportBytes(
+          {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, survey_.reportLength(survey)))];
       })),
     }),
     log: async (v) => ({

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A database of SDK version 1: an alias's keys, one survey, its answer, a log's head, evidence.
+// Create a database as SDK version 1 did: an alias's keys, a survey, its answer, a log head,
+// evidence.
 async ({alias, survey, digest, envelope, head, size, cost, state, url}) => {
   const stores = ["keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
   const bytes = (list) => new Uint8Array(list), ratio = (pair) => pair && pair.map(BigInt);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variance of the published estimates at any truth, against the estimator's exact decoder."""
+"""Variance of the published estimates at any true shares, compared with the estimator's exact decoder."""
 
 import math
 from fractions import Fraction
@@ -21,7 +21,7 @@ TRUTHS = [(1, 1, 1, 1, 1), (3, 7, 10, 20, 60), (0, 0, 0, 0, 1), SKEWED]
 def exact_variance(
     mechanism: DenseMechanism | ProductMechanism, prior: tuple[int, ...], truth: tuple[int, ...]
 ) -> float:
-    """Σ_x E[d_x²] − q_x² with the decoder's exact rows, in rationals."""
+    """Return Σ_x E[d_x²] − q_x², computed from the decoder's exact rows with rationals."""
     rows = [
         row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None
     ]
@@ -47,13 +47,13 @@ def as_floats(truth: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
-def test_a_table_s_variance_is_that_of_the_published_decoder(
+def test_the_variance_of_a_table_equals_that_of_the_published_decoder(
     truth: tuple[int, ...], epsilon: str
 ) -> None:
     mechanism = optimum(SKEWED, epsilon)
     expected = exact_variance(mechanism, SKEWED, truth)
     assert total_variance(mechanism, SKEWED, as_floats(truth)) == pytest.approx(expected, rel=1e-9)
-    if truth != SKEWED and mechanism.reports > 5:  # else there is one unbiased decoder only
+    if truth != SKEWED and mechanism.reports > 5:  # otherwise there is only one unbiased decoder
         assert total_variance(mechanism, (1,) * 5, as_floats(truth)) != pytest.approx(
             expected, rel=1e-4
         )
@@ -86,10 +86,11 @@ def test_targets_are_rows_of_the_shares() -> None:
 
 @pytest.mark.parametrize("name", ["oue", "symmetric-unary", "subset-selection"])
 @pytest.mark.parametrize("truth", TRUTHS[:3])
-def test_the_variance_of_sets_is_that_of_a_list_of_all_sets(
+def test_the_variance_of_sets_equals_that_of_a_list_of_all_sets(
     name: str, truth: tuple[int, ...]
 ) -> None:
-    """All sets are listed: e = (1[x in set] − q)/(p − q), minus (Σe − 1)/a for every answer."""
+    """The sum runs over all sets. The decoder is e = (1[x in set] − q)/(p − q), minus (Σe − 1)/a
+    for every answer."""
     claims = (promises.answer_ldp(Fraction(1)),)
     mechanism: Mechanism = FAMILIES[name](
         FamilyRequest(name, Prior.from_rows([SKEWED]), claims)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The design engine: refusals, repairs, and figures computed from the published integers."""
+"""Design engine: refusals, repairs, and figures computed from the published integers."""
 
 import math
 import random
@@ -67,7 +67,7 @@ def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
 def test_an_optimum_too_large_for_a_table_names_alternatives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Equally likely answers, with the use of their closed form disabled."""
+    """The answers are equally likely, and the test disables the closed form for this case."""
     monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 256)
     rows = [[1] * 100]
     with pytest.raises(InvalidInput) as caught:
@@ -82,7 +82,7 @@ def test_an_optimum_too_large_for_a_table_names_alternatives(
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
 @pytest.mark.parametrize("objective", ["variance", "information"])
-def test_claims_hold_and_figures_are_those_of_the_published_integers(
+def test_claims_hold_and_figures_equal_those_of_the_published_integers(
     notion: str, objective: str
 ) -> None:
     rng = random.Random(41)
@@ -146,7 +146,8 @@ def test_no_other_design_is_called_the_identity() -> None:
 
 
 def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
-    # Three unequal answers, small level: two reports are the most informative, with one contrast.
+    # For three unequal answers and a small level, two reports with one contrast are the most
+    # informative.
     rows, options = [[5, 3, 2]], {"epsilon": "0.1", "objective": "information"}
     raw = ask(rows, **options, accept_unidentifiable=True)
     assert (raw.rank, raw.identifiable, raw.mechanism.reports) == (2, False, 2)
@@ -181,7 +182,7 @@ def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> Non
     on, off = mechanism.weights[0][0], mechanism.weights[0][1]
     assert Fraction(on + answers - 1, off - 1) > Fraction(
         *level
-    )  # one unit less off the diagonal violates it
+    )  # one unit less off the diagonal violates the level
 
 
 def test_families_are_described_without_a_bound() -> None:

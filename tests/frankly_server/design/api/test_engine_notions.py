@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every notion with every objective: exact verification, independent formulas, edge cases."""
+"""Notions with every objective: exact verification, independent formulas, edge cases."""
 
 import math
 import random
@@ -28,7 +28,7 @@ def channel(weights: Any) -> Floats:
 
 
 def variances(Q: Floats, p: Floats, W: Floats) -> Floats:
-    """The variance of each target's weighted least squares estimate V, by Σ V² λ − (Wp)²."""
+    """Return the variance Σ V² λ − (Wp)² of each target's weighted least-squares estimate V."""
     reports = p @ Q
     A = (Q / reports) @ Q.T
     V = W @ np.linalg.solve(A, Q / reports)
@@ -37,7 +37,7 @@ def variances(Q: Floats, p: Floats, W: Floats) -> Floats:
 
 
 def information(Q: Floats, p: Floats) -> float:
-    """H(Y) − H(Y|X)."""
+    """Return H(Y) − H(Y|X)."""
 
     def entropy(shares: Floats) -> float:
         return -math.fsum(v * math.log(v) for v in shares if v > 0)
@@ -46,7 +46,7 @@ def information(Q: Floats, p: Floats) -> float:
 
 
 def check(designed: Design, request: DesignRequest) -> None:
-    """Check that the claims hold exactly and every figure is that of the published integers."""
+    """Check that the claims hold exactly and that every figure equals that of the published integers."""
     require_private(designed.mechanism, *request.claims)
     Q, p = channel(dense_of(designed.mechanism).weights), request.prior.probabilities()
     W = (
@@ -153,7 +153,7 @@ def test_a_ceiling_cap_bounds_the_level_under_any_prior(kind: str) -> None:
 
 
 def joint_of(rows: list[list[int]]) -> tuple[Prior, list[Claim]]:
-    """A prior, and claims of lip, secret-ldp and (with four answers) srlip at two levels."""
+    """Return a prior, and claims of lip, secret-ldp and (with four answers) srlip at two levels."""
     prior = Prior.from_rows(rows)
     claims = []
     for epsilon in (Fraction(1, 100), Fraction(1, 2)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of every kind: the listed table, its rank, levels without a table and with one."""
+"""Figures of every mechanism kind: the listed table, its rank, and levels with and without a table."""
 
 import random
 from fractions import Fraction
@@ -53,8 +53,8 @@ def test_the_table_is_the_mechanism_and_has_its_rank(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["unary", "unary, never together", "subset"])
-def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
-    """All sets are listed; each decodes to the estimate from a single report of it."""
+def test_variances_of_sets_equal_those_of_the_estimator(name: str) -> None:
+    """The test lists all sets; each set decodes to the estimate from a single report of that set."""
     mechanism: Any = KINDS[name]
     rng = random.Random(6)
     prior = random_prior(rng, mechanism.answers, 2)
@@ -79,7 +79,7 @@ def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_levels_without_a_table_are_those_of_the_table(name: str) -> None:
+def test_levels_without_a_table_equal_those_of_the_table(name: str) -> None:
     mechanism, rng = KINDS[name], random.Random(4)
     prior = random_prior(rng, mechanism.answers, 3)
     rows = kinds.rows_of(mechanism)
@@ -96,7 +96,8 @@ def test_mechanisms_too_large_for_a_table() -> None:
     assert kinds.rows_of(unary) is None
     p, q = 200 / 256, 31 / 256
     chances = [q + float(v) * (p - q) for v in prior.probabilities()]
-    # The variance of separate bits, minus what spreading Σd − 1 evenly removes.
+    # The expected value is the variance of separate bits, minus the part that spreading Σd − 1
+    # evenly removes.
     alone, lacking = sum(v * (1 - v) for v in chances), p * (1 - p) + 59 * q * (1 - q)
     assert sum(kinds.variances(unary, prior, None)) == pytest.approx(
         (alone - lacking / 60) / (p - q) ** 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Designs for fewer targets than answers, with a proof of their optimality."""
+"""Designs for fewer targets than answers, with a certificate of optimality."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -13,13 +13,14 @@ from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.quantise import quantise_by_columns
+from frankly_server.requests.design import design_json
 
 LEVELS = ("0.01", "0.1", "0.3", "0.5", "1", "2", "4")
 Targets = tuple[tuple[Fraction, ...], ...]
 
 
 def targets(rng: Random, answers: int) -> Targets:
-    """One share, the sum of two, some shares, a contrast, or rows of small whole numbers."""
+    """Return one share, the sum of two shares, some shares, a contrast, or rows of small whole numbers."""
     share = [tuple(Fraction(int(x == z)) for z in range(answers)) for x in range(answers)]
     pair = tuple(a + b for a, b in zip(share[0], share[1], strict=True))
     contrast = tuple(a - b for a, b in zip(share[0], share[1], strict=True))
@@ -50,8 +51,31 @@ def test_random_requests_are_designed_and_certified(full: bool) -> None:
         assert found.value == pytest.approx(found.bound, rel=1e-3), seed
 
 
+def test_answers_of_very_different_shares_are_no_reason_to_refuse() -> None:
+    """The reserved full-rank mechanism is also found if an answer rules out a secret."""
+    request = {
+        "prior": {
+            "joint": [[3761, 368, 752, 39], [8539, 0, 11, 5406], [16122, 15587, 20744, 28672]]
+        },
+        "notion": "alip",
+        "epsilon_low": "0.0712",
+        "epsilon_high": "1.0883",
+        "ceiling_cap": "2.9211",
+    }
+    one, other = [0, 0, 1, 0], [1, 0, 0, 0]
+    both, *alone = [
+        design_json(request | {"targets": targets}) for targets in ([one, other], [one], [other])
+    ]
+    assert both["certified"]
+    assert all(design["certified"] for design in alone)
+    shares = design_json(request)
+    least = sum(design["parameters"]["value"] for design in alone)
+    assert least < both["parameters"]["value"] < shares["parameters"]["value"]
+
+
 def test_a_gap_below_the_reserved_share_may_be_out_of_reach() -> None:
-    """A share of 1e-7 has full rank: certified at 1e-6, gaps below 5e-7 of the value, hardly ever below 1e-12."""
+    """A full-rank mechanism has a share of 1e-7, so designs are certified at 1e-6 with gaps below
+    5e-7 of the value, but rarely below 1e-12."""
     reached = []
     for seed in range(30):
         rng = Random(seed)
@@ -120,3 +144,15 @@ def test_columns_are_rounded_as_a_whole() -> None:
             by_entry.setdefault(entry, set()).add(weight)
         assert all(len(weights) == 1 for weights in by_entry.values())
     assert all(sum(row) == 1 << rounded.mechanism.bits for row in rounded.mechanism.weights)
+
+
+def test_a_variance_far_below_the_squared_targets_is_certified() -> None:
+    """The reserved share costs 1e-7 of the variance, not of the variance plus |W p|², 57 times as much."""
+    request = {
+        "prior": {"joint": [[908, 18], [0, 74]]},
+        "notion": "rldp",
+        "epsilon": "5.6539",
+        "robust": {"order": 1, "n": 1000, "beta": "0.05"},
+        "targets": [[1, 1, 0, 2], [2, 2, 0, 2]],
+    }
+    assert design_json(request)["certified"]

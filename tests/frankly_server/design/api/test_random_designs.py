@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random designs of every notion but dp: they satisfy their claims; no rival beats a bound.
+"""Random designs of every notion except dp: they satisfy their claims, and no rival beats a bound.
 
-The rival mechanisms are made by scipy from the definitions alone: random vertices of the cone,
+Scipy computes the rival mechanisms from the definitions alone: random vertices of the cone,
 combined by a linear programme.
 """
 
@@ -28,7 +28,7 @@ SHAPES = {4: (2, 2), 6: (2, 3), 8: (2, 2, 2), 9: (3, 3), 12: (3, 4), 16: (2, 2, 
 
 
 def some_request(rng: random.Random, number: int) -> DesignRequest:
-    """A request of the next notion in turn, with ε from 0.01 to 8 and at most 16 answers."""
+    """Return a request for the next notion in turn, with ε from 0.01 to 8 and at most 16 answers."""
     notion = NOTIONS[number % len(NOTIONS)]
     epsilon, answers = random_epsilon(rng), rng.randint(2, 16)
     if notion in ("srlip", "rldp"):
@@ -83,7 +83,8 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
 def rivals(
     request: DesignRequest, designed: Design, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mechanisms (columns v with p·v = 1, probability of each) of random vertices of the cone."""
+    """Return mechanisms (columns v with p·v = 1, and their probabilities) from random vertices of
+    the cone."""
     p = request.prior.probabilities()
     a = len(p)
     rows = definition_rows(request.claims, a)
@@ -120,7 +121,7 @@ def value_of(objective: str, p: np.ndarray, V: np.ndarray, theta: np.ndarray) ->
 
 
 def linprog_spread(V: np.ndarray) -> np.ndarray:
-    """A mechanism that uses every column as much as possible."""
+    """Return a mechanism that uses every column as much as possible."""
     n, a = V.shape
     solution = linprog(
         np.append(np.zeros(n), -1.0),

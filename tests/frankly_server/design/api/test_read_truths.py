@@ -99,13 +99,13 @@ def mostly_one(answers: int, percent: int) -> Prior:
 
 
 def truths_of(prior: Prior) -> Truths:
-    """The prior, equal shares, the prior reversed, and all mass on the last answer."""
+    """Return the prior, equal shares, the reversed prior, and all mass on the last answer."""
     p = prior.probabilities()
     return Truths(np.array([p, np.full(len(p), 1 / len(p)), p[::-1], np.eye(len(p))[-1]]))
 
 
 def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
-    """Total variance at each truth over that of the closed form that is best there."""
+    """Return the total variance at each truth, divided by that of the best closed form at this truth."""
     claims, result = (promises.answer_ldp(epsilon),), []
     for q in truths.points:
         at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
@@ -128,7 +128,7 @@ def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
 def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
     prior: Prior, epsilon: str, before: float
 ) -> None:
-    """`before`: the largest ratio of the optimum at the prior, computed independently."""
+    """`before` is the largest ratio of the optimum at the prior, computed independently."""
     truths, level = truths_of(prior), Fraction(epsilon)
     fixed = design(DesignRequest(prior, (promises.answer_ldp(level),)))
     robust = design(DesignRequest(prior, (promises.answer_ldp(level),), truths=truths))
@@ -139,7 +139,7 @@ def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
     assert robust.value <= largest * (1 + 1e-6)
 
 
-def test_every_figure_is_that_of_the_published_table_and_decoder() -> None:
+def test_every_figure_equals_that_of_the_published_table_and_decoder() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
     rows = [(1, 1, 1, 1), (1, 2, 3, 14), prior.shares]
@@ -182,7 +182,7 @@ def test_the_value_of_the_identity_is_that_at_its_worst_truth() -> None:
 
 
 def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
-    """For an optimum at the prior, thinning keeps only A; for truths it keeps E[|d|²|x] too."""
+    """For an optimum at the prior, thinning preserves only A; for truths it also preserves E[|d|²|x]."""
     rng, a = np.random.default_rng(4), 4
     Q, q = rng.dirichlet(np.ones(60), a), np.full(a, 1 / a)
     theta = q @ Q

@@ -13,6 +13,7 @@ from frankly_server.design.api import regret as module
 from frankly_server.design.api.regret import LEAST_RATIO, PEERS, Regret, in_words, regret
 from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions import promises
+from frankly_server.design.tables.limits import Limits
 
 from tests.frankly_server.design.api.test_decoded import exact_variance
 
@@ -43,22 +44,22 @@ def regret_of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret 
 )
 def test_the_regret_of_skewed_priors(prior: Prior, epsilon: str, ratio: float) -> None:
     """The expected ratios were computed independently, from tables and closed forms."""
-    worth = regret_of(prior, epsilon)
-    assert worth is not None
-    assert worth.ratio == pytest.approx(ratio, abs=6e-4)
-    assert worth.against == "subset-selection"
+    cost = regret_of(prior, epsilon)
+    assert cost is not None
+    assert cost.ratio == pytest.approx(ratio, abs=6e-4)
+    assert cost.against == "subset-selection"
 
 
 @pytest.mark.parametrize("answers", [2, 4, 16])
 def test_equal_shares_cost_nothing(answers: int) -> None:
     assert regret_of(Prior.from_rows([[1] * answers]), "1") is None
-    assert regret_of(zipf(8), "1") is None  # 1.3% is below the least ratio that is reported
+    assert regret_of(zipf(8), "1") is None  # 1.3% is below the smallest reported ratio
 
 
-def test_a_family_that_is_not_the_best_costs_something_too() -> None:
-    """GRR of 16 answers at ε = 1 against the best subset mechanism, both in closed form."""
-    worth = regret_of(Prior.from_rows([[1] * 16]), "1", "grr")
-    assert worth is not None
+def test_a_suboptimal_family_has_a_regret() -> None:
+    """The test compares GRR for 16 answers at ε = 1 with the best subset mechanism, both in closed form."""
+    cost = regret_of(Prior.from_rows([[1] * 16]), "1", "grr")
+    assert cost is not None
 
     def by_size(k: int) -> float:
         e, a = float(np.exp(1)), 16
@@ -67,25 +68,25 @@ def test_a_family_that_is_not_the_best_costs_something_too() -> None:
         inside = q + (p - q) / a
         return a * inside * (1 - inside) / (p - q) ** 2
 
-    assert worth.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
+    assert cost.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
 
 
 def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
     designed = design(DesignRequest(prior, claims))
-    worth = regret(designed.mechanism, designed.claims, designed.decoder_prior)
-    assert worth is not None
-    assert worth.against == "the optimum for equal shares"
+    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    assert cost is not None
+    assert cost.against == "the optimum for equal shares"
     even = (1, 1, 1, 1)
     own_variance = exact_variance(designed.table, prior.shares, even)
     best = design(DesignRequest(Prior.from_rows([even]), claims))
-    assert worth.ratio == pytest.approx(
+    assert cost.ratio == pytest.approx(
         own_variance / exact_variance(best.table, even, even), rel=1e-6
     )
-    for name, peer in module._peers(claims, 4):
+    for name, peer in module._peers(claims, 4, module._Timed(Limits())):
         require_private(peer, *claims)
-        assert name in (*PEERS, worth.against)
+        assert name in (*PEERS, cost.against)
 
 
 def test_a_family_that_refuses_the_claims_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +98,14 @@ def test_a_family_that_refuses_the_claims_is_left_out(monkeypatch: pytest.Monkey
 
     for name in PEERS[1:]:
         monkeypatch.setitem(FAMILIES, name, refuses)
-    worth = regret(designed.mechanism, designed.claims, designed.decoder_prior)
-    assert worth is None or worth.against == "grr"
+    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    assert cost is None or cost.against == "grr"
     monkeypatch.setitem(FAMILIES, "grr", refuses)
     module._peers.cache_clear()
-    regret.cache_clear()
+    module._regret.cache_clear()
     assert regret(designed.mechanism, designed.claims, designed.decoder_prior) is None
     module._peers.cache_clear()
-    regret.cache_clear()
+    module._regret.cache_clear()
 
 
 def test_targets_that_cannot_be_estimated_have_no_regret() -> None:
@@ -125,6 +126,6 @@ def test_targets_that_cannot_be_estimated_have_no_regret() -> None:
     ],
 )
 def test_words(ratio: float, words: str) -> None:
-    worth = Regret(ratio, "grr")
-    assert str(worth) == words == in_words(worth.to_json())
+    cost = Regret(ratio, "grr")
+    assert str(cost) == words == in_words(cost.to_json())
     assert ratio > LEAST_RATIO

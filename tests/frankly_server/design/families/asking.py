@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON requests for a family, and mechanisms as float matrices."""
+"""Requests for a family in JSON, and mechanisms as matrices."""
 
 import json
 from fractions import Fraction
@@ -29,7 +29,7 @@ def mechanism_of(response: dict[str, Any]) -> Mechanism:
 
 
 def exact(mechanism: Mechanism) -> list[list[Fraction]]:
-    """Q as fractions, row = truth."""
+    """Return Q as fractions, with row = truth."""
     return [list(row) for row in zip(*columns(mechanism).values(), strict=True)]
 
 
@@ -38,7 +38,7 @@ def floats(mechanism: Mechanism) -> Floats:
 
 
 def lip_of(Q: Floats, joint: Any) -> float:
-    """LIP from its definition, in nats."""
+    """Return LIP in nats, computed from its definition."""
     P = np.array(joint, dtype=float)
     conditional = (P / P.sum(axis=1, keepdims=True)) @ Q
     average = P.sum(axis=0) / P.sum() @ Q

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier accepts every family under every notion, and refuses the next more open member."""
+"""Calibration of families: the verifier accepts every family under every notion and refuses the
+next less private member."""
 
 from fractions import Fraction
 from typing import Any
@@ -74,7 +75,7 @@ CALIBRATED = (
 
 
 def more_open(mechanism: Mechanism) -> Mechanism:
-    """The family's next member, with one unit of 2^-48 less noise."""
+    """Return the family's next member, with one unit of 2^-48 less noise."""
     if isinstance(mechanism, UnaryMechanism):
         symmetric = mechanism.keep + mechanism.flip == mechanism.denominator
         keep = mechanism.keep + symmetric
@@ -130,7 +131,7 @@ def test_the_realised_lip_is_the_requested_one(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["grr", "oue", "symmetric-unary", "subset-selection"])
-def test_figures_are_those_of_the_listed_reports(family: str) -> None:
+def test_figures_equal_those_of_the_listed_reports(family: str) -> None:
     response = ask(family, notion="lip", epsilon="0.5")
     mechanism = mechanism_of(response)
     Q, p = floats(mechanism), np.array(JOINT).sum(axis=0) / 750

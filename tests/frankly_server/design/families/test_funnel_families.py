@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel's protocols against its formulas (24)-(30), subset by subset, with scipy's roots."""
+"""Protocols of Funnel, compared with its formulas (24)-(30), subset by subset, with scipy's roots."""
 
 import random
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def conditionals(joint: list[list[int]]) -> tuple[Floats, Floats]:
 
 
 def lip_grr(alpha: float, joint: list[list[int]]) -> float:
-    """(26)."""
+    """Return (26)."""
     conditional, p = conditionals(joint)
     return float(
         np.max(np.abs(np.log((1 + (exp(alpha) - 1) * conditional) / (1 + (exp(alpha) - 1) * p))))
@@ -40,7 +40,7 @@ def lip_grr(alpha: float, joint: list[list[int]]) -> float:
 
 
 def lip_oue(alpha: float, joint: list[list[int]]) -> float:
-    """(29) over all 2^a subsets."""
+    """Return (29) over all 2^a subsets."""
     conditional, p = conditionals(joint)
     sets = np.array(list(product((0, 1), repeat=len(p)))).T
     return float(
@@ -55,7 +55,7 @@ def lip_oue(alpha: float, joint: list[list[int]]) -> float:
 
 
 def lip_cr(alpha: float, joint: list[list[int]]) -> float:
-    """(30)."""
+    """Return (30)."""
     conditional, p = conditionals(joint)
     everyone = conditional.sum(axis=0)
     return float(
@@ -72,7 +72,7 @@ def lip_cr(alpha: float, joint: list[list[int]]) -> float:
 FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
     "grr": lip_grr,
     "oue": lip_oue,
-    "symmetric-unary": lip_oue,  # members of a set have e^α times the others' likelihood
+    "symmetric-unary": lip_oue,  # members of a set have e^α times the likelihood of others
     "conditional-reporting": lip_cr,
 }
 
@@ -100,7 +100,7 @@ def test_alpha_is_infinite_where_the_raw_answer_keeps_the_level(family: str) -> 
 
 @pytest.mark.parametrize("family", FORMULAS)
 def test_with_an_empty_cell_a_finite_root_exists_at_every_level(family: str) -> None:
-    """Erratum 9.19: with an empty cell, the LIP of the identity is infinite."""
+    """By erratum 9.19, the LIP of the identity is infinite if a cell is empty."""
     joint = [[5, 0, 9, 4], [3, 8, 1, 6]]
     response = ask(family, joint, notion="lip", epsilon="6")
     root = brentq(lambda alpha: FORMULAS[family](alpha, joint) - 6, 1e-9, 30, xtol=1e-13)
@@ -123,7 +123,7 @@ def test_grr_and_oue_are_the_papers_tables() -> None:
 
 
 def test_conditional_reporting_is_algorithm_1() -> None:
-    """Every path of the algorithm, with the error in its second line corrected."""
+    """The test enumerates every path of the algorithm, with the error in its second line corrected."""
     joint, alpha = JOINTS[1], 0.75
     conditional, p = conditionals(joint)
     c, a = conditional.shape
@@ -143,7 +143,7 @@ def test_conditional_reporting_is_algorithm_1() -> None:
 
 @pytest.mark.slow
 def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less(full: bool) -> None:
-    """Funnel Proposition 1 and the bound before it."""
+    """The test covers Funnel Proposition 1 and the bound before it."""
     rng = random.Random(11)
     for _ in range(20 if full else 4):
         joint = [[rng.randint(1, 60) for _ in range(4)] for _ in range(3)]
@@ -169,7 +169,8 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     )
     conditional, p = conditionals(joint)
     ratio, worst = exp(response["parameters"]["alpha"]) - 1, 0.0
-    # The worst set is a prefix by likelihood: brute force over all prefixes, in both orders.
+    # The worst set is a prefix in the order of likelihood, so brute force tries all prefixes in
+    # both orders.
     for row in conditional:
         order = np.argsort(row / p)
         for turned in (order, order[::-1]):
@@ -178,7 +179,7 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     assert worst == pytest.approx(0.2, abs=1e-8)
     q = response["parameters"]["q"]
     chances = [q + v * (0.5 - q) for v in p]
-    # The variance of the size of a set; spreading its excess evenly removes a 40th of it.
+    # This is the variance of a set's size; spreading the excess evenly removes a 40th of it.
     lacking = 0.25 + 39 * q * (1 - q)
     expected = (sum(v * (1 - v) for v in chances) - lacking / 40) / (0.5 - q) ** 2
     assert response["variance"] == pytest.approx(expected, rel=1e-12)
@@ -187,7 +188,7 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
 
 
 def test_subset_selection_takes_the_best_size() -> None:
-    """All sizes are tried in floats: p, q and the variance of counting."""
+    """The test tries all sizes in floats, with p, q and the variance of counting."""
     for epsilon, joint in (
         ("0.5", [[3, 1, 2, 4, 6, 2, 1]]),
         ("1", [[1] * 12]),

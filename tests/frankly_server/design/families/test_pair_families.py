@@ -42,7 +42,7 @@ def information(Q: Floats, p: Floats) -> float:
     "options", [RLDP, {"notion": "secret-ldp", "epsilon": "0.5"}, {"alpha": "0.5"}], ids=len
 )
 def test_secret_randomised_response_has_three_weights(options: dict[str, Any]) -> None:
-    """Robust Definition 4, (58)."""
+    """The reference is Robust Definition 4, (58)."""
     Q = floats(mechanism_of(ask("secret-rr", **options)))
     E = exp(0.5)
     truth = [(s, u) for s in range(2) for u in range(4)]
@@ -52,7 +52,7 @@ def test_secret_randomised_response_has_three_weights(options: dict[str, Any]) -
 
 
 def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
-    """Robust (82) with δ₂ exact over the polytopes, against every split of a grid in floats."""
+    """Robust (82), with δ₂ exact over the polytopes, is compared with every split of a grid in floats."""
     response = ask("independent-reporting", **RLDP)
     mechanism = mechanism_of(response)
     assert isinstance(mechanism, ProductMechanism)
@@ -67,7 +67,7 @@ def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
 
     best = 0.0
     for eps2 in np.linspace(0, 0.5, 101):
-        # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for all u, both orders of s
+        # The largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for all u and both orders of s.
         gaps = [h - exp(eps2) * v for s in (0, 1) for h, v in zip(high[s], low[1 - s], strict=True)]
         g = 1 + (exp(eps2) - 1) / max(gaps) if max(gaps) > 0 else 1e9
         best = max(
@@ -105,7 +105,8 @@ def test_independent_reporting_at_its_own_level_returns_the_leak_of_the_answer()
 
 
 def test_the_non_robust_optimum_trusts_the_counts_and_fails_the_ball() -> None:
-    """Robust §8.3: its ε* keeps the level under P̂ but not over the ball; PolyOpt's keeps both."""
+    """By Robust §8.3, the non-robust optimum satisfies the level under P̂ but not over the ball;
+    PolyOpt's satisfies both."""
     joint = [[60, 150], [90, 20]]
     options: dict[str, Any] = {"objective": "information", "joint": joint}
     ball = {"notion": "rldp", "epsilon": "0.5", "robust": {"order": 2, "n": 320, "beta": "0.05"}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thesis' randomised responses and sanitisations against formulas, grids, enumeration."""
+"""Randomised responses and sanitisations of the thesis, compared with formulas, grids and enumeration."""
 
 from fractions import Fraction
 from itertools import chain, combinations
@@ -24,7 +24,7 @@ HALF = Fraction(1, 2)
 
 
 def dpv(Q: list[list[Fraction]], pi: Fraction) -> Fraction:
-    """(6.24) by Bayes, report by report."""
+    """Return (6.24) by Bayes' rule, report by report."""
     return max(pi * v / (pi * v + (1 - pi) * u) for u, v in zip(Q[0], Q[1], strict=True) if u + v)
 
 
@@ -43,14 +43,14 @@ def test_warner_and_mangat_at_a_degree_of_privacy_violation(alpha: str, pi: Frac
     assert mangat["parameters"]["p_m"] == pytest.approx(float(p_m), abs=1e-12)
     for response in (warner, mangat):
         assert bound - Fraction(1, 10**12) < dpv(exact(mechanism_of(response)), pi) <= bound
-    # Theorem 6.5, with bracket and 1/n corrected: the variance of one share is half the total
+    # By Theorem 6.5, with bracket and 1/n corrected, the variance of one share is half the total.
     var_w = pi * (1 - pi) * (bound * (1 - pi) + pi * (pi - bound)) / (bound - pi) ** 2
     assert warner["variance"] / 2 == pytest.approx(float(var_w), rel=1e-9)
     assert mangat["variance"] / 2 == pytest.approx(
         float(pi * (1 - pi) ** 2 / (bound - pi)), rel=1e-9
     )
     assert mangat["variance"] <= warner["variance"]
-    # (6.30) as explicit parameter: the same variance with the reports exchanged
+    # (6.30) as explicit parameter gives the same variance with the reports exchanged.
     mirrored_response = ask("warner", joint, notion="dpv", p00=f"{float(mirrored):.15f}")
     assert mirrored_response["variance"] == pytest.approx(warner["variance"], rel=1e-9)
     assert mirrored_response["parameters"]["claims"][0]["level"][0] / mirrored_response[
@@ -66,7 +66,7 @@ def test_mangat_with_the_other_answer_sensitive() -> None:
 
 
 def test_super_binary_mangat_without_a_notion_promises_dpv() -> None:
-    """It satisfies no level of LDP, the default notion of the other families."""
+    """Super-binary Mangat satisfies no level of LDP, which is the default notion of the other families."""
     response = ask("super-binary-mangat", [[1, 1, 1]])
     (claim,) = response["parameters"]["claims"]
     assert claim["notion"] == "dpv"
@@ -79,7 +79,7 @@ def test_an_exponent_without_a_lower_end_is_minus_infinity() -> None:
     assert high == pytest.approx(1.5599, abs=1e-4)
 
 
-def test_super_binary_mangat_is_that_of_6_32() -> None:
+def test_super_binary_mangat_equals_that_of_6_32() -> None:
     m = 5
     response = ask("super-binary-mangat", [[6, 1, 2, 3, 4]], notion="dpv", sensitive=2)
     Q = floats(mechanism_of(response))
@@ -99,7 +99,7 @@ def test_super_binary_mangat_is_that_of_6_32() -> None:
 
 
 def allowed(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
-    """(6.14) for both answers and both reports."""
+    """Return True if (6.14) holds for both answers and both reports."""
     return (
         p11 <= E * (1 - p00) + delta
         and p00 <= E * (1 - p11) + delta
@@ -122,8 +122,8 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
         for u in grid
         for v in grid
         if min(u, v) >= least and u + v > 1 and allowed(u, v, E, d)
-    ]  # below the line u + v = 1 are the same mechanisms with the reports exchanged
-    # on the boundary too: p00 as large as p11 allows, and the reverse
+    ]  # below the line u + v = 1, the mechanisms are the same with the reports exchanged
+    # The grid includes the boundary: p00 as large as p11 allows, and the reverse.
     edge = [(min(Fraction(1), E * (1 - v) + d), v) for v in grid if v >= least]
     feasible += [
         pt
@@ -141,7 +141,7 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
 
 
 def test_the_two_regions_of_a_rare_answer() -> None:
-    """Erratum 9.3: h decides in the whole region, g in the honest one  [Thesis (6.22)]."""
+    """By erratum 9.3, h decides in the whole region and g in the honest region  [Thesis (6.22)]."""
     E, delta = Fraction(*level_for(Fraction(1))), Fraction(1, 5)
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     g = ((E - 1) * (3 * delta - 1) + 3 * delta**2) / (E - 1 + 2 * delta) ** 2
@@ -184,7 +184,8 @@ def test_explicit_chances_are_used_unchanged() -> None:
 
 @pytest.mark.parametrize(("m", "delta"), [(2, "0"), (3, "0.1"), (5, "0.25"), (8, "0.5")])
 def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
-    """Theorem 4.8, (4.10), (4.14), (3.17): p = (1−δ)/(e^ε+m−1), error at its bound, δ attained."""
+    """By Theorem 4.8, (4.10), (4.14) and (3.17), p = (1−δ)/(e^ε+m−1), the error is at its bound,
+    and δ is attained."""
     E, d = exp(0.75), float(delta)
     response = ask("product-sanitisation", [[1] * m], notion="dp", epsilon="0.75", delta=delta)
     figures = response["parameters"]

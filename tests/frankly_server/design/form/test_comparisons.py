@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of forms: separate blocks and one question, against closed forms and known values."""
+"""Comparisons of forms with separate blocks and with one question, checked with closed forms and
+known values."""
 
 from fractions import Fraction
 from itertools import product
@@ -16,13 +17,14 @@ def asked(*choices: int) -> tuple[FormQuestion, ...]:
 
 
 def total(k: int, epsilon: float) -> float:
-    """The least total variance of k equal shares under ε-LDP: subset selection of the best size."""
+    """Return the least total variance of k equal shares under ε-LDP, which subset selection of the
+    best size attains."""
     E = exp(epsilon)
     found = []
     for d in range(1, k):
-        inside = d * E / (d * E + k - d)  # the chance that the set contains the truth
+        inside = d * E / (d * E + k - d)  # the probability that the set contains the truth
         other = inside * (d - 1) / (k - 1) + (1 - inside) * d / (k - 1)
-        # At equal shares a given answer is in the set with the chance d/k.
+        # At equal shares, any particular answer is in the set with probability d/k.
         found.append(k * (d / k) * (1 - d / k) / (inside - other) ** 2)
     return min(found)
 
@@ -72,7 +74,7 @@ def test_the_best_split_beats_every_split_of_a_grid() -> None:
 
 
 def test_one_question_is_drawn_by_neyman_allocation() -> None:
-    """At equal shares the total variance of question i is c_i/π_i: it is least at π ∝ √c_i."""
+    """At equal shares, the total variance of question i is c_i/π_i, which is least at π ∝ √c_i."""
     request = FormRequest(asked(5, 2), Fraction(1))
     found = one_question(request)
     roots = [sqrt(total(k, 1)) for k in (5, 2)]

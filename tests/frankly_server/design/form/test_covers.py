@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covers for one target: intervals of its scores reach the optimum that the engine certifies."""
+"""Covers for one target: intervals of its scores attain the optimum that the engine certifies."""
 
 from fractions import Fraction
 from random import Random

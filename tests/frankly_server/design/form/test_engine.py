@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Designs of forms: figures by enumeration, the best known values, bounds, and refused requests."""
+"""Designs of forms: figures checked by enumeration, the best known values, bounds, and refused requests."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -17,12 +17,12 @@ from frankly_server.forms import chance_shown, part_table
 
 
 def question(choices: int, **fields: Any) -> FormQuestion:
-    """A question with an even prior."""
+    """Return a question with a uniform prior."""
     return FormQuestion((1,) * choices, **fields)
 
 
 def form(sizes: list[int], epsilon: str, **fields: Any) -> FormDesign:
-    """The design for the shares of questions of these sizes."""
+    """Return the design for the shares of questions of these sizes."""
     return design_form(FormRequest(tuple(map(question, sizes)), Fraction(epsilon), **fields))
 
 
@@ -66,14 +66,16 @@ OPTIMA = [
 
 @pytest.mark.parametrize(("sizes", "epsilon", "optimum"), OPTIMA)
 def test_bounds_are_below_certified_optima(sizes: list[int], epsilon: str, optimum: float) -> None:
-    """Optima certified on the joint alphabet, with the shares of all questions as targets."""
+    """The optima are certified on the joint alphabet, with the shares of all questions as targets."""
     assert form(sizes, epsilon).bound <= optimum * (1 + 1e-4)
 
 
 def enumerated(mechanism: AgreementMechanism, number: int, request: FormRequest) -> Fraction:
-    """The variance at n = 1 of a question's targets, by exact sums over the outcomes of its part.
+    """Return the variance at n = 1 of a question's targets, by exact sums over the outcomes of its
+    part.
 
-    It is the variance given that a report shows the question, divided by the chance of that.
+    This is the variance given that a report shows the question, divided by the probability that a
+    report shows it.
     """
     parts = [i for i, part in enumerate(mechanism.parts) if number in part]
     part = min(parts, key=lambda i: len(mechanism.parts[i]))
@@ -138,7 +140,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_variances_are_those_of_the_published_law(name: str) -> None:
+def test_variances_equal_those_of_the_published_law(name: str) -> None:
     request = REQUESTS[name]
     design = design_form(request)
     mechanism = design.mechanism
@@ -153,7 +155,7 @@ def test_variances_are_those_of_the_published_law(name: str) -> None:
     assert design.bound <= design.value
 
 
-def test_the_variance_of_cross_tables_is_that_of_the_published_law() -> None:
+def test_the_variance_of_cross_tables_equals_that_of_the_published_law() -> None:
     for name in ("pair", "pairs"):
         request = REQUESTS[name]
         mechanism = design_form(request).mechanism
@@ -188,7 +190,8 @@ def _identity(size: int) -> tuple[tuple[Fraction, ...], ...]:
 
 
 def sampled(request: FormRequest) -> float:
-    """The value of sampling one question with the best chances: (Σ √(importance · variance))²."""
+    """Return the value of sampling one question with the best probabilities: (Σ √(importance ·
+    variance))²."""
     roots = 0.0
     for one in request.questions:
         alone = design_form(replace(request, questions=(one,), cross_tables=()))

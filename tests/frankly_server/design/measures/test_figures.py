@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure of `measure` against its definition, in fractions or with sixty digits."""
+"""Figures of `measure`, compared with their definitions in fractions or with sixty digits."""
 
 import math
 import random
@@ -23,7 +23,7 @@ ORDERS = (1e-6, 1e-3, 0.3, 0.5, 1 - 1e-12, 1.0, 1 + 1e-9, 1.4, 2.0, 3.0, 1e3, ma
 def lifts_and_shares(
     weights: tuple[tuple[int, ...], ...], prior: Prior
 ) -> tuple[Table, list[Fraction], list[Fraction]]:
-    """P(s|y)/P(s), P(s) and P(y), by Bayes' rule in fractions."""
+    """Return P(s|y)/P(s), P(s) and P(y), by Bayes' rule in fractions."""
     columns, unit = list(zip(*weights, strict=True)), prior.total * sum(weights[0])
     both = [
         [Fraction(sum(n * w for n, w in zip(row, column, strict=True)), unit) for column in columns]
@@ -43,7 +43,7 @@ def in_sixty_digits(value: Fraction) -> Decimal:
 
 
 def sibson(lift: Table, w: list[Fraction], q: list[Fraction], order: float) -> float:
-    """α/(α−1)·log Σ_y q_y (Σ_s w_s l^α)^(1/α), for any weights w, with sixty digits."""
+    """Return α/(α−1)·log Σ_y q_y (Σ_s w_s l^α)^(1/α) for any weights w, with sixty digits."""
     with localcontext() as context:
         context.prec = 60
         alpha = Decimal(order)
@@ -90,7 +90,7 @@ def test_sibson_and_arimoto_at_every_order_in_sixty_digits(order: float) -> None
 
 
 def test_the_limits_of_the_orders() -> None:
-    """Order 1: mutual information, in the limit; order 0: geometric means; order ∞: maxima."""
+    """The limits are mutual information at order 1, geometric means at order 0, and maxima at order ∞."""
     rng = random.Random(2)
     for _ in range(10):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 3)
@@ -118,7 +118,8 @@ def test_the_limits_of_the_orders() -> None:
 
 
 def test_order_zero_if_reports_rule_secrets_out() -> None:
-    # One report rules out secret 2, of probability 1/2, the other secret 0, of 1/8: −log(1 − 1/8).
+    # One report rules out secret 2, of probability 1/2, and the other rules out secret 0, of
+    # probability 1/8: −log(1 − 1/8).
     prior = Prior.from_rows([[1, 0], [1, 2], [0, 4]])
     lifts = Lifts.of(((8, 0), (0, 8)), prior)
     assert lifts.sibson(1e-6) == pytest.approx(-math.log(7 / 8), rel=1e-4)
@@ -148,12 +149,12 @@ def test_a_symmetric_bit_has_closed_forms(flip: Fraction) -> None:
     assert measured["lip"] == measured["alip_low"] == pytest.approx(-math.log(2 * p))
     assert measured["secret_ldp"] == measured["answer_ldp"]
     assert measured["answer_ldp"] == pytest.approx(math.log((1 - p) / p))
-    # (6.6) of the thesis at π = ½, for both shares.
+    # The expected value is (6.6) of the thesis at π = ½, for both shares.
     assert measured["variance"] == pytest.approx(2 * (0.25 / (1 - 2 * p) ** 2))
     assert measured["target_variances"] == pytest.approx([measured["variance"] / 2] * 2)
 
 
-def test_nearly_constant_reports_are_measured_to_the_last_digits() -> None:
+def test_nearly_constant_reports_are_measured_without_cancellation() -> None:
     weights, prior = ((2**48, 2**48), (2**48 - 1, 2**48 + 1)), Prior.from_rows([[3, 1], [1, 2]])
     lift, p, q = lifts_and_shares(weights, prior)
     measured = measure(weights, prior, MeasureOptions(orders=(2.0, 1 + 1e-6)))
@@ -163,7 +164,7 @@ def test_nearly_constant_reports_are_measured_to_the_last_digits() -> None:
     assert measured["chi2"] == pytest.approx(float(chi2), rel=1e-12)
     assert measured["l1_lift"] == pytest.approx(float(l1), rel=1e-12)
     assert measured["chi2_lift_inverse"] == pytest.approx(float(inverse), rel=1e-12)
-    # I ≈ χ²/2, Sibson of order α ≈ α·χ²/2: far below the rounding error of 1 − 1.
+    # I ≈ χ²/2 and Sibson of order α ≈ α·χ²/2 are far below the rounding error of 1 − 1.
     assert 0 < float(chi2) < 1e-28
     assert measured["lip"] > 0
 
@@ -203,7 +204,8 @@ def test_side_channels_and_violations_by_definition() -> None:
 
 
 def test_a_breach_is_the_worst_of_all_events() -> None:
-    """Against all sets of secrets, and fractional ones by linear programming; Λ and Ψ bound it."""
+    """The test tries all sets of secrets, and fractional sets by linear programming; Λ and Ψ bound
+    the breach."""
     rng = random.Random(4)
     for _ in range(30):
         prior, mechanism = random_prior(rng, 3, 4), random_mechanism(rng, 3, 3)
@@ -245,8 +247,9 @@ def test_guessing_the_answer_by_enumeration() -> None:
         )
 
 
-def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimate() -> None:
-    """The least variance of v_Y over all v with Σ_y Q(y|x) v_y = w_x, by Lagrange multipliers."""
+def test_the_variance_of_shares_and_targets_equals_that_of_the_best_unbiased_estimate() -> None:
+    """The reference is the least variance of v_Y over all v with Σ_y Q(y|x) v_y = w_x, by Lagrange
+    multipliers."""
     rng = random.Random(6)
     for _ in range(20):
         prior, mechanism = random_prior(rng, 3, 2), random_mechanism(rng, 3, 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of tables, against the verifier and against their definitions."""
+"""Measures of tables, compared with the verifier and with their definitions."""
 
 import math
 import random
@@ -45,7 +45,7 @@ def test_the_identity_under_a_prior() -> None:
     assert measured["rank"] == 3
 
 
-def test_a_constant_reveals_nothing_and_estimates_nothing() -> None:
+def test_a_constant_report_reveals_nothing_and_estimates_nothing() -> None:
     measured = measure([[3, 5], [3, 5], [3, 5]], PRIOR)
     for name in (
         "lip",
@@ -87,7 +87,8 @@ def test_secrets_without_mass_and_impossible_reports_are_left_out() -> None:
 
 
 def test_where_the_prior_is_zero_the_variance_is_the_limit() -> None:
-    # At p = (1, 0) the identity has no variance, and Warner's mechanism that of its report.
+    # At p = (1, 0), the identity has no variance, and Warner's mechanism has the variance of its
+    # report.
     assert objectives.variance([[1, 0], [0, 1]], [5, 0]) == pytest.approx(0, abs=1e-15)
     assert objectives.variance([[3, 1], [1, 3]], [5, 0]) == pytest.approx(
         2 * (3 / 16) / (1 / 4), rel=1e-12
@@ -110,7 +111,7 @@ def test_levels_near_zero_do_not_cancel() -> None:
     assert nats(None) == math.inf
 
 
-def test_the_variance_in_floats_is_that_of_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variance_in_floats_equals_that_of_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(53)
     mechanism = random_mechanism(rng, 5, 7)
     exact = objectives.variance(mechanism.weights, [3, 1, 4, 1, 5])

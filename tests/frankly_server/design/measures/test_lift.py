@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of lift against their definitions as sums."""
+"""Measures of lift, compared with their definitions as sums."""
 
 import math
 import random
@@ -18,13 +18,13 @@ ORDERS = (0.5, 1, 2, 2.5, 10, 100, math.inf)
 
 
 def joint_of(weights: tuple[tuple[int, ...], ...], prior: Prior) -> np.ndarray:
-    """P(s, y), shape (secrets, reports)."""
+    """Return P(s, y), of shape (secrets, reports)."""
     N = np.array(prior.joint, dtype=float)
     return N / N.sum() @ (np.array(weights, dtype=float) / sum(weights[0]))
 
 
 def sibson(channel: np.ndarray, weighting: np.ndarray, order: float) -> float:
-    """The textbook form α/(α−1) log Σ_y (Σ_s w_s P(y|s)^α)^(1/α), and its limits, without lifts."""
+    """Return the textbook form α/(α−1) log Σ_y (Σ_s w_s P(y|s)^α)^(1/α), or its limits, without lifts."""
     if order == 1:
         expected = weighting @ channel
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ball by its definition, with a general optimiser and without the closed forms under test.
+"""Balls computed from their definition with a general optimiser, without the closed forms under
+test.
 
 Definition: D_α(P̂‖P) = ln(Σ P̂^α P^(1−α))/(α−1)  [Robust (7)].
 """
@@ -30,7 +31,7 @@ def minimum_over_ball(
     seed: int = 0,
     starts: int = 4,
 ) -> tuple[float, Vector]:
-    """The least f(P) over {P : D(p‖P) ≤ radius} that SLSQP finds from several starts, and its P."""
+    """Return the least f(P) over {P : D(p‖P) ≤ radius} that SLSQP finds from several starts, with its P."""
     rng = np.random.default_rng(seed)
     best, at = f(p), p
     for _ in range(starts):
@@ -49,7 +50,7 @@ def minimum_over_ball(
             options={"maxiter": 400, "ftol": 1e-13},
         )
         point = np.abs(solution.x.reshape(p.shape)) / np.abs(solution.x).sum()
-        # SLSQP may overstep the constraint: the point is pulled back until it is in the ball.
+        # SLSQP may violate the constraint, so the point is moved back until it is in the ball.
         pull = 1.0
         while renyi(p, point, order) > radius and pull > 1e-12:
             point, pull = point + (p - point) * 1e-7, pull / 2
@@ -59,7 +60,7 @@ def minimum_over_ball(
 
 
 def boundary_point(p: Vector, radius: float, order: float, direction: Vector) -> Vector:
-    """The last point of the ball on the ray from p in this direction."""
+    """Return the last point of the ball on the ray from p in this direction."""
     low, high = 0.0, 1.0
     with np.errstate(divide="ignore", over="ignore"):
         while (

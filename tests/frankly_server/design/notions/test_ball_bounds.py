@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds for claims are never above the exact value, checked with 400 digits."""
+"""Lower bounds for claims, which are never above the exact value, checked with 400 digits."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,7 +18,7 @@ UNIT = Fraction(1, 2**48)
 
 
 def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
-    """True if (L, 1−L) is on or outside the conditional ball, by Theorem 1 in 400 digits."""
+    """Return True if (L, 1−L) is on or outside the conditional ball, by Theorem 1 with 400 digits."""
     with localcontext(prec=400):
         total = sum(map(sum, ball.counts))
         number = lambda v: Decimal(v.numerator) / Decimal(v.denominator)  # noqa: E731
@@ -39,9 +39,10 @@ def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_bound_holds_in_400_digits_and_its_neighbour_does_not(order: float) -> None:
+def test_a_bound_holds_in_400_digits_and_its_neighbour_does_not(order: float, full: bool) -> None:
+    """The test checks all eight bounds of two random balls for each order, or of four with --full."""
     rng = np.random.default_rng(round(10**6 * order))
-    for _ in range(4):
+    for _ in range(4 if full else 2):
         counts = random_counts(rng, 2, 4, 1000)
         ball = confidence_ball(counts, order, 3000, "0.01")
         for s, row in enumerate(ball_bounds(ball)):
@@ -54,14 +55,16 @@ def test_a_bound_holds_in_400_digits_and_its_neighbour_does_not(order: float) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [0.4, 0.5, 1, 2, 3])
-def test_no_distribution_of_the_ball_is_below_its_bounds(order: float) -> None:
+def test_no_distribution_of_the_ball_is_below_its_bounds(order: float, full: bool) -> None:
+    """The test uses 20 random directions from six random balls for each order, or from fifteen with
+    --full."""
     rng = np.random.default_rng(round(7 + 100 * order))
-    for _ in range(15):
+    for _ in range(15 if full else 6):
         counts = random_counts(rng, 3, 3)
         ball, P = confidence_ball(counts, order, 200, "0.05"), np.array(counts) / np.sum(counts)
         bounds = np.array([[k / d for k, d in row] for row in ball_bounds(ball)])
         for _ in range(20):
-            # Mass moves mostly within a row: such directions could violate a bound.
+            # Mass moves mostly within a row, because such directions could violate a bound.
             s, u = rng.integers(0, 3, size=2)
             direction = 0.02 * rng.normal(size=P.shape) * P
             direction[s, u] -= P[s, u]

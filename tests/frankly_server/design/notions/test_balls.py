@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Balls and their projections, against a general optimiser over the ball's definition."""
+"""Balls and their projections, compared with a general optimiser on the ball's definition."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ from tests.frankly_server.design.notions.ball_reference import (
 )
 
 ORDERS = [0.3, 0.5, 0.9, 1, 1.5, 2, 3, 10]
-# An order below 1, Kullback–Leibler, and one above; the others with --full.
+# An order below 1, Kullback–Leibler, and an order above 1; --full adds the others.
 FEW_ORDERS = [
     order if order in (0.5, 1, 3) else pytest.param(order, marks=pytest.mark.full_only)
     for order in ORDERS
@@ -33,7 +33,7 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
         ball = confidence_ball(counts, order, n, "0.05")
         P = rng.dirichlet(np.ones(6))
         statistic = power_divergence(np.ravel(counts), n * P, lambda_=order - 1).statistic
-        # For every order, n times the threshold is scipy's quantile of the statistic.
+        # For every order, n times the threshold equals scipy's quantile of the statistic.
         inside = renyi(np.array(counts) / n, P.reshape(2, 3), order) <= ball.radius
         assert inside == bool(statistic <= float(ball.threshold) * n)
 
@@ -58,7 +58,7 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
         assert -high == pytest.approx(ball.greatest(s)[u], rel=1e-4)
         assert -high <= ball.greatest(s)[u] * (1 + 1e-9)
     center = P[s] / P[s].sum()
-    # The ℓ1 norm is the largest of its linear pieces, one for each choice of signs.
+    # The ℓ1 norm is the maximum of linear functions, one for each choice of signs.
     widest = max(
         -minimum_over_ball(
             P, ball.radius, order, lambda Q, v=v: -float(np.dot(v, Q[s] / Q[s].sum() - center))
@@ -70,32 +70,34 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
 
 
 @pytest.mark.parametrize("order", [2, 3, 1, 0.5, 0.7])
-def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
+def test_a_value_with_count_zero_may_gain_all_mass(order: float) -> None:
     # Erratum 9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
     ball = Ball(((0, 6, 14), (10, 5, 5)), Fraction(order), Fraction(1, 10))
     radius = ball.conditional_radius(0)
     assert ball.least(0)[0] == 0
     assert ball.greatest(0)[0] == pytest.approx(1 - math.exp(-radius), rel=1e-9)
-    # It is attained if all other values shrink in proportion.
+    # The limit is attained if all other values shrink proportionally.
     R = np.array([1 - math.exp(-radius), 0.3 * math.exp(-radius), 0.7 * math.exp(-radius)])
     assert renyi(np.array([0, 0.3, 0.7]), R, order) == pytest.approx(radius, rel=1e-9)
     assert ball.spread(0) >= 2 * ball.greatest(0)[0] * (1 - 1e-9)
 
 
 def test_below_order_one_a_ball_can_contain_everything() -> None:
-    # Errata 9.7 and 9.8: B_s is infinite, and L = 0, if the logarithm's argument is not positive.
+    # By errata 9.7 and 9.8, B_s is infinite and L = 0 if the argument of the logarithm is not
+    # positive.
     wide = Ball(((1, 1), (500, 498)), Fraction(1, 2), Fraction(1, 10))
     assert wide.radius < math.inf
     assert wide.conditional_radius(0) == math.inf
     assert list(wide.least(0)) == [0, 0]
     assert wide.spread(0) == 2
-    # Moving all mass of one cell of the rare secret into its other cell stays in the ball.
+    # A distribution that moves all mass of one cell of the rare secret into its other cell stays in
+    # the ball.
     P = np.array([[1, 1], [500, 498]]) / 1000
     assert renyi(P, np.array([[0, 0.002], [0.5, 0.498]]), 0.5) < wide.radius
     assert Ball(((1, 1), (1, 1)), Fraction(1, 2), Fraction(8)).radius == math.inf
 
 
-def test_a_secret_nobody_has_is_unknown() -> None:
+def test_a_secret_without_respondents_has_unknown_conditional_shares() -> None:
     ball = confidence_ball([[0, 0, 0], [1, 2, 3]], 2, 100, "0.05")
     assert ball.conditional_radius(0) == math.inf
     assert (list(ball.least(0)), list(ball.greatest(0)), ball.spread(0)) == ([0] * 3, [1] * 3, 2)
@@ -103,13 +105,14 @@ def test_a_secret_nobody_has_is_unknown() -> None:
 
 def test_with_too_many_subsets_the_spread_is_bounded_from_above() -> None:
     rng = np.random.default_rng(5)
-    # 24 values with counts so large and different that all 2^24 sums differ.
+    # The 24 values have counts so large and so different that all 2^24 sums differ.
     row = [int(n) for n in rng.integers(2**30, 2**40, size=24)]
     assert subset_sums(row) is None
     for order in (0.5, 1, 1.5, 2, 4):
         ball = Ball((tuple(row), tuple(reversed(row))), Fraction(order), Fraction(1, 50))
         radius, p = ball.conditional_radius(0), ball.conditional(0)
-        # Random sets of values stay below the bound; the ℓ1 distance is twice the loss of a set.
+        # Random sets of values stay below the bound; the ℓ1 distance is twice the mass that a set
+        # loses.
         picks = rng.integers(0, 2, size=(2000, 24)).astype(bool)
         sums = np.array([p[pick].sum() for pick in picks])
         sums = sums[(sums > 0) & (sums < 1 - 1e-12)]
@@ -118,9 +121,10 @@ def test_with_too_many_subsets_the_spread_is_bounded_from_above() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_spread_is_the_best_of_all_sets(order: float) -> None:
+def test_the_spread_is_the_best_of_all_sets(order: float, full: bool) -> None:
+    """The test uses five random rows of counts for each order, or twelve with --full."""
     rng = np.random.default_rng(17)
-    for _ in range(12):
+    for _ in range(12 if full else 5):
         row = [int(n) for n in rng.integers(0, 30, size=rng.integers(2, 7))]
         row[0] += 1
         ball = Ball(
@@ -159,5 +163,5 @@ def test_subset_sums_lists_every_sum() -> None:
     }
     sums = subset_sums(row)
     assert sums is not None
-    # The full set is included: a value with count 0 may be the only one that gains.
+    # The list includes the full set, because a value with count 0 may be the only one that gains.
     assert sorted(expected - {0}) == [round(v * 17) for v in sums]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes around a ball: corners against linear programmes, designs against those over simplices."""
+"""Boxes around a ball: corners compared with linear programmes, designs compared with those over
+simplices."""
 
 import random
 from fractions import Fraction
@@ -51,7 +52,8 @@ def test_corners_give_the_optimum_of_every_linear_programme() -> None:
 
 
 def test_the_claims_together_are_rldp_over_the_boxes() -> None:
-    """The largest ratio over all pairs of corners; the simplices need at least the same level."""
+    """The level is the largest ratio over all pairs of corners; the simplices need at least the
+    same level."""
     rng = random.Random(4)
     joint = [[30, 50], [20, 60], [45, 15]]
     ball = confidence_ball(joint, 2, 220, "0.1")

@@ -26,7 +26,7 @@ NOTIONS = ("ldp", "secret-ldp", "lip")
 
 
 @pytest.mark.parametrize("answers", [2, 3, 4, 5, 6])
-def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> None:
+def test_the_rays_of_answer_ldp_equal_those_of_exact_enumeration(answers: int) -> None:
     for level in (level_for(Fraction(1)), level_for(Fraction(1, 100)), (3, 1)):
         assert sorted(answer_rays(level, answers)) == extreme_rays(
             rows_of(Claim("ldp", level), answers), answers
@@ -35,7 +35,7 @@ def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> None:
-    # The rows and the audit are separate code; they must agree on every mechanism.
+    # The rows and the verifier are separate code and must agree on every mechanism.
     rng = random.Random(11)
     verdicts = {True: 0, False: 0}
     for _ in range(300):
@@ -57,7 +57,7 @@ def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> Non
     "notions", [("ldp",), ("secret-ldp",), ("secret-ldp", "ldp"), ("lip", "ldp")]
 )
 def test_the_projection_of_lifted_rows_is_the_cone(notions: tuple[str, ...]) -> None:
-    """Each further variable has an interval; none is empty iff the column is in the cone."""
+    """Each auxiliary variable has an interval; all intervals are nonempty iff the column is in the cone."""
     rng = random.Random(5)
     for _ in range(100):
         prior = random_prior(rng, 5, 4)
@@ -131,7 +131,7 @@ def test_every_ray_satisfies_the_published_level_exactly(notion: str) -> None:
 
 
 def test_the_identity_is_admitted_from_its_own_level_on() -> None:
-    # P(s|x)/P(s) over all s, x is at most 1.5 and at least 1/2 here, so 2 is the least level.
+    # Here P(s|x)/P(s) over all s, x is at most 1.5 and at least 1/2, so 2 is the least level.
     prior = Prior.from_rows([[3, 1], [1, 3]])
     assert not admits_identity("lip", (2**40 - 1, 2**39), prior)
     assert admits_identity("lip", (2, 1), prior)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cones of all notions and intersections: rows against the verifier, rays against rows."""
+"""Cones of all notions and intersections: rows compared with the verifier, rays compared with rows."""
 
 import random
 from fractions import Fraction
@@ -31,7 +31,8 @@ def accepted(mechanism: DenseMechanism, claims: tuple[Claim, ...]) -> bool:
 
 
 def softened(rng: random.Random, answers: int) -> DenseMechanism:
-    """Random rows, half of the time mixed with a common row: many claims hold and many fail."""
+    """Return random rows, half of the time mixed with a common row, so that many claims hold and
+    many fail."""
     while True:
         common, keep = random_row(rng, 1 << BITS, 3), rng.choice([0, 0, 0, 1, 4, 16])
         rows = [random_row(rng, 1 << BITS, 3) for _ in range(answers)]
@@ -71,7 +72,7 @@ def test_rays_are_inside_exactly_and_extreme(kind: str) -> None:
             assert holds(cone, ray)
             assert min(ray) >= 0
             tight = [row for row in rows if sum(r * v for r, v in zip(row, ray, strict=True)) == 0]
-            # extreme: the rows that hold with equality leave only one direction
+            # A ray is extreme if the rows that hold with equality leave only one direction.
             assert exact_rank(tight) == prior.answers - 1
 
 
@@ -103,7 +104,7 @@ def exact_rank(rows: list[list[int]]) -> int:
 
 
 def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
-    """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂; the largest entry of each is 1."""
+    """Return the rows −(43) ≥ 0 of the paper for all s₁, s₂, u₁, u₂, scaled to a largest entry of 1."""
     L = [[Fraction(n, d) for n, d in row] for row in claim.lower_bounds or ()]
     E, secrets, size = Fraction(*(claim.level or (0, 1))), len(L), len(L[0])
     conditions = set()
@@ -122,7 +123,7 @@ def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
 
 
 def test_the_papers_robust_definition_is_the_diagonal_form() -> None:
-    # Robust Definition 3, eq. (43): all pairs of secrets, a secret with itself included.
+    # Robust Definition 3, eq. (43), compares all pairs of secrets, including a secret with itself.
     rng = random.Random(43)
     for _ in range(20):
         _, (claim,) = claims_of("rldp-diagonal", rng)

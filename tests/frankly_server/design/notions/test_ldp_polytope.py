@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis chapter 5: the number of extreme points, and the same points by exact enumeration."""
+"""LDP polytope of thesis chapter 5: the number of extreme points, and the same points by exact
+enumeration."""
 
 import random
 from fractions import Fraction
@@ -20,7 +21,7 @@ def normal(matrix: polytope.Rows) -> tuple[tuple[Fraction, ...], ...]:
 
 @pytest.mark.parametrize(("m", "count"), [(2, 4), (3, 33), (4, 904)])
 @pytest.mark.parametrize("level", [(2, 1), (21, 20)])
-def test_the_number_of_extreme_points_is_that_of_the_thesis(
+def test_the_number_of_extreme_points_equals_that_of_the_thesis(
     m: int, count: int, level: tuple[int, int]
 ) -> None:
     points = {normal(matrix) for matrix in extreme_points(m, level)}
@@ -29,7 +30,7 @@ def test_the_number_of_extreme_points_is_that_of_the_thesis(
 
 @pytest.mark.parametrize("m", [2, 3])
 def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
-    """The cone over D: ε-LDP columns, equal row sums; its rays are the extreme points of D."""
+    """The cone over D has ε-LDP columns and equal row sums; its rays are the extreme points of D."""
     p, q = 5, 2
     rows = []
     for j in range(m):
@@ -55,8 +56,9 @@ def test_the_rank_test_recognises_extreme_points() -> None:
         points = [normal(matrix) for matrix in extreme_points(m, (3, 1))]
         for matrix in rng.sample(list(extreme_points(m, (3, 1))), min(8, len(points))):
             assert polytope.is_extreme(matrix, (3, 1))
-            assert polytope.has_full_column_rank(matrix)
-            if len(polytope.nonzero_columns(matrix)) > 1:
+            columns_in_use = sum(map(any, zip(*matrix, strict=True)))
+            assert rational.rank(matrix) == columns_in_use  # Thesis Thm 5.2
+            if columns_in_use > 1:
                 assert polytope.loose_entries(matrix, (3, 1)) == ()
         for _ in range(20):  # the midpoint of two extreme points is not extreme
             first, second = rng.sample(points, 2)
@@ -71,7 +73,7 @@ def test_the_rank_test_recognises_extreme_points() -> None:
 
 
 def test_the_loose_entry_point_of_five_answers() -> None:
-    """Thesis §5.5, at e^ε = 2 and 3."""
+    """The test checks Thesis §5.5 at e^ε = 2 and 3."""
     for e in (2, 3):
         A = [
             [1, 1, 2 * e, 1, 0],
@@ -83,12 +85,11 @@ def test_the_loose_entry_point_of_five_answers() -> None:
         assert {sum(row) for row in A} == {3 + 2 * e}
         assert polytope.is_extreme(A, (e, 1))
         assert polytope.loose_entries(A, (e, 1)) == ((4, 2),)
-        assert polytope.has_full_column_rank(A)
-        assert rational.rank(A) == 4
+        assert rational.rank(A) == 4  # all columns in use
 
 
 def test_example_52() -> None:
-    """The thesis counts from 1: its loose entry (2, 1) is 3, between the extremes 2 and 4."""
+    """The thesis counts from 1; its loose entry (2, 1) is 3, between the extremes 2 and 4."""
     A, B = [[4, 1, 2], [3, 2, 2], [2, 1, 4]], [[1, 0, 0]] * 3
     assert polytope.loose_entries(A, (2, 1)) == ((1, 0),)
     assert polytope.loose_entries(B, (2, 1)) == ((0, 0), (1, 0), (2, 0))

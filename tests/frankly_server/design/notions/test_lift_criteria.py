@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criteria of lift: at the boundary, just beyond it, and against the definitions."""
+"""Lift criteria at the boundary and just beyond it, compared with the definitions."""
 
 import random
 from fractions import Fraction
@@ -37,7 +37,7 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
     assert min(agreed.values()) > 50
 
 
-# Two secrets of equal mass; a report of masses (t, u) has the lifts 2t/(t+u), 2u/(t+u).
+# The two secrets have equal mass; a report with masses (t, u) has the lifts 2t/(t+u), 2u/(t+u).
 @pytest.mark.parametrize(
     ("measure", "low", "high", "inside", "outside"),
     [
@@ -63,7 +63,8 @@ def test_a_report_exactly_at_the_level_is_accepted(
 
 
 def test_a_level_on_either_side_of_an_irrational_one() -> None:
-    """Lifts 9/7 and 5/7: the inverse χ²-lift is ½(4/81 + 4/25), the needed level 1 + its root."""
+    """For the lifts 9/7 and 5/7, the inverse χ²-lift is ½(4/81 + 4/25), and the needed level is 1 +
+    its square root."""
     line = float(Fraction(4, 81) + Fraction(4, 25)) / 2
     for step, holds in ((Fraction(1, 10**9), True), (Fraction(-1, 10**9), False)):
         level = (1 + Fraction(int(line**0.5 * 10**12), 10**12) + step).as_integer_ratio()

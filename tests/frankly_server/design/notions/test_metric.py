@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A level for each pair of answers: cone, chains, utility-optimised LDP (docs/maths/notions.md)."""
+"""Levels for each pair of answers: cone, chains, utility-optimised LDP (docs/maths/notions.md)."""
 
 from fractions import Fraction
 from itertools import permutations, product
@@ -29,7 +29,7 @@ def random_levels(random: Random, a: int, *, some_open: bool) -> PairLevels:
 
 
 def closed(levels: PairLevels) -> PairLevels:
-    """Every level replaced by the least product along a chain of pairs (Floyd and Warshall)."""
+    """Replace every level by the least product along a chain of pairs (Floyd and Warshall)."""
     a = len(levels)
     least = {(x, z): Fraction(*r) for x, row in enumerate(levels) for z, r in enumerate(row) if r}
     for w, x, z in product(range(a), repeat=3):
@@ -43,7 +43,7 @@ def closed(levels: PairLevels) -> PairLevels:
 
 
 def high_low(E: Level, sensitive: set[int], a: int) -> PairLevels:
-    """Level E for a sensitive answer against every other answer; no level for the harmless ones."""
+    """Return level E for a sensitive answer against every other answer, and no level for harmless answers."""
     return tuple(
         tuple(E if x in sensitive and x != z else None for z in range(a)) for x in range(a)
     )
@@ -115,7 +115,7 @@ def ordinal(a: int, epsilon: str) -> list[list[Fraction | None]]:
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
 @pytest.mark.parametrize("a", [3, 5])
 def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: str) -> None:
-    """Level ε between neighbours: the optimum is between LDP at ε and LDP at the largest level."""
+    """With level ε between neighbours, the optimum lies between LDP at ε and LDP at the largest level."""
     prior = Prior.from_rows([[3 + x for x in range(a)]])
     claim = promises.between_pairs(ordinal(a, "0.7"), a)
     levels = [Fraction("0.7"), Fraction("0.7") * (a - 1)]
@@ -144,7 +144,7 @@ def test_columns_are_generated_where_rays_are_too_many() -> None:
 
 
 def test_the_hull_of_utility_optimised_ldp_is_designed() -> None:
-    """Two sensitive answers of four: less than half of the variance under LDP."""
+    """With two sensitive answers out of four, the variance is less than half of that under LDP."""
     E = promises.answer_ldp(Fraction(1)).level
     assert E is not None
     prior = Prior.from_rows([[10, 20, 30, 40]])
@@ -179,7 +179,7 @@ def test_levels_that_do_not_fit_are_refused(epsilons: Any, code: str) -> None:
 
 
 def test_the_order_of_a_pair_counts() -> None:
-    """A level of x against z limits the odds of x, not those of z."""
+    """A level of x against z limits the odds of x, not the odds of z."""
     one_way = metric(((None, (2, 1)), (None, None)))
     rays = Cone((one_way,), 2).rays()
     assert set(rays) == {(0, 1), (2, 1)}

@@ -38,7 +38,7 @@ def matrix(mechanism: Mechanism) -> NDArray[np.float64]:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("a", "epsilon"), [(2, "0.6"), (3, "0.4"), (4, "0.2"), (6, "0.15")])
 def test_small_levels_have_one_extremal_mechanism(a: int, epsilon: str, objective: str) -> None:
-    """E/a off the diagonal and 1 − (a − 1)E/a on it, for every objective."""
+    """For every objective, the mechanism has E/a off the diagonal and 1 − (a − 1)E/a on the diagonal."""
     E = math.exp(float(epsilon))
     assert a / (a - 1) > E
     found = design(request(a, epsilon, objective))
@@ -57,7 +57,7 @@ def test_small_levels_have_one_extremal_mechanism(a: int, epsilon: str, objectiv
 
 @pytest.mark.parametrize("a", [3, 4, 5, 7])
 def test_just_above_the_small_levels_there_are_more_columns(a: int) -> None:
-    """From E = a/(a − 1) on, extreme columns have a zero, and there are more than a of them."""
+    """From E = a/(a − 1) on, extreme columns have a zero, and there are more than a extreme columns."""
     edge = math.log(a / (a - 1))
     for epsilon, zeros, count in (
         (f"{edge - 0.01:.4f}", 0, a),
@@ -99,7 +99,9 @@ def test_a_backstop_costs_variance_and_rules_out_no_answer() -> None:
         )
         for cap in caps
     ]
-    assert worst(found[0].mechanism, promises.answer_ldp(Fraction(1))).ratio is None
+    # Mixing by rounding may turn a zero into a few units of 2^-48 (docs/maths/rounding.md).
+    ceiling = worst(found[0].mechanism, promises.answer_ldp(Fraction(1))).ratio
+    assert ceiling is None or ceiling > 10**12
     assert all(before.value < after.value for before, after in pairwise(found))
     for cap, capped in zip(caps[1:], found[1:], strict=True):
         require_private(capped.mechanism, promises.answer_ldp(Fraction(str(cap))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors are read exactly, or refused with the row and column at fault (bad inputs 4-7)."""
+"""Priors, which are read exactly or refused with the row and column at fault (bad inputs 4-7)."""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact claims of requested notions: levels rounded down, priors without mass refused."""
+"""Exact claims of requested notions: levels are rounded down, and priors without mass are refused."""
 
 import math
 import random

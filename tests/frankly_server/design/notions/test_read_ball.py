@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad requests for a robust design are refused by their field (bad input 16)."""
+"""Bad requests for a robust design, which are refused by field (bad input 16)."""
 
 import math
 from decimal import Decimal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optima over rays, and the bounds that prove them."""
+"""Optima over rays, and the bounds that prove that they are optimal."""
 
 import math
 import random
@@ -31,7 +31,7 @@ from tests.frankly_server.maths import (
 
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
-    """Random priors with the rays of a random notion and level that exclude the identity."""
+    """Yield random priors with the rays of a random notion and level that exclude the identity."""
     drawn: list[Any] = []
     rng = random.Random(seed)
     while len(drawn) < count:
@@ -47,10 +47,10 @@ def least(rays: list[Ray], prior: Prior) -> VarianceOptimum:
 
 
 def subset_selection_variance(a: int, k: int, E: float) -> float:
-    """The total variance of subset selection at uniform shares, n = 1.
+    """Return the total variance of subset selection at uniform shares and n = 1.
 
-    Reports are the C(a, k) subsets, weight E on answers inside, 1 outside. By symmetry Σ q qᵀ/(p·q)
-    has eigenvalue a on constants; the others follow from its trace.
+    Reports are the C(a, k) subsets, with weight E on answers inside and 1 outside. By symmetry, Σ q
+    qᵀ/(p·q) has eigenvalue a on constants; the other eigenvalues follow from its trace.
     """
     inside, outside = math.comb(a - 1, k - 1), math.comb(a - 1, k)
     scale = inside * E + outside  # Σ_y of an unnormalised row
@@ -89,7 +89,7 @@ def test_the_formula_of_subset_selection_is_right() -> None:
 def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     prior: Prior, rays: list[Ray]
 ) -> None:
-    # spec 1.6 in fractions: if |Zᵀv|²/(p·v) ≤ ν·v on all rays, every design has f ≥ (tr Z)²/Σν.
+    # By spec 1.6, in fractions: if |Zᵀv|²/(p·v) ≤ ν·v on all rays, every design has f ≥ (tr Z)²/Σν.
     optimum = least(rays, prior)
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
     prices = optimum.certificate.prices
@@ -97,7 +97,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     trace = sum(Z[x][x] for x in range(prior.answers))
     slack = Fraction(1) + Fraction(
         1, 10**7
-    )  # covers float errors in ν, and lowers the bound by as much
+    )  # covers float errors in ν, and lowers the bound by the same amount
     nu = [Fraction(v) * slack for v in prices.nu.tolist()]
     for ray in rays:
         projected = [
@@ -117,7 +117,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(22, 40))
-def test_the_optimum_of_the_information_is_that_of_another_solver(
+def test_the_optimum_of_the_information_equals_that_of_another_solver(
     prior: Prior, rays: list[Ray]
 ) -> None:
     optimum = most_gain(rays, prior, "information")
@@ -154,8 +154,8 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(
 
 
 def test_repair_breaks_ties_without_loss() -> None:
-    # Six equally likely answers at ε = 0.5: the 20 halves are the most informative columns; a basic
-    # optimum uses few of them; all of them together identify every share.
+    # For six equally likely answers at ε = 0.5, the 20 halves are the most informative columns. A
+    # basic optimum uses few of these columns; all of them together identify every share.
     prior = Prior.from_rows([[1] * 6])
     rays = answer_rays(level_for(Fraction(1, 2)), 6)
     best = most_gain(rays, prior, "information")
@@ -182,7 +182,8 @@ def test_the_optimum_is_never_worse_than_grr(epsilon: str) -> None:
 
 
 def test_targets_other_than_all_shares() -> None:
-    # With one share weighted 100-fold, the optimum beats the general one and meets its own bound.
+    # With one share weighted 100-fold, the optimum beats the general optimum and attains its own
+    # bound.
     prior = Prior.from_rows([[5, 3, 2, 1]])
     V = scaled(answer_rays(level_for(Fraction(1)), 4), prior)
     W = np.diag([10.0, 1.0, 1.0, 1.0])
@@ -199,7 +200,8 @@ def test_targets_other_than_all_shares() -> None:
 
 
 def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
-    # min x1 + 2 x2 + 3 x3, x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
+    # In min x1 + 2 x2 + 3 x3, x1 + x2 + x3 = 1, x2 + 2 x3 = 1, only (0, 1, 0) and (½, 0, ½) are
+    # basic.
     solution = lp(
         np.array([1.0, 3.0, 3.0]),
         np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),

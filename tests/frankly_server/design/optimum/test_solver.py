@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes of the solver: the choice of a route, and that all reach the same optimum."""
+"""Routes of the solver: the choice of a route, and the equal optima of all routes."""
 
 import random
 from fractions import Fraction
@@ -18,7 +18,7 @@ from tests.frankly_server.maths import EVERY_NOTION, random_prior, tamed
 
 
 def value_of(best: Optimum, prior: Prior, objective: str) -> float:
-    """Value of the integer mechanism, from the joint distribution of answer and report."""
+    """Return the value of the integer mechanism, from the joint distribution of answer and report."""
     rows = np.array([[float(Fraction(w, sum(row))) for w in row] for row in best.rows(prior)])
     joint = rows * prior.probabilities()[:, None]
     if objective == "hamming":

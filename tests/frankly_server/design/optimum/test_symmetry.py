@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equally likely answers under LDP: the optimum is a subset selection, returned without a table."""
+"""Equally likely answers under LDP, for which the optimum is a subset selection, returned without a table."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def designed(answers: int, epsilon: str, objective: str, **fields: Any) -> dict[
 def test_the_table_of_few_answers_is_no_better(
     epsilon: str, objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a lower limit on tables, 5 and 9 answers are solved both ways, each with a proof."""
+    """With a lower limit on tables, 5 and 9 answers are solved in both ways, each with a proof."""
     for answers in (5, 9):
         table = designed(answers, epsilon, objective)
         monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 4)
@@ -45,7 +45,8 @@ def test_designs_of_many_answers_are_a_few_bytes(answers: int, objective: str) -
     SubsetMechanism(**found["params"])
     E, values = math.e, []
     for k in range(1, answers):
-        # Ye and Barg 2018 for the variance; the information of a column with k entries E.
+        # The variance is from Ye and Barg 2018; the information is that of a column with k entries
+        # E.
         kept = k * E / (k * E + answers - k)
         if objective == "information":
             values.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear programmes against scipy's, and bounds by weak duality for any output of the solver."""
+"""Linear programmes, compared with scipy's, and bounds by weak duality for any output of the solver."""
 
 import random
 
@@ -39,7 +39,7 @@ def test_failed_programmes_name_alternatives() -> None:
 
 
 def random_polytope(rng: random.Random, n: int, m: int) -> tuple[Floats, Floats, Floats, Polytope]:
-    """Rows with an upper or a lower bound, both, or equality; the centre of the box is feasible."""
+    """Return rows with an upper or a lower bound, both, or equality; the centre of the box is feasible."""
     A, middle = numbers(rng, m, n), np.full(n, 0.5)
     room = np.abs(numbers(rng, m))
     low = np.where(np.arange(m) % 4 == 0, -np.inf, A @ middle - room)
@@ -80,7 +80,7 @@ def test_farthest_points_and_their_bounds(seed: int) -> None:
         assert np.all(point.x <= box[1])
         assert np.all(A @ point.x >= low - 1e-8)
         assert np.all(A @ point.x <= high + 1e-8)
-        # Complementary slackness: a variable with a reduced cost is at its bound.
+        # By complementary slackness, a variable with a nonzero reduced cost is at its bound.
         assert point.reduced @ point.x == pytest.approx(
             np.maximum(point.reduced, 0) @ box[1] + np.minimum(point.reduced, 0) @ box[0], abs=1e-6
         )
@@ -95,7 +95,7 @@ def test_points_off_their_bound_are_worth_that_much_less() -> None:
     assert point is not None
     for _ in range(2000):
         x = np.array([rng.random() for _ in range(3)])
-        x[2] = (low[-1] - A[-1, :2] @ x[:2]) / A[-1, 2]  # on the row that is an equation
+        x[2] = (low[-1] - A[-1, :2] @ x[:2]) / A[-1, 2]  # satisfies the equality row
         if 0 <= x[2] <= 1 and np.all(A[:-1] @ x >= low[:-1]) and np.all(A[:-1] @ x <= high[:-1]):
             for j, worth in enumerate(point.reduced):
                 off = 1 - x[j] if worth > 0 else x[j]
@@ -109,7 +109,7 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     penalty = np.array([50.0, 60.0, np.inf, 70.0])
     rhs = np.abs(numbers(rng, 2, 7)).sum(axis=0) @ columns
     master = MasterProgramme(rhs, penalty)
-    for batch in (columns[:3], columns[3:]):  # in two steps, the second from the first's basis
+    for batch in (columns[:3], columns[3:]):  # the second starts from the first's basis
         master.add(batch, cost[:3] if len(batch) == 3 else cost[3:])
     solution = master.solve()
     free = np.flatnonzero(np.isfinite(penalty))
@@ -133,3 +133,39 @@ def test_an_infinite_penalty_leaves_nothing_missing() -> None:
     assert np.max(np.abs(master.solve().missing)) > 0.1  # the penalty is cheaper than the column
     master.penalise(np.full(2, np.inf))
     assert np.max(np.abs(master.solve().missing)) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_narrowed_boxes_hold_all_points_and_little_else(seed: int) -> None:
+    """The test compares with a linear programme for each side, which is the limit of any narrowing."""
+    rng = random.Random(seed)
+    A, row_low, row_high, polytope = random_polytope(rng, 5, 6)
+    centre = np.array([rng.uniform(0.2, 0.8) for _ in range(5)])
+    low, high = centre - 0.15, centre + 0.15
+    narrowed = polytope.narrowed(low, high)
+    sides = [
+        scipys(A, row_low, row_high, sign * unit, (low, high))
+        for unit in np.eye(5)
+        for sign in (1, -1)
+    ]
+    if narrowed is None:
+        assert sides[0] is None
+        return
+    assert np.all(narrowed[0] >= low - 1e-12)
+    assert np.all(narrowed[1] <= high + 1e-12)
+    if sides[0] is not None:
+        reach = np.array(sides, dtype=np.float64).reshape(5, 2)
+        assert np.all(narrowed[1] >= reach[:, 0] - 1e-9)
+        assert np.all(narrowed[0] <= -reach[:, 1] + 1e-9)
+
+
+def test_a_row_narrows_its_variables() -> None:
+    """On [0, 1]², x + 2y ≤ 1 and x − y ≥ 0.2 imply y ≤ 0.5 and x ≥ 0.2."""
+    rows = sparse.csc_array(np.array([[1.0, 2.0], [1.0, -1.0]]))
+    polytope = Polytope(
+        rows, np.array([-np.inf, 0.2]), np.array([1.0, np.inf]), np.zeros(2), np.ones(2)
+    )
+    narrowed = polytope.narrowed(np.zeros(2), np.ones(2))
+    assert narrowed is not None
+    np.testing.assert_allclose(narrowed, [[0.2, 0.0], [1.0, 0.5]], atol=1e-9)
+    assert polytope.narrowed(np.array([0.0, 0.7]), np.ones(2)) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information and Hamming error of set mechanisms, against tables and closed forms."""
+"""Information and Hamming error of set mechanisms, compared with tables and closed forms."""
 
 import math
 from fractions import Fraction
@@ -25,7 +25,7 @@ MECHANISMS: list[Sets] = [
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("counts", [None, [1, 9, 30, 4, 2, 60]])
-def test_figures_are_those_of_the_table(mechanism: Sets, counts: list[int] | None) -> None:
+def test_figures_equal_those_of_the_table(mechanism: Sets, counts: list[int] | None) -> None:
     prior = Prior.from_rows([([1] * 6 if counts is None else counts)[: mechanism.answers]])
     rows = kinds.rows_of(mechanism)
     assert rows is not None
@@ -35,7 +35,7 @@ def test_figures_are_those_of_the_table(mechanism: Sets, counts: list[int] | Non
 
 
 def test_many_equal_answers() -> None:
-    """Subset selection of 1,000 answers: a set holds the truth with the chance kE/(kE + a − k)."""
+    """In subset selection of 1,000 answers, a set contains the truth with probability kE/(kE + a − k)."""
     a, k, E = 1000, 269, Fraction(27, 10)
     information, hamming = information_and_hamming(ldp_subsets(a, k, E), [1] * a)
     inside = float(k * E / (k * E + a - k))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One office for all tests of a module that do not change it."""
+"""Fixture: one office, shared by all tests of a module that do not change it."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An office for tests of pages: two organisations, a person in every role, a published survey."""
+"""Office for tests of pages: two organisations, a person in every role, and a published survey."""
 
 import re
 import threading
@@ -14,10 +14,11 @@ from frankly_server.accounts import Passwords
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
 from tests.frankly_server.web.site import NOW, SURVEY
+from tests.migrated import migrated
 
 PASSWORD = "correct horse battery"
 CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
@@ -25,7 +26,8 @@ CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
 
 @dataclass(frozen=True)
 class Office:
-    """survey : id of the main organisation's survey. job, key, account : ids of its other objects."""
+    """survey : id of the main organisation's survey. job, key, account : ids of the organisation's
+    other objects."""
 
     services: Services
     app: Any
@@ -36,7 +38,7 @@ class Office:
 
     @property
     def file(self) -> str:
-        """A survey file whose name is already taken."""
+        """A survey file whose survey name is already taken."""
         return SURVEY.decode()
 
     def client(self, caller: str) -> FlaskClient:
@@ -44,7 +46,7 @@ class Office:
         client: FlaskClient = self.app.test_client()
         if caller != "nobody":
             email = f"{caller.replace(' ', '-')}@example.org"
-            # Forms submitted earlier with garbage may have locked the account.
+            # Forms that earlier tests submitted with garbage may have locked the account.
             self.services.accounts.unlock(email)
             answer = send(client, "/admin/sign-in", email=email, password=PASSWORD)
             assert answer.status_code == 303
@@ -71,8 +73,7 @@ def make_office(home: Path, database_url: str | None = None) -> Office:
     settings = Settings(
         home=home, database_url=None if database_url is None else SecretStr(database_url)
     )
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
     services = Services(settings, database, FixedClock(NOW), Passwords(hasher))
     services.keys.init()
@@ -81,7 +82,7 @@ def make_office(home: Path, database_url: str | None = None) -> Office:
         organisation, role = ("other", "owner") if caller == "foreign owner" else ("main", caller)
         address = f"{caller.replace(' ', '-')}@example.org"
         people[caller] = services.accounts.create(organisation, address, role, PASSWORD)
-    services.surveys.apply(services.surveys.parse_definition(SURVEY))
+    services.surveys.apply(parse_definition(SURVEY))
     survey = services.surveys.publish("habits").survey_id
     job = finish_job(services, survey)
     services.access.create("analyst", "x")
@@ -92,7 +93,7 @@ def make_office(home: Path, database_url: str | None = None) -> Office:
 
 
 def finish_job(services: Services, survey: str) -> str:
-    """Publish in the background, wait for the end, and return the job's id."""
+    """Publish in the background, wait until the job ends, and return the job's id."""
     job = services.jobs.start(survey)
     for thread in threading.enumerate():
         if thread.name == "frankly-design":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Embed page's Python is run unchanged, with the server that generated it."""
+"""Python snippet of the Embed page, run unchanged with the server that generated it."""
 
 import html
 import re
@@ -15,13 +15,14 @@ from frankly_server.accounts import Passwords
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
 from werkzeug.serving import make_server
 
 from tests.frankly_server.web.admin.office import PASSWORD, send
+from tests.migrated import migrated
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
-# name -> the survey file
+# Name -> the survey file.
 FILES = {
     "questions alone": habits(SMOKES, DRINKS, budget="2", window=""),
     "public questions, and an invitation": habits(
@@ -32,11 +33,10 @@ FILES = {
 
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
-    """A server that listens."""
+    """The services of a server that is listening."""
     server = make_server("127.0.0.1", 0, app=lambda _environ, _start: [], threaded=True)
     settings = Settings(home=tmp_path, public_url=f"http://127.0.0.1:{server.server_port}")
-    database = Database(settings.store_url())
-    upgrade(database)
+    database = migrated(settings.store_url())
     cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
     services = Services(settings, database, SystemClock(), cheap)
     services.keys.init()
@@ -58,7 +58,7 @@ def test_the_python_of_the_page_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    services.surveys.apply(services.surveys.parse_definition(FILES[asked]))
+    services.surveys.apply(parse_definition(FILES[asked]))
     published = services.surveys.publish("habits")
     services.accounts.create("main", "viewer@example.org", "viewer", PASSWORD)
     client = create_app(services.settings, services=services).test_client()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyst's page: the API's numbers, in words that claim no more than these."""
+"""Estimates page: it shows the API's numbers, in words that claim no more than the numbers."""
 
 import io
 import json
@@ -12,6 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 from flask.testing import FlaskClient
 from frankly_server.analysis import Analysis
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY
@@ -21,7 +22,8 @@ N = 400
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """An office whose survey has reports: symbol 1 of `smokes` from all of the north, 0 from all of the south."""
+    """An office whose survey has reports: for `smokes`, everybody in the north sent symbol 1,
+    everybody in the south symbol 0."""
     office = make_office(tmp_path_factory.mktemp("answered"))
     digest = office.services.surveys.versions(office.survey)[-1].digest
     reports = [
@@ -73,7 +75,7 @@ def test_the_page_shows_the_numbers_of_the_analysis(answered: Office, analyst: F
     assert [row[2:4] for row in table_rows] == [
         [shown(row["low"]), shown(row["high"])] for row in rows
     ]
-    assert "±" not in page(answered, analyst).text  # the ends are not equally far from the estimate
+    assert "±" not in page(answered, analyst).text  # the interval is not symmetric
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_another_estimate_has_its_own_interval(
     assert (kinds.count("bar"), kinds.count("whisker")) == (
         len(expected),
         3 * len(expected),
-    )  # a line and its two ends
+    )  # a whisker: a line and its two ends
     assert "where needed, widened to the share shown" in text
 
 
@@ -216,7 +218,8 @@ def test_groups_that_differ_are_named_and_others_are_not(
     answered: Office, analyst: FlaskClient
 ) -> None:
     text = page(answered, analyst, "?by=region").text
-    # All reports of the north are symbol 1 of Warner's mechanism, all of the south symbol 0.
+    # In Warner's mechanism, all reports of the north are symbol 1, and all reports of the south are
+    # symbol 0.
     assert re.search(
         r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points",
         text,
@@ -260,7 +263,8 @@ def test_snippets_make_the_same_request(answered: Office, analyst: FlaskClient) 
 def test_a_population_gives_numbers_of_people_and_narrower_margins(
     answered: Office, analyst: FlaskClient
 ) -> None:
-    """Of 1,200 people a third answered: numbers of people, and the same request in snippets."""
+    """A third of 1,200 people answered; the page shows numbers of people, and snippets make the
+    same request."""
     where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
     free, drawn = (
@@ -303,9 +307,7 @@ def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
     answered: Office, analyst: FlaskClient
 ) -> None:
     services = answered.services
-    services.surveys.apply(
-        services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few"))
-    )
+    services.surveys.apply(parse_definition(SURVEY.replace(b"name: habits", b"name: few")))
     published = services.surveys.publish("few")
     where = f"/admin/surveys/{published.survey_id}/estimates"
     text = analyst.get(where).text
@@ -328,7 +330,7 @@ def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
     assert cells(text) == []
 
 
-# query -> (status, field named in the error)
+# Query -> (status, field named in the error).
 BAD: dict[str, tuple[int, str]] = {
     "level=95": (422, "level"),
     "level=nan": (422, "level"),

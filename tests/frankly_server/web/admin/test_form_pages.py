@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a survey with a form, with and without a block; changes of questions."""
+"""Pages of a survey with a form, with and without a block, and changes of questions."""
 
 import re
 from pathlib import Path
 
 import pytest
-from frankly_server.surveys import parse_definition
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.web.admin.office import Office, make_office, send
 

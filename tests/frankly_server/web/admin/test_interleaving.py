@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin actions that read and then write: a concurrent second action does not change the result.
+"""Interleaving of admin actions that read and then write: a concurrent second action does not
+change the result.
 
-Every pair of actions is run with a pause in the first, right before its first write, in which the
-second one runs. Stored rows and responses must then be as if one had run after the other.
+The tests run every pair of actions with a pause in the first, right before its first write, during
+which the second action runs. Stored rows and responses must then be as if the actions had run one
+after the other.
 """
 
 import json
@@ -38,7 +40,7 @@ Act = Callable[["Desk"], Any]
 
 
 class Desk:
-    """Signed-in browsers of an office, and its rows at the beginning."""
+    """Signed-in browsers of an office, and the office's initial rows."""
 
     def __init__(self, office: Office) -> None:
         self.office, self.database = office, office.services.database
@@ -70,7 +72,7 @@ class Desk:
                 connection.exec_driver_sql(f"DROP TRIGGER {name}")
 
     def reset(self) -> None:
-        """Restore the rows of the beginning."""
+        """Restore the initial rows."""
         with self.database.engine.begin() as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(table.delete())
@@ -79,7 +81,7 @@ class Desk:
                     connection.execute(table.insert(), self._rows[table.name])
 
     def send(self, who: str, path: str, **fields: Any) -> str:
-        """Send a form; return the status and the redirect, without its random parts."""
+        """Send a form; return the status and the redirect URL without its random parts."""
         data = {"csrf": self.tokens[who], **fields}
         answer = self.clients[who].post(path, data=data, content_type="multipart/form-data")
         assert answer.status_code < 500
@@ -115,7 +117,7 @@ class Desk:
 
 
 def unsuffixed(name: str) -> str:
-    """Return a name without the random suffix of a second survey with this name."""
+    """Return a name without the random suffix that a second survey with the same name gets."""
     return re.sub(r"-[0-9a-f]{6}\b|\b[A-Za-z0-9_-]{8}$", "-x", name)
 
 
@@ -232,7 +234,7 @@ def interleaved(desk: Desk, first: Act, second: Act) -> Any:
 
 
 def agrees(desk: Desk, first: str, second: str) -> bool:
-    """Return True if a pair ends as if run in sequence, or one was refused without effect."""
+    """Return True if a pair ends as if run in sequence, or if one action was refused without effect."""
     a, b = ACTIONS[first], ACTIONS[second]
     result = interleaved(desk, a, b)
     (of_b, of_a), stored = one_after_the_other(desk, b, a)
@@ -254,7 +256,7 @@ def test_actions_end_as_if_one_had_run_after_the_other(desk: Desk, full: bool) -
 
 @pytest.mark.slow
 def test_without_the_lock_pairs_disagree(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On PostgreSQL; on SQLite, which has one writer, the same pairs agree."""
+    """Without the lock, the pairs disagree on PostgreSQL; on SQLite, which has one writer, they agree."""
     monkeypatch.setattr(Transaction, "lock_administration", lambda _: None)
     monkeypatch.setattr(Database, "administering", Database.transaction)
     disagreeing = {pair for pair in DEFAULT if not agrees(desk, *pair)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access matrix: every route of the pages, from the application's URL map, for six callers."""
+"""Access matrix of the pages: every route in the application's URL map, for six callers."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ from werkzeug.routing import Rule
 from tests.frankly_server.web.admin.office import CALLERS, Office, send
 
 LADDER = ("viewer", "analyst", "admin", "owner")
-# Independent of the code: (method, path) -> least role allowed. None: no sign-in needed.
+# This table is independent of the code: (method, path) -> least role allowed; None if no sign-in is
+# needed.
 NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/assets/<digest>/<name>"): None,
     ("GET", "/admin/sign-in"): None,
@@ -43,6 +44,10 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/questions"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/questions"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/questions/<question_id>"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/questions/<question_id>"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/move"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/copy"): "admin",
     ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/remove"): "admin",
     ("POST", "/admin/surveys/<survey_id>/text"): "admin",
     ("GET", "/admin/surveys/<survey_id>/protection"): "viewer",
@@ -58,16 +63,21 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>/state"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/jobs/<job_id>/cancel"): "admin",
     ("GET", "/admin/surveys/<survey_id>/embed"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/invitations"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/invitations"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/invitations/revoke"): "admin",
     ("GET", "/admin/surveys/<survey_id>/intake"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates/download"): "analyst",
     ("GET", "/admin/surveys/<survey_id>/webhook"): "admin",
     ("POST", "/admin/surveys/<survey_id>/webhook"): "admin",
     ("POST", "/admin/surveys/<survey_id>/webhook/remove"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/webhook/test"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/duplicate"): "admin",
     ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
     ("POST", "/admin/surveys/<survey_id>/move"): "admin",
 }
-# Status of an empty form sent by an allowed role.
+# The status of an empty form from an allowed role.
 REFUSALS = {400, 401, 403, 404, 409, 422}
 
 
@@ -100,8 +110,10 @@ def path(office: Office, rule: Rule) -> str:
 
 def ask(office: Office, client: Any, method: str, rule: Rule) -> Any:
     where = path(office, rule)
-    # An invalid role, so that the matrix does not change the office.
-    return client.get(where) if method == "GET" else send(client, where, role="nonsense")
+    if method == "GET":
+        return client.get(where.replace("questions/nothing", "questions/smokes"))
+    # The role is invalid, so that the matrix does not change the office.
+    return send(client, where, role="nonsense")
 
 
 def test_every_route_is_in_the_matrix(office: Office) -> None:
@@ -110,17 +122,19 @@ def test_every_route_is_in_the_matrix(office: Office) -> None:
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_every_route_for_every_caller(office: Office, caller: str) -> None:
-    # These forms would change the office even if empty; the test below checks their guards.
+    # These forms would change the office even if they are empty; the test below checks their
+    # guards.
     left_out = {
         "/admin/people/<account_id>/disable",
         "/admin/keys/<prefix>/revoke",
         "/admin/surveys/<survey_id>/publish",
+        "/admin/surveys/<survey_id>/duplicate",
     }
     client, wrong = office.client(caller), []
     role = "owner" if caller == "foreign owner" else caller
     for method, rule in routes(office):
         needed = NEEDED[method, rule.rule]
-        # It would end the caller's session; other tests send this form.
+        # This form would end the caller's session; other tests send it.
         if needed is None or rule.rule == "/admin/account/sign-out-everywhere":
             continue
         allowed = role in LADDER and LADDER.index(role) >= LADDER.index(needed)
@@ -156,7 +170,7 @@ def test_a_foreign_owner_finds_no_colleague_of_ours(office: Office, what: str) -
     assert send(client, f"/admin/people/{office.account}/{what}", role="viewer").status_code == 404
 
 
-def test_a_foreign_page_looks_as_one_that_does_not_exist(office: Office) -> None:
+def test_a_page_of_another_organisation_looks_nonexistent(office: Office) -> None:
     client = office.client("foreign owner")
     foreign, missing = (client.get(f"/admin/surveys/{i}/intake") for i in (office.survey, "0" * 32))
     assert (foreign.status_code, foreign.data) == (missing.status_code, missing.data)

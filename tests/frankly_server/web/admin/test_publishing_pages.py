@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing on the pages: refused if closed, a note if paused; only running jobs are stopped."""
+"""Publishing pages: closed surveys are refused, paused surveys have a note, and only running jobs
+can be stopped."""
 
 import html
 import re
@@ -97,16 +98,18 @@ def _seen(client: FlaskClient, address: str) -> str:
 
 
 FORMS = {
-    # page of an older tab -> the form it sends, and the part that a refusal must still show
+    # Page of an older tab -> the form that the tab sends, and the text that a refusal must still
+    # show.
     "file": (
         lambda office: {"file": office.services.surveys.draft("habits").to_yaml().decode()},
         "name: habits",
     ),
     "text": (
         lambda office: {
-            "title": "Of the first tab",
+            "title-en": "Of the first tab",
+            "languages": "en",
             "min_reports": "70",
-            "consent": "Typed",
+            "consent-en": "Typed",
             "closes": "",
         },
         "Typed",
@@ -120,13 +123,13 @@ def test_an_older_tab_does_not_undo_changes_of_another(office: Office, tab: str)
     client, survey = office.client("admin"), f"/admin/surveys/{office.survey}"
     form_path = f"{survey}/{'file' if tab == 'file' else 'questions'}"
     form = make(office) | {"seen": _seen(client, form_path)}
-    newer = {"title": "Of the second tab", "min_reports": "60", "consent": "", "closes": ""}
+    newer = {"title-en": "Of the second tab", "languages": "en", "min_reports": "60"}
     assert send(client, f"{survey}/text", **newer, seen=form["seen"]).status_code == 303
     draft_before = office.services.surveys.draft("habits")
     bad = {"file": "name: ["} if tab == "file" else {"min_reports": "many"}
     corrected = send(client, f"{survey}/{tab}", **(form | bad))
     assert corrected.status_code in (400, 422)
-    # The form to correct has the digest of the draft from which it was filled.
+    # The form shown for correction has the digest of the draft from which it was filled.
     assert f'name="seen" value="{form["seen"]}"' in corrected.text
     answer = send(client, f"{survey}/{tab}", **form)
     assert answer.status_code == 409

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the second factor, from setting it up to signing in with it."""
+"""Pages of the second factor, from setup to sign-in."""
 
 import html
 import re
@@ -36,7 +36,7 @@ def client(office: Office) -> FlaskClient:
 
 
 def set_up(client: FlaskClient) -> tuple[str, list[str]]:
-    """Set TOTP up; return the secret and the recovery codes."""
+    """Set up TOTP; return the secret and the recovery codes."""
     begun = send(client, "/admin/account/totp", password=PASSWORD)
     assert (begun.status_code, begun.headers["Location"]) == (303, "/admin/account")
     page = client.get("/admin/account").text
@@ -47,7 +47,7 @@ def set_up(client: FlaskClient) -> tuple[str, list[str]]:
     assert shown.status_code == 201
     codes = re.findall(r"(?:[a-z2-7]{4}-){3}[a-z2-7]{4}", shown.text)
     assert len(codes) == 10
-    # Neither is shown again.
+    # Neither the secret nor the codes are shown again.
     later = client.get("/admin/account").text
     assert codes[0] not in later
     assert secret[1] not in later
@@ -63,14 +63,14 @@ def test_a_code_is_required_after_the_password(office: Office, client: FlaskClie
     assert cookie.startswith("frankly_admin=")
     assert browser.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
     assert browser.get("/admin/sign-in/code").status_code == 200
-    # The code that confirmed the secret has been used.
+    # The code that confirmed the secret is already used.
     assert send(browser, "/admin/sign-in/code", code=code(secret, AT)).status_code == 401
     assert browser.get("/admin/surveys").status_code == 303
     answer = send(browser, "/admin/sign-in/code", code=code(secret, AT + 30))
     assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
     assert browser.get("/admin/surveys").status_code == 200
     assert len(answer.headers.getlist("Set-Cookie")) == 2
-    # A known browser needs a code too.
+    # A known browser also needs a code.
     send(browser, "/admin/sign-out")
     answer = send(browser, "/admin/sign-in", **VIEWER)
     assert answer.headers["Location"] == "/admin/sign-in/code"
@@ -123,7 +123,8 @@ def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
     fields = {"name": "key", "password": PASSWORD, "challenge": challenge}
     made = send(client, "/admin/account/passkeys", credential=device.create(options), **fields)
     assert made.status_code == 201
-    # The office's clock stands still, and a challenge is valid only if it is newer.
+    # The office's clock does not advance, and a challenge is valid only if it is newer than the
+    # last one.
     with services.database.transaction("older") as tx:
         assert tx.passkeys.of_account(office.account)[0].last_challenge > 0
         [row] = tx.passkeys.of_account(office.account)
@@ -147,7 +148,8 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     owner, viewer, foreign = map(office.client, ("owner", "viewer", "foreign owner"))
     set_up(owner)
     assert send(owner, "/admin/people/second-factor", needed="yes").status_code == 303
-    # The owner has one and continues; the member, signed in before, is redirected to their account.
+    # The owner has a second factor and continues; the member, already signed in, is redirected to
+    # their account page.
     assert owner.get("/admin/people").status_code == 200
     open_before = {
         rule.rule
@@ -163,18 +165,18 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     page = viewer.get("/admin/account")
     assert page.status_code == 200
     assert "requires a second factor" in page.text
-    # So are those who sign in now, and forms are led there as well.
+    # Members who sign in now are also redirected, and so are forms.
     late = office.app.test_client()
     send(late, "/admin/sign-in", **VIEWER)
     assert late.get("/admin/surveys").headers["Location"] == "/admin/account"
     answer = send(viewer, f"/admin/surveys/{office.survey}/text", title="x")
     assert answer.headers["Location"] == "/admin/account"
-    # Another organisation has its own rule.
+    # Another organisation has a separate rule.
     assert foreign.get("/admin/surveys").status_code == 200
     set_up(viewer)
     assert viewer.get("/admin/surveys").status_code == 200
     assert "requires a second factor" not in viewer.get("/admin/account").text
-    # Without it, the account is closed again.
+    # Without a second factor, the other pages are closed again.
     send(viewer, "/admin/account/totp/remove", password=PASSWORD)
     assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"
     assert send(viewer, "/admin/sign-out").headers["Location"] == "/admin/sign-in"

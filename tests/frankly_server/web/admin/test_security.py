@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cookies, forms and headers of the pages."""
+"""Security of the pages: cookies, form tokens and headers."""
 
 import hmac
 import re
@@ -11,7 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_server.accounts import Person, SignedIn
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
-from frankly_server.web.security import Door
+from frankly_server.web.security import CookieSession
 
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
 from tests.frankly_server.web.site import NOW
@@ -48,13 +48,13 @@ def test_a_planted_cookie_does_not_determine_the_forms_token(
     planted, client = "A" * 43, office.app.test_client()
     client.set_cookie("frankly_admin", planted)
     right = token(client)
-    # The token computed from the cookie alone, without the server's key.
+    # This token is computed from the cookie alone, without the server's key.
     guess = hmac.new(planted.encode(), b"frankly form", "sha256").hexdigest()
     assert guess != right
     for csrf, status in ((guess, 403), (right, 401)):
         fields = {"csrf": csrf, "email": "viewer@example.org", "password": "wrong"}
         assert client.post("/admin/sign-in", data=fields).status_code == status
-    # Another server, with its own keys, computes another token for the same cookie.
+    # Another server, with other keys, computes another token for the same cookie.
     stranger = Keyring(tmp_path / "keys", FixedClock(NOW))
     stranger.init()
     assert stranger.mac("form", planted.encode()) != right
@@ -66,7 +66,9 @@ def test_a_planted_cookie_does_not_determine_the_forms_token(
 def test_a_form_without_its_token_changes_nothing(office: Office, sent: str | None) -> None:
     client = office.client("owner")
     value = token(office.client("admin")) if sent == "somebody else's" else sent
-    data = {"title": "Changed", "min_reports": "1"} | ({} if value is None else {"csrf": value})
+    data = {"title-en": "Changed", "languages": "en", "min_reports": "1"} | (
+        {} if value is None else {"csrf": value}
+    )
     answer = client.post(f"/admin/surveys/{office.survey}/text", data=data)
     assert answer.status_code == 403
     assert office.services.surveys.draft("habits").title == {"en": "Habits"}
@@ -78,7 +80,7 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     assert held is not None
     answer = send(client, "/admin/sign-out")
     assert answer.status_code == 303
-    # The next person at this browser finds no token, not even an invalid one.
+    # The next person at this browser finds no token, not even an invalid token.
     assert client.get_cookie("frankly_admin") is None
     [gone] = answer.headers.getlist("Set-Cookie")
     assert gone.startswith("frankly_admin=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0;")
@@ -157,16 +159,16 @@ def test_over_tls_the_cookies_are_secure() -> None:
     class Stand:
         settings = Settings(public_url="https://surveys.example.org")
 
-    door = Door(Stand())  # type: ignore[arg-type]
+    cookies = CookieSession(Stand())  # type: ignore[arg-type]
     response = Response()
     with Flask("x").test_request_context("/admin/"):
-        door.remember(
+        cookies.remember(
             response, SignedIn(Person("1", "main", "a@b.example", "owner"), "A" * 43, "B" * 43)
         )
     session, browser = response.headers.getlist("Set-Cookie")
     assert session.startswith("__Host-frankly_admin=")
     assert browser.startswith("__Host-frankly_browser=")
-    for cookie in (session, browser):  # browsers require this for the prefix __Host-
+    for cookie in (session, browser):  # browsers require these attributes for the prefix __Host-
         assert "Secure;" in cookie
         assert "Path=/;" in cookie + ";"
         assert "Domain" not in cookie

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences never claim more than the numbers: compared with every number in them."""
+"""Sentences about estimates, which never claim more than the numbers in them."""
 
 import random
 import re
@@ -7,12 +7,12 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
+from frankly_server.estimate.margins import widened
 from frankly_server.web.admin.estimates_sentences import (
     flag_words,
     group_sentences,
     interval_words,
     sentences_of,
-    widened,
 )
 
 Z = NormalDist().inv_cdf(0.975)
@@ -45,7 +45,8 @@ def test_an_interval_in_words_contains_the_interval(seed: int) -> None:
     stated_high = numbers[-1] if sentence.startswith(("between", "at most")) else 1.0
     assert stated_low <= max(low, 0) + 1e-9
     assert stated_high >= min(high, 1) - 1e-9
-    # Wider by less than one percent on each side, or a tenth for a narrow interval.
+    # The interval in words is wider by less than one percentage point on each side, or a tenth for
+    # a narrow interval.
     assert stated_high - stated_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
 
 
@@ -53,7 +54,7 @@ def z(level: float, comparisons: int) -> float:
     return NormalDist().inv_cdf(1 - (1 - level) / (2 * comparisons))
 
 
-# name -> (shares, standard error, part of the sentence about the ranking)
+# Name -> (shares, standard error, part of the sentence about the ranking).
 RANKED: dict[str, tuple[dict[str, float], float, str]] = {
     "clear": ({"no": 0.7, "yes": 0.3}, 0.02, "“no” is the most common answer"),
     "unclear": (
@@ -93,18 +94,26 @@ def test_a_lead_is_stated_exactly_where_all_comparisons_hold_together(seed: int)
     )
 
 
-@pytest.mark.parametrize("apart", [0.05, 0.2, 0.4])
+def compared(choice: str, difference: float, half: float) -> dict[str, Any]:
+    return {"choice": choice, "label": {"en": choice}, "by": "r=n", "reference": "r=s",
+            "difference": difference, "low_all": difference - half, "high_all": difference + half}  # fmt: skip
+
+
+@pytest.mark.parametrize("apart", [-0.4, -0.05, 0.05, 0.4])
 def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) -> None:
-    north, south = (
-        question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05),
-        question({"no": 0.5, "yes": 0.5}, 0.05),
-    )
-    group_findings = group_sentences([("North", north), ("South", south)], 0.95, "en")
-    clear = apart > z(0.95, 1) * 0.05 * 2**0.5
-    assert ("“yes” is more common in “North” than in “South”" in group_findings[0]) == clear
-    assert (group_findings[0] == "No difference between them is distinguishable from noise.") == (
-        not clear
-    )
+    rows = [compared("no", -apart, 0.1), compared("yes", apart, 0.1)]
+    (sentence,) = group_sentences(rows, {"r=n": "North", "r=s": "South"}.__getitem__, "en")
+    if abs(apart) < 0.1:
+        assert sentence == "No difference between them is distinguishable from noise."
+    else:
+        higher, lower = ("North", "South") if apart > 0 else ("South", "North")
+        start = f"“yes” is more common in “{higher}” than in “{lower}”, by"
+        assert sentence == f"{start} 30 to 50 percentage points."
+
+
+def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
+    row = compared("yes", 0.4, 0.1) | {"low_all": None, "high_all": None}
+    assert group_sentences([row], str, "en") == ()
 
 
 def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> None:
@@ -185,8 +194,6 @@ def test_estimates_without_a_number_or_an_error_are_described() -> None:
         "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar.",
     )
     assert any("no interval: its error is unknown" in limit for limit in sentences.limits)
-    groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
-    assert group_sentences(groups, 0.95, "en") == ()
 
 
 def test_versions_that_differ_are_about_those_of_the_row() -> None:
@@ -218,13 +225,13 @@ def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
 def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
     n: int, comparisons: int
 ) -> None:
-    """Compared with Wilson's interval at that level, also for an estimated error of 0."""
+    """The test compares with Wilson's interval at that level, also for an estimated error of 0."""
     wider = z(0.95, comparisons)
     for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
         low, high = wilson(share, n, Z)
-        half_widths = widened(
-            row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider
-        )
+        se = (share * (1 - share) / n) ** 0.5
+        ends = widened(share, (low, high), se, Z, wider)
+        half_widths = share - ends[0], ends[1] - share
         expected_low, expected_high = wilson(share, n, wider)
         assert half_widths[0] >= share - expected_low - 1e-12
         assert half_widths[1] >= expected_high - share - 1e-12
@@ -234,7 +241,7 @@ def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
 
 
 def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
-    """100 equal reports of GRR at ε = 4: the estimated error is 0, the truth may be 98%."""
+    """For 100 equal reports of GRR at ε = 4, the estimated error is 0, but the true share may be 98%."""
     rows = [
         row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wizard's forms: what they create, and errors for invalid input; never a 500 or a trace."""
+"""Forms of the wizard: the drafts that they create, and errors for invalid input, never a 500 or a
+stack trace."""
 
 import html
 import io
@@ -32,7 +33,7 @@ def begin(client: FlaskClient, **changes: str) -> Any:
 
 @pytest.fixture(scope="module")
 def desk(office: Office) -> tuple[FlaskClient, str]:
-    """An admin's browser, and the address of their draft."""
+    """An admin's browser, and the URL of the admin's draft."""
     client = office.client("admin")
     return client, begin(client).headers["Location"].removesuffix("/questions")
 
@@ -69,7 +70,7 @@ def test_small_cells_need_a_confirmation(desk: tuple[FlaskClient, str]) -> None:
     answer = send(client, f"{survey}/protection", **form)
     assert answer.status_code == 409
     assert "reveal individual people" in answer.text
-    assert "low,120,3" in answer.text  # what was typed is still there
+    assert "low,120,3" in answer.text  # the typed input is still there
     assert send(client, f"{survey}/protection", **(form | {"public": "yes"})).status_code == 303
 
 
@@ -91,7 +92,7 @@ def test_answers_sent_unchanged_are_a_warning_and_not_published(
     assert job.state == "done"
 
 
-def test_a_taken_name_is_replaced_silently(office: Office) -> None:
+def test_a_name_in_use_is_replaced_silently(office: Office) -> None:
     clients = [office.client(caller) for caller in ("admin", "foreign owner")]
     survey_ids = [
         begin(client, title="The same").headers["Location"].split("/")[3] for client in clients
@@ -99,6 +100,22 @@ def test_a_taken_name_is_replaced_silently(office: Office) -> None:
     assert survey_ids[0] != survey_ids[1]
     assert clients[1].get(f"/admin/surveys/{survey_ids[1]}/questions").status_code == 200
     assert clients[1].get(f"/admin/surveys/{survey_ids[0]}/questions").status_code == 404
+
+
+def test_a_survey_is_duplicated_as_a_draft_without_times(office: Office) -> None:
+    client = office.client("admin")
+    names = set()
+    for _ in range(2):
+        answer = send(client, f"/admin/surveys/{office.survey}/duplicate")
+        assert answer.status_code == 303
+        copy = office.services.surveys.draft(answer.headers["Location"].split("/")[3])
+        original = office.services.surveys.draft(office.survey)
+        assert copy.blocks == original.blocks
+        assert (copy.title, copy.opens, copy.closes) == ({"en": "Habits (2)"}, None, None)
+        assert office.services.surveys.versions(copy.name) == []
+        names.add(copy.name)
+    assert "habits-2" in names
+    assert len(names) == 2
 
 
 def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
@@ -141,7 +158,7 @@ blocks:
     assert re.search("use: " + line.pattern, page)
 
 
-# name -> (changes to the usual form, notion, questions of the block)
+# Name -> (changes to the default form, notion, questions of the block).
 PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "belief": ({"notion": "lip", "secret": "attribute", "name": "Income"}, "lip", ("tired",)),
     "odds": ({"notion": "secret-ldp", "secret": "attribute", "name": "Income"}, "secret-ldp", ("tired",)),
@@ -200,7 +217,7 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
 
 
 def write_protection(client: FlaskClient, title: str, protection: str) -> str:
-    """Make a draft whose protection is written in the file; returns the survey's address."""
+    """Create a draft whose protection is written in the file; return the survey's URL."""
     survey: str = begin(client, title=title).headers["Location"].removesuffix("/questions")
     page = client.get(f"{survey}/file").text
     text = html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL).group(1))  # type: ignore[union-attr]
@@ -243,7 +260,7 @@ def test_levels_of_pairs_are_shown_and_replaced_only_with_a_tick(
     assert added.status_code == 303
     assert block() == before
     refused = send(client, f"{survey}/protection", block="tired", epsilon="1")
-    assert (refused.status_code, "tick that it may" in refused.text) == (422, True)
+    assert (refused.status_code, "tick the box to allow that" in refused.text) == (422, True)
     assert block() == before
     replaced = send(client, f"{survey}/protection", block="tired", epsilon="1", replace="yes")
     assert replaced.status_code == 303
@@ -253,7 +270,7 @@ def test_levels_of_pairs_are_shown_and_replaced_only_with_a_tick(
 @pytest.mark.parametrize(
     ("name", "side", "other"), [("pml", "high", "low"), ("pmc", "low", "high")]
 )
-def test_one_side_of_a_lift_stays_what_it_is(
+def test_one_side_of_a_lift_is_unchanged(
     office: Office, desk: tuple[FlaskClient, str], name: str, side: str, other: str
 ) -> None:
     client = desk[0]
@@ -280,7 +297,7 @@ def test_one_side_of_a_lift_stays_what_it_is(
     assert (block().notion, block().epsilon_low, block().epsilon_high) == ("alip", "0.5", "0.4")
 
 
-def test_what_the_form_cannot_say_is_written_in_the_file(
+def test_settings_that_the_form_lacks_are_written_in_the_file(
     office: Office, desk: tuple[FlaskClient, str]
 ) -> None:
     client = desk[0]
@@ -299,7 +316,7 @@ def test_what_the_form_cannot_say_is_written_in_the_file(
     assert (refused.status_code, "a: [b" in refused.text) == (
         422,
         True,
-    )  # the input is kept
+    )  # the form keeps the input
 
 
 def test_a_rehearsal_shows_the_report(office: Office, desk: tuple[FlaskClient, str]) -> None:
@@ -318,7 +335,7 @@ def test_a_rehearsal_shows_the_report(office: Office, desk: tuple[FlaskClient, s
     assert (refused.status_code, "(drinks)" in refused.text) == (422, True)
 
 
-def test_a_block_that_cannot_be_drafted_hides_no_other_blocks_chances(
+def test_a_block_without_a_draft_does_not_hide_the_chances_of_others(
     desk: tuple[FlaskClient, str],
 ) -> None:
     client, _ = desk
@@ -383,7 +400,7 @@ def test_choices_that_look_alike_are_named_at_their_field(
     assert described.split()[0] == "choices-error"
     assert invalid == ' aria-invalid="true"'
     assert re.search(r'id="choices-error">the choices “Yes” and', text)
-    # Other errors of the form are shown at the top only.
+    # Other errors of the form are shown only at the top.
     other = send(
         client,
         page if page.startswith("/") else f"{survey}/{page}",
@@ -402,7 +419,7 @@ def test_doubtful_choices_are_a_warning_beside_the_publish_button(office: Office
     assert "cannot be published" not in text
 
 
-# (page of the draft, or an address; form) -> status
+# (Page of the draft or a URL, form) -> status.
 BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
     "no question": ("/admin/surveys/new", {"how": "question"}, 422),
     "one choice": ("/admin/surveys/new", {"how": "question", "title": "x", "question": "x", "choices": "x"}, 422),

@@ -12,7 +12,7 @@ var base_url = document.currentScript.dataset.base;
     show();
   });
   window.addEventListener("load", () => {
-    // a query typed before the index was loaded gets its results afterwards
+    // a query that was typed before the index was loaded gets its results afterwards
     window.searchWorker?.addEventListener("message", (event) => {
       if (event.data.allowSearch) { query.dispatchEvent(new Event("keyup")); }
     });
@@ -24,6 +24,6 @@ var base_url = document.currentScript.dataset.base;
   settle();
   document.querySelectorAll("pre, main table").forEach((part) => {
     const box = part.tagName === "TABLE" ? part.parentElement : part;
-    box.tabIndex = 0; // so that the keyboard can scroll it
+    box.tabIndex = 0; // allows scrolling with the keyboard
   });
 })();

@@ -16,11 +16,11 @@ def watchdog(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Table:
-    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
+    """Return the mechanism as integers, row = truth, rows summing to 2^48.
 
-    Every report meets the criterion. The merged report of the high-risk answers alone may break it,
-    which the paper overlooks; then answers of low risk are added, the safest first, until it meets
-    the criterion (erratum 9.21). So a single answer of high risk is never sent unchanged.
+    Every report meets the criterion. The merged report of the high-risk answers alone may break the
+    criterion, which the paper overlooks. In that case low-risk answers are added, the safest first,
+    until the report meets it (erratum 9.21). So a single high-risk answer is never sent unchanged.
 
     Parameters
     ----------

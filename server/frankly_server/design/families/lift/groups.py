@@ -6,14 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.families.lift.mixture import Table
-from frankly_server.design.notions.lift_criteria import (
-    Criterion,
-    FloatArray,
-    Level,
-    Measure,
-    criterion,
-)
+from frankly_server.design.notions.lift_criteria import Criterion, Level, Measure, criterion
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.quantise import BITS
 
@@ -22,10 +17,10 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Answers sent unchanged, and groups of the remaining answers.
+    """Partition into answers sent unchanged and groups of the remaining answers.
 
     alone : answers sent unchanged.
-    groups : every group meets the criterion if it is sent as one report.
+    groups : each group meets the criterion if it is sent as one report.
     """
 
     alone: Group
@@ -51,8 +46,8 @@ class Watched:
     _floats: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # The dataclass is frozen, so derived fields are set this way. The float copy only ranks
-        # groups; the integers decide.
+        # The dataclass is frozen, so derived fields are set this way. The floats only rank groups;
+        # all decisions use the integers.
         object.__setattr__(self, "_columns", tuple(zip(*self.prior.joint, strict=True)))
         object.__setattr__(self, "_floats", np.array(self._columns, dtype=float))
 
@@ -65,7 +60,7 @@ class Watched:
         measure: Measure,
         order: int,
     ) -> "Watched":
-        """Return the checked input. Raises InvalidInput as `Prior` and `criterion` do."""
+        """Return the checked input. Raises the InvalidInput errors of `Prior` and `criterion`."""
         prior = Prior.from_rows(joint, "joint")
         prior.require_protection("joint")
         return cls(prior, criterion(prior.masses, low_level, level, measure, order))
@@ -75,7 +70,7 @@ class Watched:
         return [sum(counts) for counts in zip(*(self._columns[x] for x in group), strict=True)]
 
     def keeps(self, group: Iterable[int]) -> bool:
-        """Return True if the group, sent as one report, meets the criterion; exact."""
+        """Return True if the group, sent as one report, meets the criterion. The test is exact."""
         return self.criterion.holds(self.secret_counts(group))
 
     def split(self) -> tuple[list[int], list[int]]:
@@ -88,13 +83,13 @@ class Watched:
         return answers[int(np.argmax(self.criterion.risks(self._floats[list(answers)])))]
 
     def safest(self, group: Group, candidates: Sequence[Group]) -> Group:
-        """Return the candidate whose union with `group` has the least risk; in a tie the first."""
+        """Return the candidate whose union with `group` has the least risk; the first in a tie."""
         candidate_index = np.repeat(
             np.arange(len(candidates)), [len(candidate) for candidate in candidates]
         )
         counts = np.tile(self._floats[list(group)].sum(axis=0), (len(candidates), 1))
-        # np.add.at adds repeated indices every time; `counts[candidate_index] += …` would add only
-        # one of them.
+        # np.add.at adds the value of every repeated index; `counts[candidate_index] += …` would add
+        # only one of them.
         np.add.at(
             counts,
             candidate_index,
@@ -105,9 +100,9 @@ class Watched:
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
         """Return the partition with its last group enlarged until it meets the criterion.
 
-        Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. If none
-        is left, answers of low risk are merged into it, which the paper does not do. This ends at
-        the latest with all answers in one report, which has lift 1 (erratum 9.21).
+        Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. If no
+        group is left, low-risk answers are merged into it, which the paper does not do. The loop
+        ends at the latest with all answers in one report, which has lift 1 (erratum 9.21).
         """
         if not groups:
             return Partition(tuple(alone), ())

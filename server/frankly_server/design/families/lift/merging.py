@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watchdog with subset merging: high-risk answers are merged into several small groups.
 
-It is Algorithm 1 of the Lift paper as described in its §4.1, with the risk of erratum 9.22.
+This is Algorithm 1 of the Lift paper as described in its §4.1, with the risk of erratum 9.22.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def subset_merging(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Table:
-    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
+    """Return the mechanism as integers, row = truth, rows summing to 2^48.
 
     Every report meets the criterion. Parameters and errors as in `complete_merging.watchdog`.
     """
@@ -39,8 +39,8 @@ def subsets(watched: Watched) -> Partition:
     while high:
         group: Group = (watched.riskiest(high),)
         high.remove(group[0])
-        # A group is closed as soon as it meets the criterion, so that groups stay small and more
-        # answers remain distinguishable.
+        # A group is complete as soon as it meets the criterion: small groups leave more answers
+        # distinguishable.
         while high and not watched.keeps(group):
             (partner,) = watched.safest(group, [(x,) for x in high])
             high.remove(partner)

@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Best mixture of listed columns, rounded to integers that still pass a given test.
+"""Best mixture of listed columns, rounded to integers that pass an exact test.
 
-`programme` and `quantise` do this for claims that a document can hold. Here the test is any
-predicate on a column, such as the criterion of one group of answers.
+`programme` and `quantise` do the same for claims of a document. Here the test is any predicate on
+a column, such as the criterion of one group of answers.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.rays import Ray, extreme_rays
 from frankly_server.design.tables.linear import lp
-from frankly_server.design.tables.quantise import BITS, LEAST_SHIFT, MOST_SHIFT
+from frankly_server.design.tables.quantise import BITS, least_mixed, rounded
 
-FloatArray = NDArray[np.float64]
 Table = tuple[tuple[int, ...], ...]
 ColumnTest = Callable[[Sequence[int]], bool]
 
 # Rows are scaled to 2^60 before rounding, beyond the 53 significant bits of a float.
 _FINE_BITS = 60
-# Gains up to this size are rounding errors of the logarithms: the constant mechanism is as good.
+# Gains up to this size are rounding errors of the logarithms; the constant mechanism is as good.
 _NO_INFORMATION = 1e-12
-# Far above the rounding error of a scaled row times a scaled ray; an exact test follows.
+# Far larger than the rounding error of a scaled row times a scaled ray; an exact test follows.
 _VIOLATION = 1e-9
 
 
 def best_mixture(columns: Sequence[Sequence[int]], joint: FloatArray) -> FloatArray:
     """Return the most informative mixture of `columns`, shape (answers, reports), row = truth.
 
-    It maximises Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, a linear programme; g as in
-    `gains`.
+    The linear programme maximises Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1; g as in `gains`.
 
     Parameters
     ----------
-    columns : whole numbers ≥ 0, shape (n, answers), each with a positive entry; the constant column
+    columns : integers ≥ 0, shape (n, answers), each column with a positive entry; the constant
+    column
         must be a mixture of them.
     joint : P(k, x) over answers x and the outcome k of earlier reports, shape (k, answers), every
         answer with mass.
@@ -70,7 +70,7 @@ def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
             int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_VIOLATION, axis=0))
         }
         if not broken:
-            # No violation is found in floats; only the exact products prove that there is none.
+            # Floats show no violation; only the exact products prove that there is none.
             broken = {i for i, row in enumerate(rows) if any(_dot(row, ray) < 0 for ray in rays)}
         if not broken:
             return rays
@@ -84,7 +84,7 @@ def _dot(row: Sequence[int], ray: Ray) -> int:
 def gains(columns: FloatArray, joint: FloatArray) -> FloatArray:
     """Return each report's contribution to I(X; Y | K) in nats, shape (n,).
 
-    It is Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)).
+    The contribution is Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)).
 
     columns : q_x = Q(y|x), shape (n, answers); the gain is proportional to the column's scale.
     joint : P(k, x), shape (k, answers).
@@ -101,53 +101,29 @@ def rounded_inside(
 ) -> Table | None:
     """Return integers near `rows` whose columns all pass the test; None if no η below suffices.
 
-    Every row sums to 2^bits. The result is the first of (1−η)·Q + η·1uᵀ, for η in 0, 2^-50, 2^-49,
-    …, 2^-20, that passes (spec 2.4). u is the distribution of the reports; mixing in 1uᵀ moves a
-    table inside its notion, because constant columns do not depend on the truth.
+    Every row sums to 2^bits. The result is (1−η)·Q + η·1uᵀ with the first η of 0, 2^-44, 2^-41, …,
+    2^-20 that passes (spec 2.4). u is the distribution of the reports; mixing in 1uᵀ moves a table
+    inside its notion, because constant columns do not depend on the truth.
 
     Parameters
     ----------
     rows : shape (answers, reports), row = truth, entries ≥ 0, every row sums to 1 up to float
         error.
     shares : counts of the answers, all positive.
-    keeps : exact test of one column of whole numbers.
+    keeps : exact test of one column of integers.
     """
     fine = [[int(v * 2.0**_FINE_BITS) for v in row] for row in rows.tolist()]
     expected = [
         sum(n * v for n, v in zip(shares, column, strict=True))
         for column in zip(*fine, strict=True)
     ]
-    # A report whose weights all truncate to 0 is left out: its column would be empty.
+    # A report whose weights all truncate to 0 is dropped, because its column would be empty.
     fine = [[v for v, e in zip(row, expected, strict=True) if e] for row in fine]
     mixture = [e for e in expected if e]
-    for keep, mix in _mixing_weights():
-        table = tuple(_row(row, mixture, keep, mix, bits) for row in fine)
+
+    def attempt(eta: Fraction) -> Table | None:
+        table = tuple(rounded(row, mixture, eta, bits) for row in fine)
         columns = list(zip(*table, strict=True))
-        if all(any(column) and keeps(column) for column in columns):
-            return table
-    return None
+        return table if all(any(column) and keeps(column) for column in columns) else None
 
-
-def _mixing_weights() -> Iterator[tuple[int, int]]:
-    """Yield (1 − η, η) as whole numbers with a common denominator."""
-    yield 1, 0
-    for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
-        yield (1 << shift) - 1, 1
-
-
-def _row(
-    row: Sequence[int], mixture: Sequence[int], keep: int, mix: int, bits: int
-) -> tuple[int, ...]:
-    """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) by largest remainder, ties by index."""
-    total, mixture_total = sum(row), sum(mixture)
-    common = (keep + mix) * total * mixture_total
-    exact = [
-        (keep * mixture_total * v + mix * total * u) << bits
-        for v, u in zip(row, mixture, strict=True)
-    ]
-    weights = [v // common for v in exact]
-    # Rows must sum to 2^bits exactly; largest remainders change the probabilities least.
-    by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
-    for y in by_remainder[: (1 << bits) - sum(weights)]:
-        weights[y] += 1
-    return tuple(weights)
+    return least_mixed(attempt)

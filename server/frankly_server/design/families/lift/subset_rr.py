@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subset random response: the optimal random response within each small group of high-risk answers.
+"""Subset random response: the optimal random response within small groups of high-risk answers.
 
-It is Algorithm 2 of the Lift paper as described in its §5.1, on the groups of Algorithm 1. The
+This is Algorithm 2 of the Lift paper as described in its §5.1, on the groups of Algorithm 1. The
 paper merges two groups if a group's polytope (25) is empty. The right condition is that (26) has no
-solution over it. It has one iff the merged group meets the levels, because the reports of every
-mechanism of the group average to the merged report (erratum 9.22). `merging.subsets` returns only
-such groups, so no groups have to be merged here.
+solution over this polytope. A solution exists iff the merged group meets the levels, because the
+reports of every mechanism of the group average to the merged report (erratum 9.22).
+`merging.subsets` returns only such groups, so no groups have to be merged here.
 
 For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response for them.
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.families.lift.groups import Group, Watched
 from frankly_server.design.families.lift.merging import subsets
 from frankly_server.design.families.lift.mixture import (
@@ -25,14 +26,7 @@ from frankly_server.design.families.lift.mixture import (
     lazy_rays,
     rounded_inside,
 )
-from frankly_server.design.notions.lift_criteria import (
-    Criterion,
-    FloatArray,
-    Joint,
-    Level,
-    Lift,
-    Measure,
-)
+from frankly_server.design.notions.lift_criteria import Criterion, Joint, Level, Lift, Measure
 from frankly_server.design.notions.walk import vertices
 from frankly_server.design.tables.quantise import BITS
 from frankly_server.design.tables.spread import directions
@@ -56,11 +50,12 @@ def subset_random_response(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Table:
-    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
+    """Return the mechanism as integers, row = truth, rows summing to 2^48.
 
-    Every report meets the criterion. Within a group, I(X; Y) is maximised over mixtures of the
-    extreme columns that meet the criterion  [Lift eqs. 25-28]. Parameters and errors as in
-    `complete_merging.watchdog`.
+    Every report meets the criterion. Within a group, I(X; Y) is maximised over mixtures of columns
+    that meet the criterion: all extreme ones [Lift eqs. 25-28], or those that `_columns` lists. If
+    no rounding of the best mixture meets the criterion, the group is sent as its merged report.
+    Parameters and errors as in `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
@@ -90,7 +85,7 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
         )
 
     probabilities = np.array([[n / total for n in shares]])
-    # The constant column meets every criterion, so a mixture that sums to 1 always exists.
+    # The constant column meets every criterion, so there is always a mixture that sums to 1.
     columns = [*_columns(watched.criterion, joint), (1,) * len(group)]
     return rounded_inside(best_mixture(columns, probabilities), shares, keeps_criterion) or merged
 
@@ -98,10 +93,10 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
 def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
     """Return columns that meet the criterion.
 
-    Under a polyhedral criterion these are all extreme columns, for groups of more than 6 answers in
-    floats. Under another criterion, or if a group has more than 100,000 extreme columns, they are
-    some columns near the boundary, so the response may not be the optimum. Float errors can put
-    columns outside the criterion; rounding with the exact test corrects that.
+    For a polyhedral criterion these are all extreme columns, computed in floats for groups of more
+    than 6 answers. For other criteria, and for groups with more than 100,000 extreme columns, they
+    are some columns near the boundary, so the response may not be the optimum. Float errors can put
+    columns outside the criterion; rounding with the exact test corrects this.
     """
     answers = len(joint[0])
     rows = criterion.rows(joint)
@@ -123,7 +118,7 @@ def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
 
 
 def _extreme(rows: Sequence[Sequence[int]], joint: Joint) -> FloatArray | None:
-    """Return all extreme columns in floats, shape (n, answers); None if they are too many."""
+    """Return all extreme columns in floats, shape (n, answers); None if there are too many."""
     scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows])
     shares = np.array([sum(column) for column in zip(*joint, strict=True)], dtype=np.float64)
     generic = directions(0, 1, len(shares))[0]
@@ -143,7 +138,7 @@ def _widened(level: Level | None, factor: int) -> Level | None:
 
 
 def _shrunk_to_criterion(criterion: Criterion, joint: Joint, columns: FloatArray) -> FloatArray:
-    """Return each column, moved towards the constant column until it meets the criterion."""
+    """Return the columns, each moved towards the constant column until it meets the criterion."""
     joint_counts = np.array(joint, dtype=float)
     counts, constant = columns @ joint_counts.T, joint_counts.sum(axis=1)
     low, high = np.zeros(len(columns)), np.ones(len(columns))

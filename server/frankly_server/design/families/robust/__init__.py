@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explicit mechanisms of the Robust paper for an uncertain distribution of (S, U).
 
-The paper's non-robust optimum is the notion secret-ldp over answers (s, u) with the prior
-`promises.pairs(prior)`; its PolyOpt is the optimum over rldp with `diagonal`.
+The other mechanisms of the paper are optima under a notion. Its non-robust optimum is that under
+secret-ldp over the answers (s, u), with the prior `promises.pairs(prior)`. Its PolyOpt is the
+optimum under rldp with `diagonal`.
 """

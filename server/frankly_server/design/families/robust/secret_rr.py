@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret randomised response, private for any distribution  [Robust Def 4, Lemma 2, Thm 4]."""
+"""Secret randomised response, private under any distribution  [Robust Def 4, Lemma 2, Thm 4]."""
 
 from fractions import Fraction
 
@@ -8,20 +8,18 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.notions.ball_bounds import Bounds
-
 BITS = 48
 
 
 def secret_rr(
     secrets: int, values: int, level: tuple[int, int], bits: int = BITS
 ) -> DenseMechanism:
-    """Return secret randomised response over answers (s, u), row-major, in whole numbers.
+    """Return secret randomised response over answers (s, u), row-major, as integers.
 
     With E = p/q, the truth (s, u) is reported as itself with weight E, as another (s, u') with 1/E,
     and as any answer with another s with 1 [Robust (58)]. The last two weights are rounded up and
     the truth gets the remainder, so no ratio between different secrets exceeds p/q. This is RLDP at
-    level E over all distributions, the claim rldp with `no_bounds`.
+    level E over all distributions: the claim rldp with lower bounds of 0.
 
     Parameters
     ----------
@@ -29,13 +27,14 @@ def secret_rr(
     values : 1 or more; secrets · values ≤ 256.
     level : (p, q), p/q ≥ 1.
 
-    Raises InvalidInput(prior_shape) for other sizes, weights_invalid if the bits are too few.
+    Raises InvalidInput: prior_shape for other sizes, weights_invalid if there are too few bits.
     """
     if secrets < 2 or values < 1 or secrets * values > MAX_ANSWERS:
-        message = (
-            f"secret-rr needs two or more secrets and at most {MAX_ANSWERS} answers (s, u) in all"
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f"secret-rr needs two or more secrets and at most {MAX_ANSWERS} answers (s, u) in all",
+            "prior.joint",
         )
-        raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
     E, denominator, outside_values = Fraction(*level), 1 << bits, (secrets - 1) * values
     other_secret = _up(denominator / (E + (values - 1) / E + outside_values))
     # Rounding up both off-weights lowers the truth's weight, the numerator of the largest ratio.
@@ -49,11 +48,6 @@ def secret_rr(
         return same_secret if truth[0] == sent[0] else other_secret
 
     return DenseMechanism(bits, tuple(tuple(weight(x, y) for y in pairs) for x in pairs))
-
-
-def no_bounds(secrets: int, values: int) -> Bounds:
-    """Return the bounds L = 0 for every answer, which exclude no distribution."""
-    return (((0, 1),) * values,) * secrets
 
 
 def _up(value: Fraction) -> int:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local search for the column of largest worth.
 
-A convex function has its maximum over a polytope at a vertex, so the search walks over vertices.
-It proves no bound (docs/maths/generation.md, claim 3).
+A convex function attains its maximum over a polytope at a vertex, so the search visits vertices.
+The search proves no bound (docs/maths/generation.md, claim 3).
 """
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Gain
-from frankly_server.design.tables.linear import FloatArray
 
-# Without this threshold, rounding errors could make the search cycle between equal vertices.
+# Without this threshold, rounding errors could make the search cycle between equivalent vertices.
 _NO_GAIN = 1e-13
 _STEPS = 50
 
@@ -24,9 +24,9 @@ def climb(
 ) -> tuple[FloatArray, float]:
     """Return (vertex, worth) after repeated maximisation of the linearised gain(t) − prices·t.
 
-    The tangent lies below the convex gain, so no step lowers the worth.
+    The tangent is below the convex gain, so no step lowers the worth.
     """
-    # The start need not be a vertex, and may lie slightly outside: any vertex replaces it.
+    # The start need not be a vertex and may be slightly outside; the first vertex replaces it.
     t, value = start, -np.inf
     for _ in range(_STEPS):
         vertex = base.vertex(gain.slope(t) - prices)

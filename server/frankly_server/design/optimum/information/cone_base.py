@@ -2,11 +2,11 @@
 """Base of a cone, {v in the cone : p·v = 1}, as a polytope for linear programmes (spec 1.6).
 
 A column v of a mechanism is scaled to p·v = 1: v_x is the ratio of P(report | x) to P(report).
-The solver works in t = σ∘v. With σ = p, t_x is the posterior P(x | y), which lies in [0, 1].
+The solver uses t = σ∘v. With σ = p, t_x is the posterior P(x | y), which is in [0, 1].
 
-Auxiliary variables make one row per pair of answers unnecessary (docs/maths/generation.md, claim
-8). ε-LDP of the answer is m ≤ v_x ≤ E·m with E = e^ε and one more variable m. RLDP is U_s ≤ E·W_s'
-with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s in place of M_s, and
+Auxiliary variables replace the rows for pairs of answers (docs/maths/generation.md, claim 8).
+ε-LDP of the answer is m ≤ v_x ≤ E·m with E = e^ε and one auxiliary variable m. RLDP is U_s ≤ E·W_s'
+with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s instead of M_s, and
 m_s ≤ v_su ≤ M_s.
 """
 
@@ -18,24 +18,26 @@ from functools import cached_property
 import numpy as np
 from frankly_protocol.audit import Claim
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.cones import Cone, rows_of
 from frankly_server.design.notions.prior import Prior
-from frankly_server.design.tables.linear import FloatArray, Polytope, Support
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import Polytope, Support
 from frankly_server.lazy import sparse
 
 # With σ = p alone, entries of rare answers would be smaller than the solver's absolute tolerances.
 _MIN_SCALE = 1e-6
-# Relative widening of the tightened bounds; it covers float errors of the sums of weak duality.
+# Relative widening of the tightened bounds; it covers float errors in the weak-duality sums.
 _LOOSE = 1e-9
-# Largest number of answers for which `variance` gets explicit rows, and largest number for which
-# lower bounds are tightened.
+# Largest numbers of answers for which `variance` gets explicit rows, and for which lower bounds
+# are tightened.
 _MAX_ROW_ANSWERS, _MAX_LOWER_ANSWERS = 45, 64
 _INFINITY = float("inf")
 
 
 @dataclass
 class _RowBuilder:
-    """List of rows low ≤ r·(v, z) ≤ high under construction; z are auxiliary variables, all ≥ 0."""
+    """Builder of rows low ≤ r·(v, z) ≤ high; z are auxiliary variables, all ≥ 0."""
 
     answers: int
     entries: list[dict[int, float]] = field(default_factory=list)
@@ -54,18 +56,20 @@ class _RowBuilder:
 
 
 class ConeBase:
-    """Polytope {v ≥ 0 : p·v = 1, v in the cone}: bounded, and it contains the constant column.
+    """Polytope {v ≥ 0 : p·v = 1, v in the cone}. It is bounded and contains the constant column.
 
     answers : a.
     prior : p, shape (a,).
     scale : σ, shape (a,), positive; t = σ∘v.
-    polytope : over t and then the auxiliary variables, with bounds `low` and `high` of every one.
+    polytope : over t followed by the auxiliary variables, each with bounds `low` and `high`.
     corners : for each answer x, a column t with the largest t_x.
+
+    Every method raises TimeExceeded once the search is overdue.
     """
 
-    def __init__(self, cone: Cone, prior: Prior) -> None:
-        self.cone = cone
-        self.rays = None  # not listed here; `variance.column_base.Listed` is the base with a list
+    def __init__(self, cone: Cone, prior: Prior, limits: Limits | None = None) -> None:
+        self.cone, self._limits = cone, limits or Limits()
+        self.rays = None  # not listed here; `variance.column_base.Listed` has a list
         self.answers = a = cone.answers
         self.prior = prior.probabilities()
         self.scale = np.where(self.prior > 0, np.maximum(self.prior, _MIN_SCALE), 1.0 / a)
@@ -83,12 +87,13 @@ class ConeBase:
         return len(self.polytope.low)
 
     def support(self, gain: FloatArray, low: FloatArray, high: FloatArray) -> Support | None:
-        """Maximise gain·t over the base within [low, high]; return None if that is empty.
+        """Maximise gain·t over the base within [low, high]; return None if that set is empty.
 
         gain, low, high : shape (answers,).
 
         The result contains a proven bound; its `x` and `reduced` have shape (answers,).
         """
+        self._limits.require_search_time()
         auxiliary = self.size - self.answers
         if not auxiliary:
             return self.polytope.farthest(gain, low, high)
@@ -102,13 +107,23 @@ class ConeBase:
             support.reduced[: self.answers],
         )
 
+    def narrowed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return tighter bounds, shape (answers,), for the base's points within [low, high].
+
+        Returns None if there are no such points.
+        """
+        others = self.polytope.low[self.answers :], self.polytope.high[self.answers :]
+        both = self.polytope.narrowed(np.append(low, others[0]), np.append(high, others[1]))
+        return both and (both[0][: self.answers], both[1][: self.answers])
+
     def vertex(self, gain: FloatArray) -> FloatArray:
         """Return a vertex t of the base, shape (answers,), that maximises gain·t."""
+        self._limits.require_search_time()
         auxiliary = self.size - self.answers
         point = self.polytope.vertex(
             np.concatenate([gain, np.zeros(auxiliary)]) if auxiliary else gain
         )
-        # If the solver fails on extreme numbers, the constant column is a point of every base.
+        # If the solver fails on extreme numbers, use the constant column, a point of every base.
         return self.scale if point is None else point[: self.answers]
 
     def highest(self, c: FloatArray) -> float:
@@ -121,7 +136,7 @@ class ConeBase:
         return self.vertex(c / self.scale) / self.scale
 
     def with_coordinates(self, L: FloatArray) -> tuple[Polytope, FloatArray]:
-        """Return the polytope with further variables L·v, L of shape (k, answers), and the scale."""
+        """Return the polytope with extra variables L·v, L of shape (k, answers), and its scale."""
         rows = np.hstack([L / self.scale, np.zeros((len(L), self.size - self.answers))])
         low = np.array([-self.highest(-row) for row in L])
         high = np.array([self.highest(row) for row in L])
@@ -138,7 +153,11 @@ class ConeBase:
     @cached_property
     def lifted(self) -> FloatArray | None:
         """Rows over v and k auxiliary variables, shape (m, answers + k); None beyond 45 answers."""
-        return None if self.answers > _MAX_ROW_ANSWERS else _scaled(self.cone.lifted_rows())
+        return None if self.answers > _MAX_ROW_ANSWERS else self.lifted_rows()
+
+    def lifted_rows(self) -> FloatArray:
+        """Return the rows of `lifted` for any number of answers."""
+        return _scaled(self.cone.lifted_rows())
 
     @property
     def ratio(self) -> float | None:
@@ -173,9 +192,9 @@ class ConeBase:
         return Polytope(matrix, np.array(rows.low), np.array(rows.high), np.zeros(n), high)
 
     def _tighten(self) -> FloatArray:
-        """Tighten the bounds of every variable, so that every dual bound is finite; return corners.
+        """Tighten the bounds of every variable to make all dual bounds finite; return corners.
 
-        The bounds come from weak duality and not from the solver's vertices, whose tolerances would
+        The bounds come from weak duality instead of the solver's vertices, whose tolerances would
         cut off rays if counts span many orders of magnitude. An auxiliary variable never needs to
         exceed the largest v_x, because it represents an entry or an average of entries. The corners
         are vertices with the largest t_x, one row for each x, shape (answers, answers); a row is
@@ -183,9 +202,13 @@ class ConeBase:
         """
         a, polytope = self.answers, self.polytope
         units = np.eye(a, self.size)
-        corners = [polytope.vertex(unit) for unit in units]
+        corners = []
+        for unit in units:
+            self._limits.require_search_time()
+            corners.append(polytope.vertex(unit))
         high = polytope.high.copy()
-        # If answer x has no mass, p·v = 1 does not bound v_x; duality needs a finite, loose bound.
+        # If answer x has no mass, p·v = 1 does not bound v_x, but duality needs a finite (loose)
+        # bound.
         for x, corner in enumerate(corners):
             if corner is not None and np.isinf(high[x]):
                 high[x] = 2 * float(corner[x]) + self.scale[x]
@@ -193,13 +216,14 @@ class ConeBase:
         polytope.high = high
         high, low = high.copy(), polytope.low.copy()
         for x, unit in enumerate(units):
+            self._limits.require_search_time()
             upper = polytope.farthest(unit)
             if upper is not None:
                 high[x] = np.fmin(
                     high[x], upper.bound * (1 + _LOOSE) + _LOOSE**2
                 )  # fmin ignores nan
-        # Tight lower bounds cost one more linear programme per answer, and 0 is always valid: they
-        # are computed for few answers only.
+        # Tight lower bounds cost one more linear programme per answer, and 0 is always valid, so
+        # they are computed only for few answers.
         for x, unit in enumerate(units if a <= _MAX_LOWER_ANSWERS else []):
             lower = polytope.farthest(-unit)
             if lower is not None:
@@ -235,7 +259,7 @@ def _add_answer_ldp(rows: _RowBuilder, claim: Claim) -> None:
 
 
 def _add_two_sided(rows: _RowBuilder, claim: Claim) -> None:
-    """Add 1/E_low ≤ P(y|s) ≤ E for every secret: P(y) = p·v = 1, so one row holds both sides."""
+    """Add 1/E_low ≤ P(y|s) ≤ E for every secret: P(y) = p·v = 1, so one row covers both sides."""
     low, high = (
         (claim.level, claim.level) if claim.notion == "lip" else (claim.low_level, claim.level)
     )
@@ -283,11 +307,11 @@ def _add_extreme(
     bounds: tuple[tuple[int, int], ...],
     side: float,
 ) -> int:
-    """Add a variable that bounds the sup (side 1) or inf (side −1) of R·v over R ≥ L, ΣR = 1."""
+    """Add a variable bounding the sup (side 1) or inf (side −1) of R·v over R ≥ L, ΣR = 1."""
     exact = [Fraction(n, d) for n, d in bounds]
     end, result = rows.variable(), rows.variable()
     for x in block:
-        # `end` is M_s (side 1), at least every v_x of the block, or m_s (side −1), at most each.
+        # `end` is M_s (side 1), at least each v_x of the block, or m_s (side −1), at most each.
         rows.add({end: side, x: -side})
     entries = {x: -side * float(L) for x, L in zip(block, exact, strict=True) if L}
     rows.add({result: side, end: -side * float(1 - sum(exact, Fraction(0))), **entries})
@@ -295,7 +319,7 @@ def _add_extreme(
 
 
 def _scaled(rows: Sequence[Sequence[int]]) -> FloatArray:
-    """Return the rows, each with a largest entry of ±1."""
+    """Return the rows, each scaled to a largest entry of ±1."""
     return np.array([[r / size for r in row] for row in rows for size in (max(map(abs, row)),)])
 
 

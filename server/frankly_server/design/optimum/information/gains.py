@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objectives that are sums over reports of a convex gain of the report's column (spec 1.6).
 
-Columns are given as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so some optimum
-uses extreme rays only (docs/maths/generation.md, claim 1).
+Columns are represented as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so some
+optimum uses only extreme rays (docs/maths/generation.md, claim 1).
 """
 
 from typing import Protocol
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.information.cone_base import ConeBase
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import special
 
 
@@ -46,7 +46,7 @@ class Information:
         self._floor = 1e-9 * self.scale
 
     def terms(self, t: FloatArray) -> FloatArray:
-        """Return the terms of the gain, one per answer, in the shape of t."""
+        """Return the terms of the gain, one per answer, with the same shape as t."""
         return np.asarray(self.weight * special.xlogy(t, t / self.scale), dtype=np.float64)
 
     def values(self, T: FloatArray) -> FloatArray:
@@ -61,11 +61,11 @@ class Information:
         )
 
     def secant(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (slope, constant) of a line above each term on [low, high], the secant."""
+        """Return (slope, constant) of each term's secant, which lies above it on [low, high]."""
         at_low, width = self.terms(low), high - low
         rise = self.terms(high) - at_low
-        # On an interval as narrow as rounding errors the quotient would be noise. The slope at
-        # `high` is larger, so the line stays above the term.
+        # On a very narrow interval the difference quotient would be noise. The slope at `high` is
+        # larger, so the line stays above the term.
         slope = np.where(width > 1e-13, rise / np.maximum(width, 1e-300), self.slope(high))
         return slope, at_low - slope * low
 

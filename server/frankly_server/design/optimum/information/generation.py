@@ -1,43 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """Column generation: the optimum of a sum over reports without listing rays (spec 1.6).
 
-(1) Start with good columns. (2) The master programme finds the best mechanism made of them, and
-prices λ of the answers. (3) Pricing finds columns with a positive worth, which is their gain less
-λ·v: first by local search, then by a method that bounds the worth of every column and at the end
-proves that none is left. If τ is that bound, no mechanism has a value above Σλ + τ
-(docs/maths/generation.md, claim 2).
+(1) Start with good columns. (2) The master programme finds the best mechanism made of these
+columns, and prices λ of the answers. (3) Pricing finds columns with a positive worth, which is
+their gain minus λ·v: first by local search, then by a method that bounds the worth of every column
+and finally proves that no such column is left. If τ is that bound, no mechanism has a value above
+Σλ + τ (docs/maths/generation.md, claim 2).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information
 from frankly_server.design.optimum.information.pricing import ColumnPricer
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray, MasterProgramme
+from frankly_server.design.tables.linear import MasterProgramme
 
-# Columns this close are treated as equal: both would make the master programme ill-conditioned.
+# Columns this close are treated as equal: two of them would make the master ill-conditioned.
 _SAME_COLUMN = 1e-9
-# Local search keeps columns worth more than this share of the proof's tolerance.
+# Local search returns columns worth more than this share of the proof's tolerance.
 _SEARCH_SHARE = 0.1
-# The gap is relative to the value, but at values near zero it must stay above float noise.
+# The gap is relative to the value, but for values near zero it must exceed float noise.
 _LEAST_VALUE = 1e-3
 _DIRECTIONS = 24
 _FIRST_PENALTY, _PENALTY_FACTOR = 5.0, 4.0
-"""An answer's price is first bounded by ±5 nats times its mass, which optimal prices rarely exceed;
-the bound of an answer that misses mass grows by the factor."""
-# Penalties are raised to this multiple of the largest gain: below the gain the master programme
-# would be unbounded (docs/maths/generation.md, claim 7).
+"""The initial bound on an answer's price is ±5 nats times its mass, which optimal prices rarely
+exceed. The bound grows by the factor for an answer that misses mass."""
+# Penalties are raised to this multiple of the largest gain. With smaller penalties than the gain
+# the master programme would be unbounded (docs/maths/generation.md, claim 7).
 _MARGIN = 1.25
 _MISSING_TOLERANCE = 1e-9
 _PROOF_INTERVAL = 10  # rounds between proofs while new columns are found
 _CLIMBED_PROPOSALS = 4  # proposals from which local search starts
-# Weight of the best proof's prices in smoothed prices; largest number of answers for which neither
-# smoothing nor extra starts of the local search pay off.
+# Weight of the best proof's prices in smoothed prices; and the largest number of answers for which
+# neither smoothing nor extra starts of the local search help.
 _SMOOTHING, _SMALL_ANSWERS = 0.8, 32
-# Largest number of boxes of a proof in a round that has found columns, and in any other round.
+# Largest number of boxes of a proof: in a round that has found columns, and in other rounds.
 _FEW_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -49,8 +50,8 @@ class GeneratedMechanism:
     theta : shape (n,), the probability of each report under the prior.
     value : the objective.
     bound : upper bound over all mechanisms of the cone.
-    multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every column,
-        once pricing has proved a bound.
+    multipliers : λ, shape (a,), of the best proof. Once pricing has proved a bound, Σλ = bound and
+        λ·v ≥ gain(v) for every column.
     """
 
     columns: FloatArray
@@ -66,11 +67,11 @@ class _ColumnPool:
     def __init__(self, base: ConeBase, gain: Information | Guessing) -> None:
         self._base, self._gain = base, gain
         self.T = np.empty((0, base.answers))
-        # Penalties are proportional to mass; an answer without mass gets that of the rarest.
+        # Penalties are proportional to mass; an answer without mass gets the penalty of the rarest.
         self._weights = np.where(base.prior > 0, base.prior, np.min(base.prior[base.prior > 0]))
         self._penalty = _FIRST_PENALTY
         self._master = MasterProgramme(np.ones(base.answers), self._penalty * self._weights)
-        self.add(base.scale[None])  # the constant column lies in every cone: the master is feasible
+        self.add(base.scale[None])  # feasible: every cone contains the constant column
 
     def add(self, T: FloatArray) -> int:
         """Add the columns that are new; return their number."""
@@ -91,13 +92,13 @@ class _ColumnPool:
         return len(added)
 
     def _cover_gain(self, gain: float) -> None:
-        """Raise penalties above this gain: below it, the master programme would be unbounded."""
+        """Raise penalties above `gain`; otherwise the master programme would be unbounded."""
         if _MARGIN * gain > self._penalty:
             self._penalty = _MARGIN * gain
             self._master.penalise(np.maximum(self._master.penalty, self._penalty * self._weights))
 
     def solve(self) -> "_MasterSolution":
-        """Return the best mechanism made of the columns, with the prices of the answers."""
+        """Return the best mechanism that uses these columns, and the prices of the answers."""
         solution = self._master.solve()
         value = float(solution.x @ self._gain.values(self.T))
         return _MasterSolution(solution.x, -solution.dual, value, solution.missing)
@@ -132,7 +133,7 @@ def generate(
 
     Parameters
     ----------
-    starts : columns v that lie in the cone, shape (k, a), such as those of an explicit mechanism.
+    starts : columns v in the cone, shape (k, a), such as those of an explicit mechanism.
 
     Returns
     -------
@@ -143,12 +144,13 @@ def generate(
     columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, limits, seed)
     _add_starts(columns, pricer, starts, limits)
     solved = columns.solve()
-    proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
+    proof, rounds = _first_proof(base, gain, solved), 0
     while not limits.out_of_time():
         rounds += 1
-        # While mass is missing, the mixture is not a mechanism and has no value to report.
+        # While mass is missing, the mixture is not a mechanism and has no value.
         value = solved.value if solved.complete else float("nan")
-        # Half of the gap is left for rounding: `certified` looks at the rounded mechanism.
+        # Half of the gap is reserved for rounding, because `certified` refers to the rounded
+        # mechanism.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
         added = (
@@ -174,7 +176,7 @@ def generate(
             )
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
-            # If smoothed prices lead to known columns only, the master's prices are tried next.
+            # If smoothed prices lead only to known columns, the master's prices are tried next.
             stuck = not added and not (
                 smooth and len(priced.columns) and (better or proof.smoothing)
             )
@@ -196,6 +198,21 @@ def generate(
     )
 
 
+def _first_proof(
+    base: ConeBase, gain: Information | Guessing, solved: "_MasterSolution"
+) -> "_Proof":
+    """Return the bound on the information from the largest entry h_x of each answer.
+
+    No column is worth more than Σ p_x·ln(h_x)·v_x (docs/maths/generation.md, claim 21).
+    """
+    multipliers = np.maximum(solved.multipliers, 0)
+    if isinstance(gain, Information):
+        by_entries = base.prior * np.log(np.maximum(base.high / base.scale, 1.0))
+        if np.sum(by_entries) < gain.ceiling:
+            return _Proof(float(np.sum(by_entries)), by_entries)
+    return _Proof(gain.ceiling, multipliers)
+
+
 @dataclass
 class _Proof:
     """Best bound so far and the prices λ that prove it, Σλ = bound.
@@ -212,8 +229,8 @@ class _Proof:
     def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
         """Return smoothed prices between the master's and the best proof's (Wentges, 1997).
 
-        The master's prices oscillate while columns are few. A column of positive worth at smoothed
-        prices has a positive worth at the master's prices too, or else the bound improves
+        The master's prices oscillate while there are few columns. If a column has a positive worth
+        at smoothed prices, it has one at the master's prices too, or the bound improves
         (docs/maths/generation.md, claim 16).
         """
         if not self.centred or not self.smoothing:
@@ -224,7 +241,7 @@ class _Proof:
     def improve(self, prices: FloatArray, worth: float, prior: FloatArray) -> bool:
         """Record prices at which no column is worth more than `worth`, if they improve the bound.
 
-        Returns True if they do.
+        Returns True if the bound improves.
         """
         total = float(np.sum(prices)) + worth
         if total >= self.bound:
@@ -240,7 +257,7 @@ def _propose(
     least: float,
     limits: Limits,
 ) -> int:
-    """Add columns that the cone's structure suggests, and local optima near the best of them.
+    """Add columns suggested by the structure of the cone, and local optima near the best of them.
 
     Returns the number of new columns.
     """
@@ -264,6 +281,9 @@ def _search(
     """
     base, prices = pricer.base, solved.multipliers / pricer.base.scale
     used = columns.T[solved.theta > 1e-12]
+    added = columns.add(pricer.along_edges(prices, used, least, limits))
+    if added:
+        return added
     if base.answers <= _SMALL_ANSWERS:
         return columns.add(pricer.search(prices, used, least, limits))
     count = min(base.answers, _DIRECTIONS)
@@ -279,7 +299,7 @@ def _add_starts(
     starts: FloatArray | None,
     limits: Limits,
 ) -> None:
-    """Add the starts, the corner of each answer and, if local search is used, its results."""
+    """Add the starts, the corner of each answer and, if local search is in use, its results."""
     base = pricer.base
     no_prices = np.zeros(base.answers)
     if starts is not None:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing: search for columns with a large gain(t) − κ·t over the base, and a bound of its maximum.
+"""Pricing: search for columns with large gain(t) − κ·t over the base, and a bound of the maximum.
 
-Local search (`ascent`) finds columns. Then a method that depends on the cone bounds all of them:
+Local search (`ascent`) finds columns. Then a method that depends on the cone bounds all columns:
 patterns of entries for LDP of the answer (`answer_pricing`), one part per secret for RLDP
-(`robust_pricing`), branch and bound for other cones (`branch`). The Hamming error needs only a
+(`robust_pricing`), branch and bound for other cones (`branch`). The Hamming error needs only one
 linear programme per answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.walk import LOOSER
 from frankly_server.design.optimum.information import (
     branch,
@@ -20,18 +21,23 @@ from frankly_server.design.optimum.information import (
 from frankly_server.design.optimum.information.answer_pricing import best_columns
 from frankly_server.design.optimum.information.ascent import climb
 from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.edge_search import EdgeSearch
 from frankly_server.design.optimum.information.gains import Guessing, Information
 from frankly_server.design.optimum.variance.objective import Objective
-from frankly_server.design.optimum.variance.pricing import MOST_WORK, base_vertices
+from frankly_server.design.optimum.variance.pricing import MOST_WORK, VertexList
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.design.tables.spread import directions, fractions
 
 _FIRST_WORK = MOST_WORK // 100
-"""Work allowed for listing vertices before any search: about 0.3 s, less than most searches."""
-_BOXES_BEFORE_LIST = 2000
-"""Boxes of branch and bound in one proof before vertices are listed with all allowed work."""
-_MOST_STARTS = 2  # starts of local search per round, per answer
+"""Work limit for listing vertices before any search: about 0.3 s, less than most searches take."""
+_BOXES_BEFORE_LIST, _BOXES_PER_STEP = 2000, 100
+"""Number of branch-and-bound boxes, over all proofs, before the list of vertices is continued."""
+_BOXES_BEFORE_EDGES = 500
+"""Number of boxes, over all proofs, before local search also moves along edges."""
+_WORK_PER_BOX, _WORK_PER_CEILED_BOX = 10**5, 10**6
+"""Work limit of the list per additional box; a box takes about as long as 1.5·10^5 operations.
+With several notions boxes prove little, so the list is preferred."""
+_MOST_STARTS = 2  # starts of local search per round and answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +56,12 @@ class _Vertices:
     gains: FloatArray
 
     @classmethod
-    def of(cls, base: ConeBase, limits: Limits, work: int) -> "_Vertices | None":
-        V = base_vertices(base, limits, work=work)
-        if V is None:
-            return None
+    def of(cls, base: ConeBase, V: FloatArray) -> "_Vertices":
         objective = Objective(np.empty((0, base.answers)), base.prior, informative=True)
         return cls(V, objective.gains(V, LOOSER))
 
     def best(self, multipliers: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-        """Return the best of the columns worth more than `tolerance`, and the largest worth."""
+        """Return the best columns worth more than `tolerance`, and the largest worth."""
         worth = self.gains - self.V @ multipliers
         order = np.argsort(-worth, kind="stable")[: _MOST_STARTS * self.V.shape[1]]
         better = order[worth[order] > tolerance]
@@ -72,19 +75,36 @@ class ColumnPricer:
         self, base: ConeBase, gain: Information | Guessing, limits: Limits, seed: int
     ) -> None:
         self.base, self.gain = base, gain
-        # The next index of the quasi-random sequence that directions and mixtures are taken from.
+        # Next index in the quasi-random sequence that determines directions and mixtures.
         self._sequence_index = seed
         informative = isinstance(gain, Information)
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
         guide = informative and self._robust is None
         self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
-        list_first = guide and base.ratio is None
-        self._vertices = _Vertices.of(base, limits, _FIRST_WORK) if list_first else None
-        self._may_list = True
+        self._list = VertexList(base, limits) if guide and base.ratio is None else None
+        self._vertices: _Vertices | None = None
+        self._edges: EdgeSearch | None = None
+        self._seed, self._boxes = seed, 0
+        self._work_per_box = _WORK_PER_BOX if len(base.cone.claims) == 1 else _WORK_PER_CEILED_BOX
+        self._list_within(_FIRST_WORK)
+
+    def _list_within(self, work: int) -> None:
+        """Use the list of vertices for all later proofs if it takes at most this much work."""
+        V = None if self._list is None else self._list.within(work)
+        if V is not None:
+            self._vertices = _Vertices.of(self.base, V)
+
+    def _listed(self) -> bool:
+        """Count a box, and continue the list of vertices periodically; True if it is complete."""
+        self._boxes += 1
+        more = self._boxes - _BOXES_BEFORE_LIST
+        if more > 0 and more % _BOXES_PER_STEP == 0:
+            self._list_within(min(MOST_WORK, _FIRST_WORK + self._work_per_box * more))
+        return self._vertices is not None
 
     @property
     def direct(self) -> bool:
-        """True if `prove` searches the whole base for columns, so that local search adds none."""
+        """True if `prove` searches the whole base for columns, so local search cannot add any."""
         return self._robust is not None or self._vertices is not None
 
     @property
@@ -93,7 +113,7 @@ class ColumnPricer:
         return self._proposals is not None
 
     def proposals(self, prices: FloatArray, least: float) -> FloatArray:
-        """Return columns worth more than `least` that the cone's structure suggests, best first."""
+        """Return columns worth more than `least`, suggested by the cone's structure, best first."""
         if self._proposals is None:
             return np.empty((0, self.base.answers))
         return self._proposals.columns(prices * self.base.scale, least) * self.base.scale
@@ -136,6 +156,17 @@ class ColumnPricer:
                 columns.append(t)
         return np.array(columns).reshape(-1, self.base.answers)
 
+    def along_edges(
+        self, prices: FloatArray, used: FloatArray, least: float, limits: Limits
+    ) -> FloatArray:
+        """Return columns worth more than `least` near columns in use, if proofs have been long."""
+        if self._edges is None and self._boxes > _BOXES_BEFORE_EDGES:
+            self._edges = EdgeSearch.of(self.base, self._seed)
+        if self._edges is None:
+            return np.empty((0, self.base.answers))
+        multipliers, scale = prices * self.base.scale, self.base.scale
+        return self._edges.columns(multipliers, used / scale, least, limits) * scale
+
     def prove(
         self,
         prices: FloatArray,
@@ -155,7 +186,7 @@ class ColumnPricer:
             columns, bound = best_columns(
                 self.base.prior, self.base.ratio, prices * self.base.scale
             )
-            # `best_columns` returns the best patterns even if they are not worth the tolerance.
+            # `best_columns` returns the best patterns even if their worth is below the tolerance.
             better = (
                 self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
                 > tolerance
@@ -168,16 +199,13 @@ class ColumnPricer:
     def _prove_by_boxes(
         self, gain: Information, prices: FloatArray, tolerance: float, limits: Limits, boxes: int
     ) -> PricedColumns:
-        """Use branch and bound up to a number of boxes, then list all vertices if possible."""
-        while self._vertices is None:
-            most = _BOXES_BEFORE_LIST if self._may_list else boxes
-            columns, bound = branch.bound(
-                self.base, gain, prices, tolerance, limits, min(boxes, most)
-            )
-            if boxes <= most or len(columns) or bound <= tolerance or limits.out_of_time():
+        """Use branch and bound until the list of vertices is complete, then the list."""
+        if self._vertices is None:
+            # `bound` polls the limits once per box.
+            listing = replace(limits, out_of_time=lambda: self._listed() or limits.out_of_time())
+            columns, bound = branch.bound(self.base, gain, prices, tolerance, listing, boxes)
+            if len(columns) or bound <= tolerance or self._vertices is None:
                 return PricedColumns(columns, bound)
-            self._may_list = False
-            self._vertices = _Vertices.of(self.base, limits, MOST_WORK)
         starts, bound = self._vertices.best(prices * self.base.scale, tolerance)
         return PricedColumns(
             self.search(prices, starts * self.base.scale, tolerance, limits), bound

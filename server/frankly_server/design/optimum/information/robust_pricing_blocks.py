@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Corners of one secret's part of an RLDP column (docs/maths/generation.md, claim 14).
+"""Corners of the part of an RLDP column that belongs to one secret.
 
-With L the lower bounds of one secret and f = 1 − ΣL > 0, the largest and the smallest average of
-its part q of a column are U(q) = L·q + f·max q and W(q) = L·q + f·min q. The part lies in
+Let L be the lower bounds of one secret and f = 1 − ΣL > 0. The largest and the smallest average of
+its part q are U(q) = L·q + f·max q and W(q) = L·q + f·min q. The part is in
 {q ≥ 0 : W(q) ≥ lower side, U(q) ≤ upper side}. At a vertex every entry except at most one is m or
-M ≥ m.
+M ≥ m (docs/maths/generation.md, claim 14).
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ import numpy as np
 from frankly_protocol.audit import Claim
 from numpy.typing import NDArray
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 from frankly_server.lazy import special
 
-# Corners are divided by f, and columns by their mass: below these sizes the float errors would
+# Corners are divided by f, and columns by their mass. Below these sizes the float errors would
 # exceed the safety margin of the bounds.
-_MIN_FREE, _MIN_MASS = 1e-4, 1e-6
-# The number of corners grows as 2^values; larger tables are left to general branch and bound.
-_MAX_VALUES, _MAX_ENTRIES = 8, 40_000_000
+_MIN_FREE, MIN_MASS = 1e-4, 1e-6
+# The number of corners grows like 2^values; larger tables use general branch and bound.
+MAX_VALUES, _MAX_ENTRIES = 8, 40_000_000
 
 
 class SecretBlock:
-    """Part of the columns that belongs to one secret.
+    """Constraints on the part of the columns that belongs to one secret.
 
     lower : L, shape (k,), entries ≥ 0.
     free : f = 1 − ΣL > 0.
@@ -44,7 +44,7 @@ class SecretBlock:
     def at(
         self, inside: NDArray[np.bool_], lower_side: FloatArray, upper_side: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return (two points per set T of values, M on T and m elsewhere; mask of existing ones).
+        """Return (two points per set T of values, M on T and m elsewhere; mask of existing points).
 
         inside : the sets T, shape (v, n, k).
         lower_side, upper_side : shape (v,), 0 < lower ≤ upper.
@@ -68,10 +68,10 @@ class SecretBlock:
         lower_side: FloatArray,
         upper_side: FloatArray,
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return (points that include all vertices, mask of those that exist).
+        """Return (points that include all vertices, mask of existing points).
 
-        Shapes (v, n, k) and (v, n). These are the points of `at` for every T, and those with m = 0
-        at which both sides are tight and one more entry lies between 0 and M.
+        Their shapes are (v, n, k) and (v, n). These are the points of `at` for every T, and points
+        with m = 0 at which both sides are tight and one more entry is between 0 and M.
         """
         inside = self._inside
         points, present = self.at(
@@ -86,7 +86,7 @@ class SecretBlock:
         m = lower_side[:, None] - (inside @ self.lower) * width
         for u in np.flatnonzero(self.lower):
             T = np.flatnonzero(~inside[:, u])
-            exists = light[:, T] & ~light[:, T | 1 << u]  # too light alone, too heavy with u
+            exists = light[:, T] & ~light[:, T | 1 << u]  # too light without u, too heavy with it
             T, exists = T[exists.any(axis=0)], exists[:, exists.any(axis=0)]
             between = inside[T] * width[..., None]
             between[..., u] = np.clip(m[:, T] / self.lower[u], 0.0, width)
@@ -94,25 +94,31 @@ class SecretBlock:
             present = np.concatenate([present, exists], axis=1)
         return points, present
 
-    def turns(self, ratio: float, *, last: bool) -> FloatArray:
-        """Return the v in (1, E) at which vertices of `corners(v, E)` appear or vanish.
+    def turns(self, ratio: float, *, last: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the v in (1, E) at which vertices of `corners(v, E)` appear or vanish, and these.
 
         ratio : E.
         last : consider the vertices of `corners(1, E·v)` instead.
+
+        Shapes (n,) and (n, k). Whatever kind of vertex appears or vanishes is then M on a set T of
+        values and 0 elsewhere, with both sides tight.
         """
         w = self._inside @ self.lower
-        w = w[w > 0]
+        inside, w = self._inside[w > 0], w[w > 0]
         v = (w + self.free) / (w * ratio) if last else w * ratio / (w + self.free)
-        return np.unique(v[(v > 1) & (v < ratio)])
+        between = (v > 1) & (v < ratio)
+        inside, v, w = inside[between], v[between], w[between]
+        high = (1.0 if last else v) / w
+        return v, inside * high[:, None]
 
 
 @dataclass(frozen=True, slots=True)
 class Corners:
-    """Corners of one secret's part at every turn v, in both roles: other secret (0), last (1).
+    """Corners of one secret's part at every breakpoint v, in both roles: other (0) and last (1).
 
-    points : shape (2, turns, n, values).
-    present : shape (2, turns, n), false for padding.
-    entropy, mass : Σ p·q ln q and p·q of each point, shape (2, turns, n).
+    points : shape (2, breakpoints, n, values).
+    present : shape (2, breakpoints, n), false for padding.
+    entropy, mass : Σ p·q ln q and p·q of each point, shape (2, breakpoints, n).
     """
 
     points: FloatArray
@@ -124,22 +130,22 @@ class Corners:
     def of(
         cls,
         block: SecretBlock,
-        turns: FloatArray,
+        breakpoints: FloatArray,
         ratio: float,
         prior: FloatArray,
     ) -> "Corners":
-        """Return all corners at these turns; prior : p of the secret's answers, shape (values,)."""
-        ones = np.ones_like(turns)
-        # One call for both roles: first those of a secret that is not the last.
+        """Return all corners at these breakpoints. prior : p of the answers, shape (values,)."""
+        ones = np.ones_like(breakpoints)
+        # One call covers both roles; role 0 comes first.
         points, present = block.corners(
-            np.concatenate([turns, ones]),
-            np.concatenate([ones, turns]) * ratio,
+            np.concatenate([breakpoints, ones]),
+            np.concatenate([ones, breakpoints]) * ratio,
         )
         return cls.listed(points, present, prior)
 
     @classmethod
     def listed(cls, points: FloatArray, present: NDArray[np.bool_], prior: FloatArray) -> "Corners":
-        """Return corners from points of shape (2·turns, n, k), those of role 0 first."""
+        """Return corners from points of shape (2·breakpoints, n, k), those of role 0 first."""
         shape = (2, len(points) // 2, points.shape[1])
         points, present = points.reshape(*shape, -1), present.reshape(shape)
         return cls(points, present, special.xlogy(points, points) @ prior, points @ prior)
@@ -151,22 +157,22 @@ class Corners:
 
 
 def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
-    """Return the corners of an rldp claim by secret; None if too many or the numbers too extreme.
+    """Return the corners of an rldp claim per secret; None if too many or too extreme.
 
     prior : p of the answers, shape (secrets · values,).
     """
     blocks = blocks_of(claim)
-    if blocks is None or claim.level is None or len(blocks[0].lower) > _MAX_VALUES:
+    if blocks is None or claim.level is None or len(blocks[0].lower) > MAX_VALUES:
         return None
     ratio, values = claim.level[0] / claim.level[1], len(blocks[0].lower)
-    turns = _turns(blocks, ratio, diagonal=claim.diagonal)
-    if 4 * len(turns) * len(blocks) * 2**values * values > _MAX_ENTRIES:
+    breakpoints = _breakpoints(blocks, ratio, diagonal=claim.diagonal)
+    if 4 * len(breakpoints) * len(blocks) * 2**values * values > _MAX_ENTRIES:
         return None
     priors = prior.reshape(len(blocks), values)
     by_secret = [
-        Corners.of(block, turns, ratio, p) for block, p in zip(blocks, priors, strict=True)
+        Corners.of(block, breakpoints, ratio, p) for block, p in zip(blocks, priors, strict=True)
     ]
-    return by_secret if sum(corners.reach[0] for corners in by_secret) > _MIN_MASS else None
+    return by_secret if sum(corners.reach[0] for corners in by_secret) > MIN_MASS else None
 
 
 def blocks_of(claim: Claim) -> list[SecretBlock] | None:
@@ -180,9 +186,9 @@ def blocks_of(claim: Claim) -> list[SecretBlock] | None:
     return [SecretBlock(L, f) for L, f in zip(lower, free, strict=True)]
 
 
-def _turns(blocks: list[SecretBlock], ratio: float, *, diagonal: bool) -> FloatArray:
+def _breakpoints(blocks: list[SecretBlock], ratio: float, *, diagonal: bool) -> FloatArray:
     """Return all v at which a column can be an extreme ray; with `diagonal` only v = 1."""
     if diagonal:
         return np.ones(1)
-    turns = [block.turns(ratio, last=last) for block in blocks for last in (False, True)]
-    return np.unique(np.concatenate([[1.0], *turns, [ratio]]))
+    breakpoints = [block.turns(ratio, last=last)[0] for block in blocks for last in (False, True)]
+    return np.unique(np.concatenate([[1.0], *breakpoints, [ratio]]))

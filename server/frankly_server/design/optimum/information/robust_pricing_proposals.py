@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proposals of columns under RLDP with many values (docs/maths/generation.md, claim 16).
 
-The search is that of `robust_pricing`, but with few turns v and few corners: for each secret,
-values are sorted by their gain at M instead of m per unit of their lower bound, and only the
-leading sets T of that order are used. It proves no bound.
+The search is that of `robust_pricing`, but with few breakpoints v and few corners: for each secret,
+values are sorted by (gain at M − gain at m)/lower bound, and only the leading sets T in that order
+are used. The search proves no bound.
 """
 
 import numpy as np
 from frankly_protocol.audit import Claim
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.optimum.information.robust_pricing import RobustPricing
 from frankly_server.design.optimum.information.robust_pricing_blocks import (
@@ -16,11 +17,10 @@ from frankly_server.design.optimum.information.robust_pricing_blocks import (
     SecretBlock,
     blocks_of,
 )
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import special
 
-# Numbers of turns, slopes and values of m that are tried for every secret.
-_TURNS = 12
+# Numbers of breakpoints, slopes and values of m that are tried for every secret.
+_BREAKPOINTS = 12
 _SLOPES, _LOWEST = 3, 5
 _TINY = 1e-9  # a lower bound of 0 would divide by zero
 
@@ -29,11 +29,13 @@ class Proposals:
     """Proposals of columns worth more than a threshold, for given prices."""
 
     def __init__(self, claim: Claim, blocks: list[SecretBlock], prior: FloatArray) -> None:
-        """Create the search; prior : p of the answers, shape (secrets · values,)."""
+        """Create the search. prior : p of the answers, shape (secrets · values,)."""
         assert claim.level is not None  # noqa: S101
         self._ratio, self._blocks, self._prior = claim.level[0] / claim.level[1], blocks, prior
         self._diagonal = claim.diagonal
-        self._turns = np.ones(1) if claim.diagonal else np.linspace(1.0, self._ratio, _TURNS)
+        self._breakpoints = (
+            np.ones(1) if claim.diagonal else np.linspace(1.0, self._ratio, _BREAKPOINTS)
+        )
 
     def columns(self, multipliers: FloatArray, least: float) -> FloatArray:
         """Return columns v of the cone worth more than `least`, best first, shape (n, a)."""
@@ -51,17 +53,17 @@ class Proposals:
         )
 
     def _corners(self, block: SecretBlock, p: FloatArray, prices: FloatArray) -> Corners:
-        """Return one secret's corners for promising sets of values, every turn and both roles."""
-        ones = np.ones_like(self._turns)
+        """Return one secret's corners for promising sets of values, every breakpoint and both roles."""
+        ones = np.ones_like(self._breakpoints)
         lower_side, upper_side = (
-            np.concatenate([self._turns, ones]),
-            np.concatenate([ones, self._turns]) * self._ratio,
+            np.concatenate([self._breakpoints, ones]),
+            np.concatenate([ones, self._breakpoints]) * self._ratio,
         )
         m = lower_side[:, None] * np.linspace(0.0, 1.0, _LOWEST)
         M = m + ((upper_side - lower_side) / block.free)[:, None]
         # Slopes β = −1 − ln z for scales z from 1 to E².
         slopes = -1 - np.log(self._ratio) * np.linspace(0.0, 2.0, _SLOPES)
-        # Axes: roles and turns, m, slopes, values.
+        # Axes: roles and breakpoints, m, slopes, values.
         worth = (p * (special.xlogy(M, M) - special.xlogy(m, m))[..., None])[:, :, None]
         worth = worth - (prices - slopes[:, None] * p) * (M - m)[..., None, None]
         order = np.argsort(-worth / (block.lower + _TINY), axis=-1, kind="stable")

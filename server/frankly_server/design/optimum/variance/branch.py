@@ -2,63 +2,54 @@
 """Branch and bound: a proven bound of the largest worth g(v) + |Zᵀv|² − ν·v over a base (spec 1.6).
 
 In the coordinates z = L·v of the eigenvectors of ZZᵀ, scaled by the roots of its eigenvalues,
-|Zᵀv|² = Σ z_k². On a box each z_k² and each term of g lies below its secant, so a linear programme
+|Zᵀv|² = Σ z_k². On a box each z_k² and each term of g is below its secant, so a linear programme
 bounds the box from above. Boxes are split in the coordinate with the largest gap between secant and
 function, and shrunk by the reduced costs, as in `information.branch` (docs/maths/generation.md,
 claims 4 to 6 and 18).
 """
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
+from frankly_server.design.optimum.boxes import Corners, OpenBox, shrunk
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.objective import Prices
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray, Polytope
+from frankly_server.design.tables.linear import Polytope
 from frankly_server.lazy import special
 
 # rounding: keeps boxes slightly larger than the duality argument requires
 _SAFETY = 1e-12
-# Eigenvalues below this share of the largest one count as 0; their part is covered by `_lost`.
+# Eigenvalues below this share of the largest count as 0; `_lost` covers the difference.
 _FLAT = 1e-14
 _ENOUGH_COLUMNS = 8
-"""A search ends without a proof once it has this many columns: they change the prices first."""
+"""A search ends without a proof once it has this many columns, because they change the prices."""
 _BYTES = 60
-"""Bytes of an open box per coordinate, with their overhead."""
-
-
-@dataclass(frozen=True, slots=True)
-class _OpenBox:
-    """Open box: its bound and the solution `x` of its programme; all in scaled coordinates."""
-
-    bound: float
-    low: FloatArray
-    high: FloatArray
-    x: FloatArray
+"""Memory of an open box per coordinate, in bytes, including overhead."""
 
 
 class _Boxes:
-    """Bounds of boxes; worths and coordinates are relative to `scale` and its root."""
+    """Bounds of boxes; worths are relative to `scale`, coordinates to its root."""
 
     def __init__(
         self, polytope: Polytope, sigma: FloatArray, prices: Prices, rank: int, scale: float
     ) -> None:
         self._polytope, self.answers, self._rank = polytope, len(sigma), rank
-        # The variables of the polytope are t = σ∘v, auxiliary ones, and z.
+        # The variables of the polytope are t = σ∘v, auxiliary variables, and z.
         self._per_t = 1 / sigma
         self._linear = np.zeros(len(polytope.low))
         self._linear[: self.answers] = -prices.nu * self._per_t / scale
         objective = prices.objective
         self._weights = objective.prior / scale if objective.informative else None
 
-    def column(self, box: _OpenBox) -> FloatArray:
+    def column(self, box: OpenBox) -> FloatArray:
         """Return the column v of the box's solution."""
         return box.x[: self.answers] * self._per_t
 
-    def bound(self, low: FloatArray, high: FloatArray, tolerance: float) -> _OpenBox | None:
-        """Bound a box and shrink it; return None if nothing in it is worth more than `tolerance`."""
+    def bound(self, low: FloatArray, high: FloatArray, tolerance: float) -> OpenBox | None:
+        """Bound and shrink a box; return None if no point in it is worth more than `tolerance`."""
         cost, z = self._linear.copy(), slice(len(self._linear) - self._rank, None)
         cost[z] = low[z] + high[z]
         constant = -float(low[z] @ high[z])
@@ -70,11 +61,7 @@ class _Boxes:
         if support is None or support.bound + constant <= tolerance:
             return None
         worth = support.bound + constant
-        room, reduced = worth - tolerance + _SAFETY, support.reduced
-        span = room / np.maximum(np.abs(reduced), _SAFETY)
-        shrunk_high = np.where(reduced < -_SAFETY, np.minimum(high, low + span), high)
-        shrunk_low = np.where(reduced > _SAFETY, np.maximum(low, high - span), low)
-        return _OpenBox(worth, shrunk_low, shrunk_high, support.x)
+        return shrunk(low, high, support, worth, tolerance, _SAFETY)
 
     def _entropies(self, t: FloatArray) -> FloatArray:
         v = t[: self.answers] * self._per_t
@@ -88,9 +75,7 @@ class _Boxes:
         slope = np.where(width > 0, (at_high - at_low) / np.where(width > 0, width, 1.0), 0.0)
         return slope, float(np.sum(at_low - slope * low[: self.answers]))
 
-    def halves(
-        self, box: _OpenBox
-    ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    def halves(self, box: OpenBox) -> tuple[Corners, Corners]:
         """Split a box at its solution, where the gap between secant and function is largest."""
         low, high, x = box.low, box.high, np.clip(box.x, box.low, box.high)
         gaps = np.zeros(len(x))
@@ -100,13 +85,7 @@ class _Boxes:
             slope, _ = self._secants(low, high)
             rise = self._entropies(low) + slope * (x - low)[: self.answers]
             gaps[: self.answers] = rise - self._entropies(x)
-        k = int(np.argmax(gaps))
-        # Each half loses at least 0.1% of the width, so that finitely many boxes suffice.
-        margin = 1e-3 * (high[k] - low[k])
-        at = min(max(x[k], low[k] + margin), high[k] - margin)
-        below, above = high.copy(), low.copy()
-        below[k], above[k] = at, at
-        return (low, below), (above, high)
+        return box.halves(gaps)
 
 
 def bound(
@@ -114,10 +93,10 @@ def bound(
 ) -> tuple[FloatArray, float] | None:
     """Return columns worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
-    scale : positive, of the size of the objective; numbers are computed relative to it.
+    scale : positive, about the size of the objective; numbers are computed relative to it.
 
-    The bound is `tolerance` itself if that is proved for every column. It is larger if the search
-    ended early: with enough columns, or at the limits. Returns None if the base has no programme.
+    The bound is `tolerance` if that is proved for every column. It is larger if the search ended
+    early: with enough columns, or at the limits. Returns None if the base has no programme.
     """
     L, lost = _coordinates(prices, scale)
     programme = base.with_coordinates(L)
@@ -129,11 +108,11 @@ def bound(
     if least <= 0:
         return None
     root = boxes.bound(polytope.low, polytope.high, least)
-    heap: list[tuple[float, int, _OpenBox]] = [] if root is None else [(-root.bound, 0, root)]
+    heap: list[tuple[float, int, OpenBox]] = [] if root is None else [(-root.bound, 0, root)]
     columns: list[FloatArray] = []
     pushed = popped = 0
     max_open = max(1000, limits.memory * 1_000_000 // (_BYTES * len(polytope.low)))
-    # Best first: when the search is cut short, the largest open bound bounds every column.
+    # Best first: if the search is cut short, the largest open bound is a bound for every column.
     while heap:
         _, _, box = heapq.heappop(heap)
         popped += 1
@@ -156,7 +135,7 @@ def bound(
 
 
 def _coordinates(prices: Prices, scale: float) -> tuple[FloatArray, float]:
-    """Return L with |Zᵀv|² = scale·|L·v|², and the largest eigenvalue that it leaves out."""
+    """Return L with |Zᵀv|² = scale·|L·v|², and the largest eigenvalue that L leaves out."""
     values, vectors = np.linalg.eigh(prices.Z @ prices.Z.T / scale)
     used = values > _FLAT * values[-1]
     lost = float(np.max(np.abs(values[~used]), initial=0.0))

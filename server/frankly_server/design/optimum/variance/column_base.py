@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of a cone, {v ≥ 0 in the cone : p·v = 1}: its interface, and bases of listed points."""
+"""Interface of the base {v ≥ 0 in the cone : p·v = 1} of a cone, and bases of listed points."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray, Polytope
+from frankly_server.arrays import FloatArray
+from frankly_server.design.tables.linear import Polytope
 
 
 class ColumnBase(Protocol):
@@ -17,8 +18,8 @@ class ColumnBase(Protocol):
     rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if there are too many, or if `rays`
         replace them.
     lifted : rows over v and k auxiliary variables, shape (m, a + k), of a cone whose projection is
-        the cone; the constant column with every variable 1 satisfies them strictly. May be None.
-    rays : all extreme points, shape (n, a), if they are known, else None.
+    this cone; the constant column with all variables 1 satisfies them strictly. May be None.
+    rays : all extreme points, shape (n, a), or None if they are not known.
     ratio : E if the only claim is LDP of the answer at level ln E, else None.
     """
 
@@ -55,7 +56,7 @@ class ColumnBase(Protocol):
     def with_coordinates(self, L: FloatArray, /) -> tuple[Polytope, FloatArray] | None:
         """Return the base as a polytope over t = σ∘v, auxiliary variables and L·v, and σ.
 
-        None if the base has no programme, because all extreme points are listed.
+        Returns None if the base has no programme, because all extreme points are listed.
         """
         ...
 

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of least variance: in total over the targets, or of the worst target."""
+"""Mechanisms of least variance: the total over the targets, or that of the worst target."""
 
 import numpy as np
 
-from frankly_server.design.optimum.variance import symmetric
-from frankly_server.design.optimum.variance.column_base import ColumnBase
-from frankly_server.design.optimum.variance.generation import (
+from frankly_server.arrays import FloatArray
+from frankly_server.design.optimum.variance import many_answers, symmetric
+from frankly_server.design.optimum.variance.column_base import ColumnBase, Listed
+from frankly_server.design.optimum.variance.generation import VarianceOptimum, generate
+from frankly_server.design.optimum.variance.master import (
     RESERVED,
     VarianceMaster,
     VarianceMasterOptimum,
-    VarianceOptimum,
-    generate,
     inverse_times,
     moments,
     not_solved,
 )
-from frankly_server.design.optimum.variance.objective import Objective, Prices
+from frankly_server.design.optimum.variance.objective import Objective, Prices, centred
+from frankly_server.design.optimum.variance.patterns import FEW_ANSWERS, intervals
 from frankly_server.design.optimum.variance.pricing import pricer_for
 from frankly_server.design.optimum.variance.saddle import saddle_point
 from frankly_server.design.optimum.variance.worst_target import WorstTarget
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
+
+_MOST_INTERVALS = 64
+"""Largest number of answers for which a search for one target starts with all intervals."""
 
 
 def least_variance(
@@ -30,14 +33,13 @@ def least_variance(
 
     Parameters
     ----------
-    W : shape (t, a), of any rank; the targets are W·p, hence the identity for all shares.
-    starts : columns v of the base to begin with, shape (k, a), such as those of an explicit
-        mechanism.
+    W : shape (t, a), of any rank; the targets are W·p, so the identity means all shares.
+    starts : initial columns v of the base, shape (k, a), such as those of an explicit mechanism.
 
     Returns
     -------
-    VarianceOptimum: value and bound are variances. `certificate.exact` is True if pricing covered
-        every vertex.
+    VarianceOptimum, whose value and bound are variances. `certificate.exact` is True if pricing
+    covered every vertex.
 
     Raises
     ------
@@ -48,9 +50,21 @@ def least_variance(
     objective = Objective(W, base.prior)
     if symmetric.applies(base, objective):
         return symmetric.optimum(base, objective)
-    pricer = pricer_for(base, limits)
+    objective = Objective(centred(many_answers.complete(W), base.prior), base.prior)
+    if many_answers.applies(base, objective):
+        return many_answers.optimum(base, objective, limits)
+    if len(W) == 1 and base.ratio and FEW_ANSWERS < base.answers <= _MOST_INTERVALS:
+        # The optimum over the intervals, which is nearly always the optimum over all columns.
+        listed = Listed(intervals(W[0], base.prior, base.ratio), base.prior)
+        known = least_variance(listed, W, None, limits).columns
+        starts = known if starts is None else np.vstack([starts, known])
+    pricer = pricer_for(base, limits, targets=len(W))
     return generate(
-        base, lambda master: master.solve(objective), limits, VarianceMaster(base, starts), pricer
+        base,
+        lambda master: master.solve(objective),
+        limits,
+        VarianceMaster(base, starts, limits),
+        pricer,
     )
 
 
@@ -59,25 +73,31 @@ def least_worst_variance(
 ) -> VarianceOptimum:
     """Minimise max_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²]; arguments and result as for `least_variance`.
 
-    The worst variance is at least every weighted mean of the variances. So the certificate is that
-    of the total variance with targets √π_t·w_t, where π are the weights of a saddle point.
+    The worst variance is at least any weighted mean of the variances. So the certificate is that
+    of the total variance with targets √π_t·w_t, where π are the weights at a saddle point.
     """
-    limits = limits or Limits()
+    limits, W = limits or Limits(), centred(W, base.prior)
     pricer = pricer_for(base, limits)
     return generate(
         base,
         lambda master: _worst_over(master, W, base.prior),
         limits,
-        VarianceMaster(base, starts),
+        VarianceMaster(base, starts, limits),
         pricer,
     )
 
 
 def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return w_tᵀA⁻¹w_t − (w_t·p)² for every target, shape (t,)."""
-    return np.asarray(
-        np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64
-    )
+    """Return w_tᵀA⁺w_t − (w_t·p)² for every target, shape (t,); all targets must be estimable.
+
+    A may be singular if the targets have low rank, because reports that no target needs are
+    dropped.
+    """
+    if np.linalg.matrix_rank(W) == len(prior):
+        Z = inverse_times(A, W)
+    else:
+        Z = np.linalg.lstsq(A, W.T, rcond=1e-12)[0].astype(np.float64)
+    return np.asarray(np.sum(W.T * Z, axis=0) - (W @ prior) ** 2, dtype=np.float64)
 
 
 def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> VarianceMasterOptimum:

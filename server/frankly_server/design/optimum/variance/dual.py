@@ -4,27 +4,27 @@
 With such targets A may be singular at the optimum, so that Z = A⁻¹Wᵀ does not exist. The dual
 avoids the inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free.
 Its logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the
-central path from Z = 0 as the weight κ of the barrier falls; the primal weights are
-x_j = κ/slack_j.
+central path from Z = 0 as the barrier weight κ decreases; the primal weights are x_j = κ/slack_j.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
+from frankly_server.design.tables.limits import Poll, no_poll
 
 # Largest number of Newton steps.
 _STEPS = 300
 # Relative duality gap to reach.
 _TOLERANCE = 1e-7
-# Relative duality gap that is accepted if rounding prevents a smaller one.
+# Relative duality gap that is acceptable if rounding prevents a smaller one.
 _STALLED_TOLERANCE = 2e-6
 # Factor of κ from one central point to the next.
 _SHRINK = 0.2
-# Newton decrement below which an iterate is treated as central.
+# An iterate with a Newton decrement below this is treated as central.
 _NEAR = 0.1
-# Added to the unit diagonal of Newton's system.
+# Added to the unit diagonal of the Newton system.
 _RIDGE = 1e-13
 
 
@@ -43,30 +43,43 @@ class DualOptimum:
     converged: bool
 
 
-def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray, A: FloatArray) -> DualOptimum:
+def maximise_dual(
+    V: FloatArray,
+    W: FloatArray,
+    cost: FloatArray,
+    A: FloatArray,
+    poll: Poll = no_poll,
+) -> DualOptimum:
     """Maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j for every column.
 
-    The method works in coordinates in which A is the identity and tr(W A⁻¹ Wᵀ) is 1: at small
-    levels all columns are nearly equal, and in the given ones their differences would be lost.
+    The method uses coordinates in which A is the identity and tr(W A⁻¹ Wᵀ) is 1. At small levels
+    all columns are nearly equal, and rounding in the original coordinates would hide the
+    differences.
 
     Parameters
     ----------
     V : shape (n, a), v ≥ 0 and not 0.
     W : shape (t, a).
     cost : shape (n,).
-    A : shape (a, a), positive definite: of some mechanism of the columns.
+    A : shape (a, a), positive definite, for some mechanism made of the columns.
+    poll : called before each step; an exception that it raises ends the method.
     """
     root: FloatArray = np.linalg.cholesky(A).astype(np.float64)
     inverse: FloatArray = np.linalg.inv(root).astype(np.float64)
     unit = float(np.sqrt(np.sum((W @ inverse.T) ** 2)))
     found = _maximise(
-        V @ inverse.T, W @ inverse.T / unit, cost / unit**2, inverse @ np.ones(len(A)), root
+        V @ inverse.T, W @ inverse.T / unit, cost / unit**2, inverse @ np.ones(len(A)), root, poll
     )
     return replace(found, Z=unit * inverse.T @ found.Z, nu=unit**2 * inverse.T @ found.nu)
 
 
 def _maximise(
-    V: FloatArray, W: FloatArray, cost: FloatArray, ones: FloatArray, root: FloatArray
+    V: FloatArray,
+    W: FloatArray,
+    cost: FloatArray,
+    ones: FloatArray,
+    root: FloatArray,
+    poll: Poll,
 ) -> DualOptimum:
     a, t = V.shape[1], len(W)
     size = max(float(np.sum(W**2)), float(np.abs(cost).max()))
@@ -78,6 +91,7 @@ def _maximise(
     slack = V @ nu + cost
     best = DualOptimum(kappa / slack, Z, nu, converged=False)
     for _ in range(_STEPS):
+        poll()
         x = kappa / slack
         try:
             dZ, d_nu, decrement = _newton(V, W, Z, x, slack, ones)
@@ -99,7 +113,7 @@ def _maximise(
 def _newton(
     V: FloatArray, W: FloatArray, Z: FloatArray, x: FloatArray, slack: FloatArray, ones: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the Newton step (dZ, dν) of the objective with its barrier, and its rise along it."""
+    """Return the Newton step (dZ, dν) of objective plus barrier, and the increase along it."""
     n, a = V.shape
     t = len(W)
     # Gradients of the slacks with respect to ν and Z.
@@ -111,7 +125,7 @@ def _newton(
     # The unknowns ν and Z have different units; a unit diagonal improves the condition of M.
     scale = 1 / np.sqrt(np.diag(M))
     system = M * scale[:, None] * scale
-    # Near the optimum unused columns leave directions in which the system is singular to rounding.
+    # Near the optimum, unused columns make the system numerically singular in some directions.
     system[np.diag_indices_from(system)] += _RIDGE
     step = scale * np.linalg.solve(system, scale * gradient)
     return step[a:].reshape(a, t), step[:a], float(gradient @ step)
@@ -127,9 +141,9 @@ def _line_search(
     step: tuple[FloatArray, FloatArray],
     rise: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (Z, ν, slack) after a step, halved until it stays feasible and goes uphill.
+    """Return (Z, ν, slack) after a step that is halved until it is feasible and an improvement.
 
-    Returns the same point if no step does.
+    Returns the same point if there is no such step.
     """
     Z, nu, slack = at
     before = 2 * float(np.sum(W.T * Z)) - float(ones @ nu) + kappa * float(np.sum(np.log(slack)))

@@ -2,11 +2,11 @@
 """Frontier of information against variance, with bounds on both.
 
 For a price μ of the variance, I − μ·variance is maximised, and a certificate proves that
-I − μ·variance ≤ B(μ) for every mechanism. Hence a mechanism whose variance is at most a cap has
-I ≤ B(μ) + μ·cap, and one of information I has variance ≥ (I − B(μ))/μ, for every price μ tried.
-Mixtures of two optima are mechanisms too: their information is linear in the share, their variance
-convex. The next μ is the slope between the two optima next to the target, until their mixture meets
-the bound.
+I − μ·variance ≤ B(μ) for every mechanism. Hence for every computed price μ, a mechanism whose
+variance is at most a cap has I ≤ B(μ) + μ·cap, and a mechanism with information I has
+variance ≥ (I − B(μ))/μ. Mixtures of two optima are also mechanisms: the information is linear in
+the mixing share, the variance is convex. The next μ is the slope between the two optima next to the
+target, until their mixture attains the bound.
 """
 
 from collections.abc import Callable
@@ -16,24 +16,24 @@ import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.variance import symmetric
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.criteria import variances
-from frankly_server.design.optimum.variance.generation import (
-    VarianceMaster,
-    VarianceOptimum,
-    generate,
-    moments,
-)
-from frankly_server.design.optimum.variance.objective import Objective
+from frankly_server.design.optimum.variance.generation import VarianceOptimum, generate
+from frankly_server.design.optimum.variance.master import VarianceMaster, moments
+from frankly_server.design.optimum.variance.objective import Objective, centred
 from frankly_server.design.optimum.variance.pricing import pricer_for
 from frankly_server.design.optimum.variance.reports import balanced
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
-# At each end of the curve one quantity has a millionth of the other's weight, to break ties.
+# At each end of the curve one quantity has a millionth of the weight of the other, to break ties.
 _LOW_PRICE = 1e-6
 _HIGH_PRICE = 1e6
+# Below this price, relative to that of the ends, the variance is lost in the information's rounding.
+_LEAST_PRICE = 1e-12
+# Share of the gap that a variance below the cap may cost the bound of the information.
+_SPARE = 0.1
 _REFINEMENTS = 40
 
 
@@ -43,9 +43,9 @@ class FrontierMechanism:
 
     information : nats.
     variance : total variance of the targets at n = 1 and truth p.
-    information_bound : no mechanism with at most this variance (or at most the cap, if there is
-        one) has more information.
-    variance_bound : no mechanism with at least this information has less variance.
+    information_bound : upper bound on the information of mechanisms with at most this variance (or
+        at most the cap, if there is one).
+    variance_bound : lower bound on the variance of mechanisms with at least this information.
     exact : as in `VarianceCertificate`.
     """
 
@@ -82,18 +82,24 @@ def information_under_cap(
 
     Returns
     -------
-    FrontierMechanism with variance ≤ cap; it is below the cap only if even the most informative
-        mechanism found stays below.
+    FrontierMechanism with variance ≤ cap. The variance is below the cap only if the most
+    informative mechanism found is below it.
 
     Raises
     ------
-    InvalidInput(unsupported) if the least variance is above the cap.
+    InvalidInput(unsupported) if every mechanism, or every one found in time, exceeds the cap.
     """
     curve = _Curve(base, W, starts, limits or Limits())
     curve.ends()
-    if curve.points[0].variance > cap:
-        least = f"the least variance is {curve.points[0].variance:.6g}"
-        raise InvalidInput(Problem.UNSUPPORTED, f"{least}: raise the cap", "variance_cap")
+    least = curve.points[0].variance
+    if least > cap:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"no mechanism has a variance below {curve.least_bound:.6g}: raise the cap"
+            if cap < curve.least_bound
+            else f"the least variance found in the time is {least:.6g}: raise the cap or limits.seconds",
+            "variance_cap",
+        )
     return curve.at_variance(cap)
 
 
@@ -119,33 +125,37 @@ def frontier(
     curve = _Curve(base, W, starts, limits or Limits())
     curve.ends()
     low, high = curve.points[0].information, curve.points[-1].information
+    # Equal up to rounding: the same mechanism is best at both ends, so there is no trade-off.
     if high - low <= 1e-9 * max(high, 1e-300):
         return [curve.at_information(low)]
     return [curve.at_information(float(target)) for target in np.linspace(low, high, points)]
 
 
 class _Curve:
-    """Curve of the optima found so far, by increasing information and variance."""
+    """Curve of the optima found so far, ordered by increasing information and variance."""
 
     def __init__(
         self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits
     ) -> None:
-        self._base, self._W, self._limits = base, W, limits
+        self._base, self._limits = base, limits
         self._symmetric = symmetric.applies(base, Objective(W, base.prior))
+        self._W = W if self._symmetric else centred(W, base.prior)
         if not self._symmetric:
             self._pricer = pricer_for(base, limits)
-            self._master = VarianceMaster(base, starts)
+            self._master = VarianceMaster(base, starts, limits)
         self.points: list[_PricedOptimum] = []
+        self.least_bound = 0.0
 
     def ends(self) -> None:
-        """Add both ends, at prices where either variance or information outweighs the other."""
-        objective = Objective(self._W, self._base.prior)
-        first = self._optimum(objective)
+        """Add both ends, at prices where variance or information dominates."""
+        first = self._optimum(Objective(self._W, self._base.prior))
+        self.least_bound = first.bound
         variance = max(first.value, 1e-300)
+        # The unit of prices is nats per variance, so the ends are relative to the problem's scale.
         unit = max(self._information(first), 1e-6) / variance
         for price in (_HIGH_PRICE * unit, _LOW_PRICE * unit):
             self._solve(price)
-        # The curve begins at the least variance itself. The price and the bound of its neighbour
+        # The curve begins exactly at the least variance. The price and the bound of the neighbour
         # remain valid, because the bound holds for every mechanism.
         end = self.points[0]
         information, variance = self._information(first), self._variance(first.columns, first.theta)
@@ -166,7 +176,9 @@ class _Curve:
             columns, theta = self._mixed_to_variance(below, above, cap)
             optimum = self._point(columns, theta, cap=cap)
             gap = optimum.information_bound - optimum.information
-            if gap <= self._limits.gap * optimum.information or not self._refined(below, above):
+            # A design is certified by its gap in nats; the other half is reserved for rounding.
+            largest = 0.5 * self._limits.gap * min(optimum.information, 1.0)
+            if gap <= largest or not (self._refined(below, above) or self._lowered(above, cap)):
                 return optimum
 
     def at_information(self, target: float) -> FrontierMechanism:
@@ -205,14 +217,30 @@ class _Curve:
         rise, gain = above.variance - below.variance, above.information - below.information
         if (
             self._limits.out_of_time()
+            # Each refinement costs as much as a design, so their number is limited in addition to
+            # the time.
             or len(self.points) > _REFINEMENTS * 4
             or rise <= 0
             or gain <= 0
         ):
             return False
         price = gain / rise
-        # A price equal to that of a neighbour would only give the same optimum again.
+        # The price of a neighbour would only give the same optimum again.
         if not above.price * (1 + 1e-9) < price < below.price * (1 - 1e-9):
+            return False
+        self._solve(price)
+        return True
+
+    def _lowered(self, last: _PricedOptimum, cap: float) -> bool:
+        """Add the optimum at a lower price than the last, if that proves a closer bound at the cap.
+
+        Where the last optimum stays below the cap, its bound pays its price for the difference.
+        """
+        spare, information = cap - last.variance, last.information
+        if self._limits.out_of_time() or last is not self.points[-1] or spare <= 0:
+            return False
+        price = _SPARE * self._limits.gap * min(information, 1.0) / spare
+        if not _LEAST_PRICE * information / last.variance < price < last.price * (1 - 1e-9):
             return False
         self._solve(price)
         return True
@@ -220,7 +248,7 @@ class _Curve:
     def _around(
         self, target: float, measure: Callable[[_PricedOptimum], float]
     ) -> tuple[_PricedOptimum, _PricedOptimum]:
-        """Return the points on either side of a target; beyond an end, the end point twice."""
+        """Return the points on both sides of a target; beyond an end, the end point twice."""
         above = [point for point in self.points if measure(point) > target]
         below = [point for point in self.points if measure(point) <= target]
         first = below[-1] if below else above[0]
@@ -233,8 +261,8 @@ class _Curve:
         low, high = 0.0, 1.0
         if self._variance(*_mixed(below, above, high)) <= cap:
             return _mixed(below, above, high)
-        # The variance is convex in the share, so it reaches the cap once; 60 halvings exhaust the
-        # digits of a float.
+        # The variance is convex in the share, so it reaches the cap once; 60 bisections exhaust the
+        # precision of a float.
         for _ in range(60):
             share = 0.5 * (low + high)
             if self._variance(*_mixed(below, above, share)) <= cap:
@@ -280,8 +308,10 @@ def _mixed(
     if share in (0.0, 1.0) or below is above:
         chosen = above if share == 1.0 else below
         return chosen.columns, chosen.theta
+    # Drawing one mechanism or the other is equivalent to one table with the union of columns.
     columns = np.vstack([below.columns, above.columns])
     theta = np.concatenate([(1 - share) * below.theta, share * above.theta])
+    # Equal columns are merged, because the number of reports in a document is limited.
     same, where = np.unique(columns, axis=0, return_inverse=True)
     merged = np.bincount(where.ravel(), weights=theta, minlength=len(same))
     return np.asarray(same, dtype=np.float64), balanced(same, np.asarray(merged, dtype=np.float64))

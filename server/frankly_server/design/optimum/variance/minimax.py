@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism with the least maximum of the variance over plausible truths, with its proof.
+"""Mechanism that minimises the maximum variance over plausible truths, with a proof.
 
 The method is that of `generation`, except that the price of a column depends on the least
 favourable mixture q̄ of the truths q_i, which differs between rounds. (1) The saddle point over the
-present columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing
+current columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing
 over the base at q̄ = Σ π_i q_i finds columns and proves a bound at these π. (3) Repeat until value
 and bound meet, no new column is found, or time is up.
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.notions.truths import Truths, WorstTruth
 from frankly_server.design.optimum.variance.column_base import ColumnBase
-from frankly_server.design.optimum.variance.generation import (
-    NEGLIGIBLE,
+from frankly_server.design.optimum.variance.generation import NEGLIGIBLE, VarianceOptimum
+from frankly_server.design.optimum.variance.master import (
     RESERVED,
     VarianceMaster,
-    VarianceOptimum,
     inverse_times,
     moments,
     not_solved,
@@ -34,12 +34,11 @@ from frankly_server.design.optimum.variance.proof import (
 from frankly_server.design.optimum.variance.reports import balanced
 from frankly_server.design.optimum.variance.saddle import SaddlePoint, saddle_point
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
 _ROUNDS = 200
 _GAP_SHARE = 0.5
 _MIN_WEIGHT = 1e-9
-"""Smallest weight of a truth, so that the decoder's prior has mass on every answer."""
+"""Smallest weight of a truth, which gives every answer mass under the decoder's prior."""
 
 BaseAt = Callable[[FloatArray], ColumnBase]
 """Base of the cone with columns scaled to q̄·v = 1, for a distribution q̄ of shape (a,).
@@ -52,7 +51,7 @@ Its `prior` may be q̄ rounded to 1e-12.
 class Minimax:
     """Best mechanism found, with columns scaled to q̄·v = 1.
 
-    optimum : its value is the largest variance over the truths with the decoder for q̄; its bound
+    optimum : the value is the largest variance over the truths with the decoder for q̄; the bound
         holds for all mechanisms and unbiased decoders.
     weights : π, shape (m,).
     decoder_prior : q̄ = Σ π_i q_i, as rounded by the base, shape (a,).
@@ -65,7 +64,7 @@ class Minimax:
 
 @dataclass(frozen=True)
 class _Round:
-    """Saddle point over the present columns, with V and θ scaled to q̄·v = 1."""
+    """Saddle point over the current columns, with V and θ scaled to q̄·v = 1."""
 
     base: ColumnBase
     V: FloatArray
@@ -89,7 +88,7 @@ def least_variance_over(
     Parameters
     ----------
     W : shape (t, a).
-    starts : columns of the cone to begin with, shape (k, a), of any scale.
+    starts : initial columns of the cone, shape (k, a), of any scale.
 
     Raises
     ------
@@ -97,10 +96,10 @@ def least_variance_over(
         extreme.
     """
     limits = limits or Limits()
-    # The master scales its columns by this centre, which does not change between rounds as q̄ does.
+    # The master scales its columns by this centre which, unlike q̄, is the same in all rounds.
     centre = truths.points.mean(axis=0)
     master = VarianceMaster(
-        base_at(centre), None if starts is None else starts / (starts @ centre)[:, None]
+        base_at(centre), None if starts is None else starts / (starts @ centre)[:, None], limits
     )
     current = _saddle(
         master, base_at, W, truths, np.full(len(truths.points), 1 / len(truths.points))
@@ -111,6 +110,7 @@ def least_variance_over(
         columns, largest_worth = pricer.price(current.prices, current.V[current.theta > NEGLIGIBLE])
         certificate = _certificate(pricer, current, largest_worth, limits)
         bound = certificate.bound - truths.sampling(W, current.pi)
+        # Bounds of all rounds hold for the same problem, so only the best one is needed.
         best = max(best, (bound, certificate), key=lambda one: one[0])
         limits.progress("variance", current.value, best[0])
         converged = (
@@ -121,6 +121,7 @@ def least_variance_over(
             break
         current = _saddle(master, base_at, W, truths, current.pi)
     used = current.theta > NEGLIGIBLE
+    # Columns of negligible weight can still be needed to estimate every target.
     if np.linalg.matrix_rank(current.V[used]) < np.linalg.matrix_rank(current.V):
         used = current.theta > 0
     assert best[1] is not None  # noqa: S101 - the loop runs at least once
@@ -164,6 +165,7 @@ def _at(
     saddle: SaddlePoint,
     reserved: FloatArray,
 ) -> _Round:
+    # Positive weights keep the decoder defined for every answer.
     pi = np.maximum(saddle.weights, _MIN_WEIGHT)
     pi = pi / pi.sum()
     base = base_at(pi @ truths.points)

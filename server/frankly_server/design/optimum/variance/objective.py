@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objective F(θ) = tr(W A(θ)⁻¹ Wᵀ) − information, and prices that bound it (spec 1.6)."""
+"""Objective F(θ) = tr(W A(θ)⁻¹ Wᵀ) − information, and prices that prove bounds (spec 1.6)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 from frankly_server.lazy import special
 
 
@@ -24,8 +24,8 @@ class Objective:
         """Return each column's information per unit of θ, Σ_x p_x v_x ln v_x, shape (n, a) → (n,).
 
         looser : δ if columns may have entries down to −δ. Then (v+δ) ln(v+δ) + δ ln(1/δ) replaces
-            v ln v. It is convex for v ≥ −δ and never below v ln v for v ≥ 0, because
-            v ln v − (v+δ) ln(v+δ) falls as v grows.
+        v ln v. This function is convex for v ≥ −δ and never below v ln v for v ≥ 0, because
+        v ln v − (v+δ) ln(v+δ) is decreasing in v.
         """
         if not self.informative:
             return np.zeros(len(V))
@@ -37,6 +37,17 @@ class Objective:
     def constant(self) -> float:
         """Return |W p|², by which tr(W A⁻¹ Wᵀ) exceeds the variance of the estimates at n = 1."""
         return float(np.sum((self.W @ self.prior) ** 2))
+
+
+def centred(W: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return targets less their means, if their rank is deficient; they have the same variances.
+
+    Every mechanism has A·p = 1, so tr(W A⁻¹ Wᵀ) is then the variance itself. Otherwise it exceeds
+    the variance by |W p|², and what a method loses relative to the one may be much of the other.
+    """
+    if np.linalg.matrix_rank(W) == W.shape[1]:
+        return W
+    return np.asarray(W - (W @ prior)[:, None], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -65,14 +76,14 @@ class Prices:
         return np.asarray(rise, dtype=np.float64)
 
     def raised(self, largest_worth: float) -> "Prices":
-        """Return prices at which no worth is positive, if none exceeds `largest_worth` at these."""
+        """Return prices without positive worths; `largest_worth` bounds those at these prices."""
         return Prices(self.objective, self.Z, self.nu + largest_worth * self.objective.prior)
 
     def bound(self) -> float:
         """Return the lower bound of F that these prices prove if no column has a positive worth.
 
-        It is 2 tr(WZ) − Σν or, without the information, (tr WZ)²/Σν: the same bound for the best
-        multiple of Z.
+        The bound is 2 tr(WZ) − Σν or, without the information, (tr WZ)²/Σν, which is the same bound
+        for the best multiple of Z.
         """
         trace, total = float(np.sum(self.objective.W.T * self.Z)), float(np.sum(self.nu))
         if not self.objective.informative and total > 0:

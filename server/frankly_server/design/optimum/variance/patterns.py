@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing of all 2^a columns of LDP of the answer, each combined from two halves."""
+"""Pricing of all 2^a columns under LDP of the answer, each combined from two halves."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.variance.objective import Prices
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import special
 
-# The number of patterns doubles with each answer; 2^22 are four million.
+# The number of patterns doubles with each answer; 2^22 is four million.
 MOST_ANSWERS = 22
-# Half of MOST_ANSWERS: either half has at most 2^11 patterns, and a batch of combinations fits into
+# Up to this number all patterns are priced at once, even for one target.
+FEW_ANSWERS = 12
+# Half of MOST_ANSWERS: each half has at most 2^11 patterns, so a batch of combinations fits in
 # memory.
 _INNER = 11
 _BLOCK = 512
+# In practice the best worth improves in only two or three rounds.
+_MOST_RISES = 50
 
 
 def _patterns(count: int, ratio: float) -> FloatArray:
     """Return all patterns of 1 and E over `count` answers, shape (2^count, count)."""
-    bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
-    return np.where(bits == 1, ratio, 1.0)
+    return np.where((np.arange(2**count)[:, None] >> np.arange(count) & 1) == 1, ratio, 1.0)
 
 
 def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -54,3 +57,51 @@ def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArra
         best = np.argmax(worth, axis=1)
         rows = np.arange(len(batch))
         yield worth[rows, best], np.hstack([inner[best], batch]) / total[rows, best][:, None]
+
+
+def of_one_target(prices: Prices, ratio: float) -> tuple[FloatArray, FloatArray]:
+    """Return columns v for one target, including the best of all, shape (n, a), and their worths.
+
+    A pattern v is worth more than τ iff for some b, Σ_x v_x (2b·z_x − b²p_x − ν_x − τp_x) > 0. For
+    a fixed b the best pattern has E where the bracket is positive, and it changes only at the roots
+    of the brackets. So the best of these patterns is worth more than τ if any pattern is. The
+    search starts at τ = 0 and raises τ to the best worth found until no worth is larger
+    (docs/maths/variance.md, claim 3).
+    """
+    p, nu, z = prices.objective.prior, prices.nu, prices.Z[:, 0]
+    least, batches = 0.0, []
+    for _ in range(_MOST_RISES):
+        charged = nu + least * p
+        # b²p − 2bz + charge = 0; answers without a real root never have entry E.
+        spread = np.sqrt(np.maximum(z**2 - p * charged, 0.0))
+        roots = np.unique(np.concatenate([(z - spread) / p, (z + spread) / p]))
+        b = (roots[1:] + roots[:-1]) / 2
+        inside = 2 * b[:, None] * z - b[:, None] ** 2 * p > charged
+        U = np.where(inside, ratio, 1.0)
+        V = U / (U @ p)[:, None]
+        worth = prices.worth(V)
+        # Keep only local maxima along b: patterns at neighbouring b are nearly the same.
+        beside = np.concatenate([[-np.inf], worth, [-np.inf]])
+        top = (worth >= beside[:-2]) & (worth >= beside[2:])
+        batches.append((V[top], worth[top]))
+        if float(worth.max()) <= least:
+            break
+        least = float(worth.max())
+    columns, worths = (np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    return columns, worths
+
+
+def intervals(scores: FloatArray, prior: FloatArray, ratio: float) -> FloatArray:
+    """Return the columns v with E inside or outside an interval of scores, shape (n, a).
+
+    At an optimum for one target, z is often linear and ν quadratic in the score; these columns then
+    contain the optimum.
+    """
+    a = len(scores)
+    places = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
+    low, high = np.triu_indices(a + 1, 1)
+    inside = (places >= low[:, None]) & (places < high[:, None])
+    sets = np.unique(np.vstack([inside, ~inside]), axis=0)
+    sets = sets[sets.any(axis=1) & ~sets.all(axis=1)]
+    U = np.where(sets, ratio, 1.0)
+    return np.asarray(U / (U @ prior)[:, None], dtype=np.float64)

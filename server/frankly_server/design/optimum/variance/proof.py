@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.variance import branch
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.pricing import VariancePricer, pricer_for
 from frankly_server.design.optimum.variance.relaxation import affordable, relax
 from frankly_server.design.tables.limits import Limits
-from frankly_server.design.tables.linear import FloatArray
 
-# Allowance for the rounding of a worth, relative to Σ|ν|; without it a bound could be too high.
+# Margin for rounding errors of a worth, relative to Σ|ν|; without it a bound could be too high.
 _ROUNDING = 1e-13
 
 
@@ -24,7 +24,7 @@ class VarianceCertificate:
     prices : Z and ν with g(v) + |Zᵀv|² ≤ ν·v on the base.
     exact : True if the prices were checked on every vertex of the base; False if a relaxation
         proves the bound, which may then be far below the optimum.
-    route : rays, patterns, vertices, counts (all of them exact), boxes, products or directions.
+    route : rays, patterns, vertices, counts (these four are exact), boxes, products or directions.
     """
 
     prices: Prices
@@ -46,12 +46,12 @@ def exact_certificate(
 
 
 def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
-    """Return the best certificate that the base allows, from any Z and ν, optimal or not.
+    """Return the best certificate for the base, from any Z and ν, optimal or not.
 
     Parameters
     ----------
-    A : shape (a, a), the A(θ) of some mechanism of the base. If vertices cannot be listed, the
-        relaxation chooses its own Z and ν, starting from A.
+    A : shape (a, a), the A(θ) of some mechanism. If vertices cannot be listed, the relaxation
+        computes its own Z and ν, starting from A.
     """
     pricer = pricer_for(base, limits)
     if pricer.exact:
@@ -63,24 +63,27 @@ def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> Va
 def branched_certificate(
     base: ColumnBase, prices: Prices, scale: float, tolerance: float, limits: Limits
 ) -> tuple[VarianceCertificate, FloatArray] | None:
-    """Return the certificate of branch and bound, and the columns worth more than `tolerance`.
+    """Return the branch-and-bound certificate, and the columns worth more than `tolerance`.
 
     Returns None if the base has no programme.
     """
-    found = branch.bound(base, prices, scale, tolerance, limits)
-    if found is None:
+    proved = branch.bound(base, prices, scale, tolerance, limits)
+    if proved is None:
         return None
-    columns, largest_worth = found
-    rounding = _ROUNDING * float(np.abs(prices.nu).sum())
-    raised = prices.raised(largest_worth + rounding)
+    columns, largest_worth = proved
+    raised = prices.raised(largest_worth + _ROUNDING * float(np.abs(prices.nu).sum()))
     return VarianceCertificate(raised, exact=False, route="boxes"), columns
 
 
 def relaxed_certificate(
     base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits
 ) -> VarianceCertificate:
-    """Return the best of the certificates that need no list of columns."""
-    certificates = [_identity_bound(base, prices.objective), _secant_bound(base, prices)]
+    """Return the best certificate that needs no list of columns."""
+    high = _largest_entries(base) if prices.objective.informative else None
+    certificates = [
+        identity_certificate(base.prior, prices.objective, high),
+        _secant_bound(base, prices),
+    ]
     if base.rows is not None and affordable(len(base.rows), base.answers):
         objective = prices.objective
         high = _largest_entries(base)
@@ -93,28 +96,34 @@ def relaxed_certificate(
     return max(certificates, key=lambda c: c.bound)
 
 
-def _identity_bound(base: ColumnBase, objective: Objective) -> VarianceCertificate:
-    """Return the bound that holds even for the mechanism that sends the answer itself.
+def identity_certificate(
+    p: FloatArray, objective: Objective, high: FloatArray | None = None
+) -> VarianceCertificate:
+    """Return the bound that holds even for the mechanism that sends answers unchanged.
+
+    high : upper bounds of each v_x, shape (a,); 1/p_x by default, since p·v = 1.
 
     v is an average of the columns e_x/p_x with weights p_x v_x, so by convexity
     |Zᵀv|² ≤ Σ_x p_x v_x |Z_x/p_x|². Also g(v) ≤ Σ_x p_x v_x ln h_x with h_x the largest v_x. Here
     Z = diag(p)Wᵀ, so that answers with p_x = 0 have Z_x = 0.
     """
-    p, W = base.prior, objective.W
+    W = objective.W
+    # Z = diag(p)Wᵀ gives |Z_x/p_x|² = Σ_t W_tx², hence this ν.
     nu = p * np.sum(W**2, axis=0)
     if objective.informative:
-        nu = nu + p * np.log(np.maximum(_largest_entries(base), 1.0))
+        largest = 1 / np.where(p > 0, p, 1.0) if high is None else np.maximum(high, 1.0)
+        nu = nu + p * np.log(largest)
     return VarianceCertificate(Prices(objective, p[:, None] * W.T, nu), False, "directions")
 
 
 def _secant_bound(base: ColumnBase, prices: Prices) -> VarianceCertificate:
-    """Return the certificate with ν raised by a bound of the largest worth.
+    """Return the certificate with ν raised by an upper bound of the largest worth.
 
     Along each eigenvector of ZZᵀ the square is bounded by its secant, w² ≤ (l + u)w − lu for
     l ≤ w ≤ u. The sum of the secants is linear, and `highest` bounds it.
     """
     p, Z = base.prior, prices.Z
-    # On the base, centring changes |Zᵀv|² by a linear function only, and shortens the intervals.
+    # On the base, centring changes |Zᵀv|² only by a linear function, and shortens the intervals.
     centred = Z - np.outer(p, Z.sum(axis=0))
     shift = Z.sum(axis=0)
     linear = 2 * Z @ shift - prices.nu

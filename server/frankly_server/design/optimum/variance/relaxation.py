@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bound without a list of rays, from the products of a cone's inequalities on A(θ) = Σ θ_v v vᵀ.
+"""Bound without a list of rays, from products of a cone's inequalities on A(θ) = Σ θ_v v vᵀ.
 
 Let the rows r_k satisfy r_k·v ≥ 0 on the cone (v ≥ 0 included). Then every mechanism has A·p = 1
-and r_kᵀA r_l ≥ 0. To minimise tr(W A⁻¹ Wᵀ) − information over *all* such matrices A is a convex
+and r_kᵀA r_l ≥ 0. Minimising tr(W A⁻¹ Wᵀ) − information over *all* such matrices A is a convex
 programme with a(a+1)/2 variables, for any number of rays. Its multipliers Y ≥ 0 prove a bound: for
 Z = A⁻¹Wᵀ they give |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), hence |Zᵀv|² ≤ ν·v on the base. In
-floats that equation has a remainder, which is added to ν, so the bound holds at every iterate.
+floats this equation has a remainder, which is added to ν, so the bound holds at every iterate.
 
 The information enters through a quadratic upper bound of each p_x v ln v: see `_Curves`.
 """
@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 from frankly_server.lazy import linalg, special
 
 # Largest number of primal-dual steps.
 _STEPS = 80
 _TO_BOUNDARY = 0.95
-# Gap between value and bound, relative to the value, at which the method stops.
+# The method stops at this gap between value and bound, relative to the value.
 _RELATIVE_GAP = 1e-7
-# Largest number of entries of the matrix of products; they take 12 MB.
+# Largest number of entries of the matrix of products, which then takes 12 MB.
 _MAX_ENTRIES = 1_500_000
 
 
@@ -34,7 +34,7 @@ class Relaxed:
 
     Z : shape (a, t).
     nu : shape (a,).
-    bound : no mechanism has tr(W A⁻¹ Wᵀ) − information below it.
+    bound : lower bound of tr(W A⁻¹ Wᵀ) − information over all mechanisms.
     """
 
     Z: FloatArray
@@ -46,10 +46,10 @@ class Relaxed:
 class _Curves:
     """Quadratics α + βv + γv² ≥ v ln v for v ≥ l, equal at l and tangent at c.
 
-    v ln v has a negative third derivative, so Hermite interpolation at l, c, c lies above it for
-    every v ≥ l ≥ 0. Among all distributions of v ≥ l with mean 1 and second moment s, the one on
-    {l, c} with c = (s − l)/(1 − l) has the largest mean of v ln v. The quadratic tangent at this c
-    attains that mean, so c is computed from the second moment s = A_xx.
+    v ln v has a negative third derivative, so Hermite interpolation at l, c, c is above it for
+    every v ≥ l ≥ 0. Among all distributions of v ≥ l with mean 1 and second moment s, the
+    distribution on {l, c} with c = (s − l)/(1 − l) has the largest mean of v ln v. The quadratic
+    tangent at this c attains that mean, so c is computed from the second moment s = A_xx.
     """
 
     low: FloatArray
@@ -73,7 +73,7 @@ class _Curves:
 
 
 class _MomentProgramme:
-    """Convex programme over symmetric A; the vector x holds its upper triangle."""
+    """Convex programme over symmetric A; the vector x is its upper triangle."""
 
     def __init__(
         self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None
@@ -118,14 +118,14 @@ class _MomentProgramme:
         K, i, j = Z @ Z.T, self.i, self.j
         size = np.where(i == j, 1.0, 2.0)
         gradient = -size * K[i, j]
-        # d²f[B, B'] = 2 tr(K B A⁻¹ B'), made symmetric; B has ones at (i, j) and (j, i)
+        # d²f[B, B'] = 2 tr(K B A⁻¹ B'), symmetrised; B has ones at (i, j) and (j, i)
         hessian = K[i][:, i] * inverse[j][:, j] + K[j][:, j] * inverse[i][:, i]
         hessian += K[i][:, j] * inverse[j][:, i] + K[j][:, i] * inverse[i][:, j]
         hessian *= 0.5 * np.outer(size, size)
         if self.curves is not None:
             s, d = x[self.diagonal], self.diagonal
             gradient[d] -= self.p * self.curves.at(s)[2]
-            # Only the convex part of the curvature is used, because Cholesky's factorisation needs
+            # Only the convex part of the curvature is used, because a Cholesky factorisation needs
             # a positive definite Newton matrix.
             hessian[d, d] -= np.minimum(self.p * self.curves.second(s), 0.0)
         return gradient, hessian
@@ -142,8 +142,8 @@ class _MomentProgramme:
             alpha, beta, gamma = self.curves.at(np.diag(A))
             N[np.diag_indices(len(N))] += self.p * gamma
             linear = float(self.p @ alpha) * self.p + self.p * beta
-        # N = ½(νpᵀ + pνᵀ) up to a remainder. On the base vᵀ·remainder·v is at most the sum over its
-        # positive entries at the largest v, because v ≥ 0.
+        # N = ½(νpᵀ + pνᵀ) up to a remainder. On the base v ≥ 0, so vᵀ·remainder·v is at most the
+        # sum over the positive entries at the largest v.
         sums = N.sum(axis=1)
         nu = 2 * sums - self.p * sums.sum()
         remainder = N - 0.5 * (np.outer(nu, self.p) + np.outer(self.p, nu))
@@ -175,13 +175,13 @@ def relax(
     """
     curves = None if low is None else _Curves(np.clip(low, 0.0, 0.999))
     moments = _MomentProgramme(rows, p, W, curves)
-    # The constant mechanism has A = 1 everywhere and satisfies every product strictly. Mixed with
-    # it, `start` does so too, which the barrier needs.
+    # The constant mechanism has A = 1 everywhere and satisfies every product strictly. After
+    # mixing, `start` does too, which the barrier needs.
     A = 0.9 * start + 0.1
     x = A[moments.i, moments.j]
     s = moments.H @ x
     size = abs(moments.value(x))
-    # The products s∘y start with a sum of a tenth of the objective.
+    # Initially the products s∘y sum to a tenth of the objective.
     kappa = 0.1 * size / len(s)
     y, dual = kappa / s, np.zeros(len(p))
     best = moments.proof(x, y, high)
@@ -194,11 +194,11 @@ def relax(
         proof = moments.proof(x, y, high)
         best = proof if proof.bound > best.bound else best
         value = moments.value(x)
-        # The information can make the value vanish; the gap is then relative to the initial value.
+        # The information can make the value zero; the gap is then relative to the initial value.
         if value - best.bound <= _RELATIVE_GAP * max(abs(value), 1e-3 * size) or out_of_time():
             break
-        # After a long step the iterate is near the central path, and κ may fall tenfold. After a
-        # short one it is only halved, so that the iterate can catch up.
+        # After a long step the iterate is near the central path, and κ may decrease tenfold. After
+        # a short step κ is only halved, so that the iterate can catch up.
         kappa = (0.1 if length > 0.7 else 0.5) * float(s @ y) / len(s)
     return best
 
@@ -213,7 +213,7 @@ def _step(
 ) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
     """Return (x, y, dual, length) after one Newton step towards y∘s = κ; None if it fails.
 
-    The direction goes downhill for value − κ Σ ln s, which measures progress.
+    The direction is a descent direction of value − κ Σ ln s, which measures progress.
     """
     H, C = moments.H, moments.C
     gradient, hessian = moments.derivatives(x)
@@ -235,7 +235,7 @@ def _step(
     downhill = float((gradient - H.T @ (kappa / s)) @ dx)
     while length > 1e-8:
         after = moments.value(x + length * dx) - kappa * float(np.sum(np.log(s + length * ds)))
-        # Armijo's rule; the last term allows for rounding once the gain is below float precision.
+        # Armijo's rule; the last term allows for rounding when the gain is below float precision.
         if after <= before + 1e-4 * length * downhill + 1e-12 * abs(before):
             up = min(1.0, _TO_BOUNDARY * _longest(y, dy))
             return x + length * dx, y + up * dy, dual + up * d_dual, min(length, up)
@@ -249,7 +249,7 @@ def _longest(v: FloatArray, dv: FloatArray) -> float:
 
 
 def affordable(rows: int, answers: int) -> bool:
-    """Return True if the products of all rows with those of v ≥ 0 are few enough to compute."""
+    """Return True if the products of all rows with the rows v ≥ 0 are few enough to compute."""
     return answers * (answers + rows) * answers * (answers + 1) // 2 <= _MAX_ENTRIES
 
 

@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of the convex programme, corrected to exact row sums and thinned to few reports."""
+"""Correction of the convex programme's weights: exact row sums, and fewer reports."""
+
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
+
+_ROUNDING = 4e-16
 
 
 def balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return θ with Σ θ_j v_j = 1, changed as little as possible relative to itself."""
-    # One step is exact up to rounding; two more remove the error of an ill-conditioned system.
+    """Return θ with Σ θ_j v_j = 1 and the least relative change."""
+    if len(V) == V.shape[1]:
+        with suppress(np.linalg.LinAlgError):
+            # There is only one such θ.
+            return np.asarray(np.linalg.solve(V.T, np.ones(len(V))), dtype=np.float64)
+    # One step is exact up to rounding; two more correct the error of an ill-conditioned system.
     for _ in range(3):
         missing = 1 - theta @ V
+        if np.max(np.abs(missing), initial=0.0) <= _ROUNDING:
+            break
         theta = theta + theta * (V @ np.linalg.lstsq((V.T * theta) @ V, missing, rcond=None)[0])
     return theta
 
@@ -19,7 +29,7 @@ def balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
 def thinned(
     features: FloatArray, reports: NDArray[np.intp], theta: FloatArray
 ) -> tuple[NDArray[np.intp], FloatArray]:
-    """Remove reports while features[:, reports]·θ stays the same (Carathéodory).
+    """Remove reports without changing features[:, reports]·θ (Carathéodory).
 
     At most as many reports remain as there are features. If all products v_i·v_j are among the
     features, A(θ) stays the same, and with it the variance and the row sums (A·p = 1).

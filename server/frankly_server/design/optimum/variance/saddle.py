@@ -2,8 +2,8 @@
 """Saddle points over given columns: min over θ of max over π of F(θ, π), Σπ = 1.
 
 π are the weights of the cases (targets or truths) whose maximum is minimised; F is convex in θ and
-concave in π. Any π proves a bound, because max_π F ≥ F(θ, π), and the minimum of the latter over θ
-is an ordinary problem. A primal-dual Newton method finds θ and π together.
+concave in π. Any π proves a bound, because max_π F ≥ F(θ, π), and minimising F(θ, π) over θ is an
+ordinary problem. A primal-dual Newton method finds θ and π together.
 """
 
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from typing import Protocol
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 
 # Largest number of Newton steps.
 _STEPS = 150
 # Relative tolerance to reach.
 _TOLERANCE = 1e-9
-# Relative tolerance that is accepted if rounding prevents a smaller one.
+# Relative tolerance that is acceptable if rounding prevents a smaller one.
 _STALLED_TOLERANCE = 1e-7
-# Share of the way to the boundary that a step may go.
+# Largest step, as a share of the way to the boundary.
 _TO_BOUNDARY = 0.95
 # Factor by which a step reduces the complementarity gap, after a long step.
 _CENTRING = 0.15
@@ -143,8 +143,8 @@ class _Saddle:
     def step(self, at: _SaddleIterate, mu: float) -> _SaddleIterate:
         """Return the Newton step towards x∘z = π∘q = μ.
 
-        The unknowns are dx, dν, dπ and the change of the level. x is scaled by (x/z)^½, which keeps
-        the system well conditioned.
+        The unknowns are dx, dν, dπ and the change of the level. Scaling x by (x/z)^½ keeps the
+        system well conditioned.
         """
         xx, cross, curved = self.payoff.curvatures(at.x, at.pi)
         gradient, rows, levels, total = self.residuals(at)
@@ -191,7 +191,8 @@ def saddle_point(
         for _ in range(_STEPS):
             if _is_optimal(saddle, at, _TOLERANCE):
                 return SaddlePoint(at.x, at.nu, at.pi / at.pi.sum(), converged=True)
-            # After a short step the iterate is far from the central path: reduce the gap less.
+            # After a short step the iterate is far from the central path, so the gap is reduced
+            # less.
             centring = _CENTRING if length > 0.5 else 0.6
             mu = max(centring * at.gap(), 0.5 * _TOLERANCE * abs(at.level)) / count
             next_iterate = _advance(saddle, at, mu)

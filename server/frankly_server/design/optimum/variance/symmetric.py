@@ -12,11 +12,12 @@ from math import comb
 
 import numpy as np
 
+from frankly_server.arrays import FloatArray
 from frankly_server.design.optimum.variance.column_base import ColumnBase
-from frankly_server.design.optimum.variance.generation import VarianceOptimum, inverse_times
+from frankly_server.design.optimum.variance.generation import VarianceOptimum
+from frankly_server.design.optimum.variance.master import inverse_times
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.proof import VarianceCertificate
-from frankly_server.design.tables.linear import FloatArray
 from frankly_server.design.tables.spread import fractions
 from frankly_server.lazy import optimize
 
@@ -27,7 +28,7 @@ _ROUNDING = 1e-13
 
 
 def applies(base: ColumnBase, objective: Objective) -> bool:
-    """Return True if the base is that of LDP and all permutations of the answers are symmetries."""
+    """Return True for LDP of the answer if all permutations of the answers are symmetries."""
     K, p = objective.W.T @ objective.W, base.prior
     off = K[~np.eye(len(p), dtype=bool)]
     constant_parts = (np.ptp(values) <= 1e-12 * np.abs(K).max() for values in (np.diag(K), off))
@@ -44,8 +45,8 @@ def applies(base: ColumnBase, objective: Objective) -> bool:
 def best_size(base: ColumnBase, objective: Objective) -> tuple[int, float]:
     """Return (size of the best subset selection, bound) without listing subsets.
 
-    Without information in the objective one size is best. The bound is that of `optimum`. `applies`
-    must be True.
+    The objective must not include information, so that a single size is best, and `applies` must be
+    True. The bound is that of `optimum`.
     """
     V = _by_count(base.answers, base.ratio or 1.0)
     curvature = (np.sum(V**2, axis=1) - base.answers) / (base.answers - 1)
@@ -117,7 +118,7 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         level = np.sqrt(-weight * rise / gain)
         share = np.clip(np.nan_to_num((level - curvature[i]) / rise, nan=0.0), 0.0, 1.0)
-    # The ends of each pair are compared too: if the stationary point lies outside, an end is best.
+    # The ends of each pair are compared too: if the stationary point is outside, an end is best.
     i, j = np.tile(i, 3), np.tile(j, 3)
     share = np.concatenate([share, np.zeros(len(share)), np.ones(len(share))])
     values = (
@@ -135,9 +136,9 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
 def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
     """Return k-subsets of a answers, with weights of sum 1, that cover all pairs equally often.
 
-    These are all subsets if there are few, and otherwise the cyclic shifts of evenly spread ones.
-    How often the shifts of one subset cover a pair depends only on the distance of the pair.
-    Non-negative least squares weights the subsets so that all distances are covered equally often.
+    The result contains all subsets if there are few, otherwise the cyclic shifts of evenly spread
+    ones. How often the shifts of a subset cover a pair depends only on the distance between its
+    answers. Non-negative least squares finds weights that cover all distances equally often.
 
     Returns
     -------
@@ -150,8 +151,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
         return inside, np.full(len(inside), 1 / len(inside))
     count = 4 * a
     while True:
-        order = np.argsort(fractions(0, count, a), axis=1)
-        seeds = order < k
+        seeds = np.argsort(fractions(0, count, a), axis=1) < k
         pair_counts = np.array(
             [[np.sum(s & np.roll(s, d)) for d in range(1, a // 2 + 1)] for s in seeds]
         ).T
@@ -160,7 +160,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
         weights, residual = optimize.nnls(system, target)
         if residual < _EQUAL * count:
             break
-        # With too few subsets not all distances can be covered equally often: use more of them.
+        # Too few subsets cannot cover all distances equally often, so more are added.
         count *= 2
     used = np.flatnonzero(weights > 0)
     inside = np.vstack([np.roll(seeds[used], d, axis=1) for d in range(a)])

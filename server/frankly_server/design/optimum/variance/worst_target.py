@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from frankly_server.design.tables.linear import FloatArray
+from frankly_server.arrays import FloatArray
 
 
 class WorstTarget:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conveniences, and passkeys, which need scripts. Everything else works without this file.
+// Progressive enhancements, and passkeys, which need scripts. All other features work without this file.
 "use strict";
 
-// A job's page polls its job, and reloads when the job has ended.
+// The page of a job polls the job's state, and reloads when the job has ended.
 const job = document.querySelector("[data-job]");
 if (job) {
   const words = job.querySelector("[role=status]");
@@ -25,6 +25,25 @@ if (job) {
   setTimeout(follow, 500);
 }
 
+// Fields appear when the choice that needs them is made, and a number belongs to "Another level".
+for (const choice of document.querySelectorAll("[data-opens]")) {
+  const fields = document.getElementById(choice.dataset.opens);
+  choice.addEventListener("change", () => { fields.open = true; });
+  if (choice.value === "other") fields.addEventListener("input", () => { choice.checked = true; });
+}
+
+// The message of a refusal stands beside its field.
+const refusal = document.getElementById("refusal");
+const wrongName = refusal?.dataset.field.split(".").pop().replace(/\[\d+]$/, "");
+const wrong = wrongName && document.querySelector(`main form [name="${CSS.escape(wrongName)}"]:not([type=hidden])`);
+if (wrong && !document.getElementById(`${wrong.id}-error`)) {
+  for (let part = wrong.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  wrong.before(refusal);
+  wrong.setAttribute("aria-invalid", "true");
+  wrong.setAttribute("aria-describedby", `refusal ${wrong.getAttribute("aria-describedby") ?? ""}`.trim());
+  wrong.focus();
+}
+
 // A copy button after each text that is meant to be copied.
 for (const text of document.querySelectorAll("pre[data-copy]")) {
   const button = document.createElement("button");
@@ -44,7 +63,7 @@ for (const text of document.querySelectorAll("pre[data-copy]")) {
   text.after(button);
 }
 
-// A form with a passkey: the browser's credential goes into a field, and the form is sent as usual.
+// Passkey form: stores the browser's credential in a field, then submits the form as usual.
 const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
 const toText = (buffer) =>
   btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift and its measures by the definitions, in fractions, without the tested code."""
+"""Lift and its measures, computed from the definitions with fractions, without the tested code."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ Level = tuple[int, int]
 
 
 def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) -> Prior:
-    """Counts without empty answers or secrets; `zeros` is the expected share of empty cells."""
+    """Return counts without empty answers or secrets; `zeros` is the expected share of empty cells."""
     rng = random.Random(seed)
     top = rng.choice([9, 1000, 10**9])
     while True:
@@ -28,7 +28,7 @@ def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) 
 
 
 def lifts(column: Sequence[int], prior: Prior) -> list[Fraction]:
-    """P(s|y)/P(s) for the report sent with weights `column`: Bayes' rule, cell by cell."""
+    """Return P(s|y)/P(s) for the report with weights `column`, by Bayes' rule, cell by cell."""
     weighted = [[Fraction(n * w) for n, w in zip(row, column, strict=True)] for row in prior.joint]
     total = sum(map(sum, weighted))
     return [
@@ -45,7 +45,7 @@ def keeps(
     measure: str,
     order: int,
 ) -> bool:
-    """True if one report satisfies the levels  [Lift Defs 1-3, 5, 6, §6.2]."""
+    """Return True if one report satisfies the levels  [Lift Defs 1-3, 5, 6, §6.2]."""
     column_lifts, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
     if measure == "ldp":
@@ -71,7 +71,7 @@ def keeps(
 def asked(
     epsilon: Fraction, share: Fraction = Fraction(1, 2)
 ) -> Iterator[tuple[Level | None, Level | None, Measure, int]]:
-    """(low, high, measure, order) of requests: every measure, with one or both sides promised."""
+    """Yield (low, high, measure, order) of requests: every measure, with one or both sides promised."""
     low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
     yield low, high, "lift", 2
     yield None, high, "lift", 2

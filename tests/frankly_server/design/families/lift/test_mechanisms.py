@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's three mechanisms: their levels hold, and information does not decrease."""
+"""Watchdog mechanisms: the levels of all three hold, and information does not decrease from one to
+the next."""
 
 import random
 from collections.abc import Callable
@@ -40,7 +41,7 @@ def mutual(table: Table, prior: Prior) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILY)
 def test_no_report_exceeds_its_lift_levels(family: Callable[..., Table], full: bool) -> None:
-    """Every report is checked in fractions, by the definition; many tables are not the identity."""
+    """The test checks every report with fractions, from the definition; many tables are not the identity."""
     changed = 0
     for seed in range(200 if full else 12):
         rng = random.Random(seed)
@@ -74,7 +75,8 @@ def test_the_exact_verifier_accepts_them(full: bool) -> None:
 def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) -> None:
     """Subset merging refines the watchdog's group; a group's response contains its merged report.
 
-    The first holds only if the group was not enlarged: both are enlarged by different answers.
+    The first statement holds only if the group was not enlarged, because the two mechanisms add
+    different answers.
     """
     compared = 0
     for seed in range(100 if full else 8):
@@ -102,7 +104,7 @@ def test_only_answers_of_low_risk_are_sent_unchanged() -> None:
             columns = list(zip(*family(prior.joint, level, level), strict=True))
             sent = [column.index(1 << 48) for column in columns if sum(map(bool, column)) == 1]
             assert set(sent) <= set(harmless)
-        # if the merged answers of high risk satisfy the level, all others are sent unchanged
+        # If the merged answers of high risk satisfy the level, all others are sent unchanged.
         merged = [int(x not in harmless) for x in range(8)]
         if harmless and any(merged) and keeps(merged, prior, level, level, "lift", 2):
             columns = list(zip(*watchdog(prior.joint, level, level), strict=True))
@@ -112,7 +114,8 @@ def test_only_answers_of_low_risk_are_sent_unchanged() -> None:
 
 
 def test_a_single_answer_of_high_risk_is_merged_with_others() -> None:
-    """Erratum 9.21: as printed, the watchdog "merges" answer 0 alone, so sends it unchanged."""
+    """By erratum 9.21, the watchdog as printed "merges" answer 0 with no other answer, so it sends
+    answer 0 unchanged."""
     joint = [[30, 10, 10, 10, 10], [10, 11, 10, 9, 10]]
     level = level_for(Fraction("0.3"))
     prior = Prior.from_rows(joint)
@@ -142,7 +145,8 @@ def test_harmless_answers_are_sent_unchanged_and_level_one_hides_the_secret() ->
 
 
 def test_a_groups_response_is_its_optimum(full: bool) -> None:
-    """The optimum over a group's polytope (25): vertices from all sets of tight rows, scipy."""
+    """The reference is the optimum over a group's polytope (25), from the vertices of all sets of
+    tight rows, by scipy."""
     tried = 0
     for seed in range(60 if full else 12):
         prior = random_counts(seed, 3, 8)
@@ -163,7 +167,7 @@ def test_a_groups_response_is_its_optimum(full: bool) -> None:
                     v = np.linalg.solve(system, [0] * (len(group) - 1) + [1])
                     if min(row @ v for row in rows) > -1e-9:
                         points.append(np.clip(v, 0, None))
-            # minimise Σ β_k H(v_k) with Σ β_k v_k = P_X on the group; I is H(X) minus the minimum
+            # Minimise Σ β_k H(v_k) with Σ β_k v_k = P_X on the group; I is H(X) minus the minimum.
             cost = [-float(np.sum(v[v > 0] * np.log(v[v > 0]))) for v in points]
             solution = linprog(cost, A_eq=np.array(points).T, b_eq=p[list(group)])
             best += -sum(p[x] * np.log(p[x]) for x in group) - solution.fun
@@ -216,13 +220,13 @@ def test_rounding_returns_none_if_no_table_passes() -> None:
     rows = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert rounded_inside(rows, [1, 1], lambda column: True, bits=4) == ((16, 0), (0, 16))
     assert rounded_inside(rows, [1, 1], lambda column: column[0] == column[1], bits=4) is None
-    # 16 · (1/3, 2/3) is rounded down to (5, 10); the missing unit goes to the larger weight
+    # 16 · (1/3, 2/3) is rounded down to (5, 10); the missing unit goes to the larger weight.
     thirds = np.array([[1 / 3, 2 / 3], [1 / 3, 2 / 3]])
     assert rounded_inside(thirds, [1, 1], lambda column: True, bits=4) == ((5, 11), (5, 11))
 
 
 def test_two_hundred_answers_and_fifteen_secrets() -> None:
-    """The size of Lift Figure 10; a bench measures the time."""
+    """The size is that of Lift Figure 10; a bench measures the time."""
     rng = np.random.default_rng(10)
     prior = Prior.from_rows(rng.integers(1, 10**6, size=(15, 200)).tolist())
     level = level_for(Fraction(1))

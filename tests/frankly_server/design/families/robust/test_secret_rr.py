@@ -8,7 +8,9 @@ from fractions import Fraction
 import pytest
 from frankly_protocol.audit import Claim, level_for, require_private, worst
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
+from frankly_server.design.families.robust.secret_rr import secret_rr
+
+from papers.value_leak import no_bounds
 
 
 @pytest.mark.parametrize(
@@ -21,7 +23,7 @@ def test_the_level_holds_for_every_distribution(secrets: int, values: int) -> No
         mechanism = secret_rr(secrets, values, level)
         claim = Claim("rldp", level, lower_bounds=no_bounds(secrets, values))
         require_private(mechanism, claim)
-        # The level is used up, to within the rounding of the smallest weight.
+        # The mechanism uses the full level, up to the rounding of the smallest weight.
         needed = worst(mechanism, claim).ratio
         assert needed is not None
         smallest = min(map(min, mechanism.weights))

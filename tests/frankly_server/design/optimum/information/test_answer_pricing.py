@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under LDP of the answer: all patterns if few, otherwise the quasiconcave bound."""
+"""Pricing under LDP of the answer: all patterns if there are few, otherwise the quasiconcave bound."""
 
 import random
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def best_pattern(p: Floats, ratio: float, prices: Floats) -> float:
-    """The largest worth of any column of entries 1 and E, by enumeration of the patterns."""
+    """Return the largest worth of any column with entries 1 and E, by enumerating the patterns."""
     a = len(p)
     inside = (np.arange(1, 2**a - 1)[:, None] >> np.arange(a) & 1).astype(bool)
     V = np.where(inside, ratio, 1.0)
@@ -66,7 +66,8 @@ def test_the_relaxed_bound_holds_for_every_pattern(
 def test_the_relaxed_bound_is_the_best_of_fractional_patterns(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # F/N on a fine grid of P; the least cost of P is interpolated between the cheapest answers
+    # F/N is computed on a fine grid of P; the least cost of P is interpolated between the cheapest
+    # answers.
     p, ratio, prices = random_case(seed)
     positive = p > 0
     order = np.argsort(prices[positive] / p[positive])
@@ -88,7 +89,7 @@ def test_the_relaxed_bound_is_the_best_of_fractional_patterns(
 def test_the_relaxed_bound_is_exact_if_whole_answers_are_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # half of the mass is much cheaper than the other half, so that no answer is taken in part
+    # Half of the mass is much cheaper than the other half, so that no answer is taken partially.
     p, prices = np.full(8, 1 / 8), np.array([-1.0] * 4 + [1.0] * 4)
     best = best_pattern(p, 3.0, prices)
     assert relaxed(p, 3.0, prices, monkeypatch) == pytest.approx(best, abs=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local search: it climbs to a ray of the cone, and by its linear model no other ray is better."""
+"""Local search, which climbs to a ray of the cone that no other ray beats in its linear model."""
 
 import random
 
@@ -27,12 +27,12 @@ def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
     for _ in range(8):
         prices = np.array([rng.gauss(0, 0.5) for _ in range(4)])
         worth = gain.values(T) - T @ prices
-        mixed = rng.random() < 0.6  # else it starts at a ray; a climb ends at a ray with zeros
+        mixed = rng.random() < 0.6  # otherwise the start is a ray; a climb ends at a ray with zeros
         start = T[rng.sample(range(len(T)), 2)].mean(axis=0) if mixed else T[rng.randrange(len(T))]
         t, value = climb(base, gain, prices, start)
         assert value == pytest.approx(worth_of(gain, prices, t))
         assert worth_of(gain, prices, start) - 1e-12 <= value <= np.max(worth) + 1e-9
-        # one of the exact rays, and by its tangent no other ray is better
+        # The end is one of the exact rays, and by its tangent no other ray is better.
         assert np.min(np.max(np.abs(T - t), axis=1)) < 1e-7
         assert promised(gain, prices, T, t) < 1e-6
         if promised(gain, prices, T, start) > 1e-6:
@@ -42,7 +42,7 @@ def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
 
 
 def promised(gain: Information | Guessing, prices: Floats, T: Floats, t: Floats) -> float:
-    """Largest excess over t of any ray, by the tangent at t."""
+    """Return the largest excess over t of any ray, by the tangent at t."""
     tangent = gain.slope(t) - prices
     return float(np.max(T @ tangent) - t @ tangent)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branch and bound against all rays: its bound always holds, and it finds columns above a value."""
+"""Branch and bound, compared with all rays: its bound always holds, and it finds columns above a value."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ MANY = 10**9
 
 
 def after(questions: int) -> Callable[[], bool]:
-    """A clock that runs out after this many calls."""
+    """Return a clock that runs out after this many calls."""
     ticks = iter(range(questions))
     return lambda: next(ticks, None) is None
 
@@ -47,8 +47,9 @@ class Small:
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_no_column_is_found_above_the_best_value(kind: str) -> None:
-    for seed in range(2):
+def test_no_column_is_found_above_the_best_value(kind: str, full: bool) -> None:
+    """The test uses three prices of one random cone of each notion, or of two cones with --full."""
+    for seed in range(2 if full else 1):
         case = Small(kind, seed)
         for _ in range(3):
             prices = case.prices()
@@ -63,8 +64,9 @@ def test_no_column_is_found_above_the_best_value(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_NOTION)
-def test_columns_above_a_value_are_found(kind: str) -> None:
-    for seed in range(2):
+def test_columns_above_a_value_are_found(kind: str, full: bool) -> None:
+    """The test uses three prices of one random cone of each notion, or of two cones with --full."""
+    for seed in range(2 if full else 1):
         case = Small(kind, seed)
         for _ in range(3):
             prices = case.prices()
@@ -114,7 +116,7 @@ def test_bounds_decrease_with_the_number_of_boxes() -> None:
 
 
 def test_a_bound_within_little_memory_still_holds() -> None:
-    # LDP of ten answers given by its rows alone: far more than a thousand open boxes.
+    # LDP of ten answers, defined only by its rows, needs far more than a thousand open boxes.
     prior = random_prior(random.Random(3), 10, 1)
     base = ConeBase(Cone((Claim("ldp", (3, 1)),), 10), prior)
     p, gain = prior.probabilities(), Information(base)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of a cone by linear programmes, against listed rays, exact rows and scipy."""
+"""Base of a cone by linear programmes, compared with the list of its rays, exact inequalities and scipy."""
 
 import random
 from fractions import Fraction
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 def unit_rows(cone: Cone) -> Floats:
-    """The exact rows of the cone, each scaled to a largest entry of 1."""
+    """Return the exact rows of the cone, each scaled to a largest entry of 1."""
     return np.array([[float(Fraction(r, max(map(abs, row)))) for r in row] for row in cone.rows()])
 
 
@@ -36,7 +36,8 @@ def test_the_small_description_contains_every_ray(kind: str) -> None:
         base = ConeBase(cone, prior)
         for v in scaled_rays(cone, prior):
             t, nothing = v * base.scale, np.zeros(base.answers)
-            # a tiny box around the ray contains a point of the polytope, with auxiliary variables
+            # A tiny box around the ray contains a point of the polytope with its auxiliary
+            # variables.
             assert base.support(nothing, t * (1 - 1e-8) - 1e-12, t * (1 + 1e-8) + 1e-12) is not None
             assert np.all(base.low <= t + 1e-12)
             assert np.all(t <= base.high + 1e-12)
@@ -72,7 +73,7 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
         shares = np.array([rng.expovariate(1) for _ in V])
         inside = (
             (shares / shares.sum()) @ V * base.scale
-        )  # in the base, so that the box is not empty
+        )  # a point in the base, so that the box is not empty
         low = inside - (inside - base.low) * rng.random()
         high = inside + (base.high - inside) * rng.random()
         support = base.support(gain, low, high)
@@ -89,7 +90,7 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
         assert np.all(low - 1e-12 <= support.x)
         assert np.all(support.x <= high + 1e-12)
         for t in np.vstack([V * base.scale, inside]):
-            # A variable that is δ off its bound costs |reduced|·δ.
+            # A variable at a distance δ from its bound costs |reduced|·δ.
             if np.all(low <= t) and np.all(t <= high):
                 cost = np.maximum(support.reduced, 0) * (high - t) + np.maximum(
                     -support.reduced, 0
@@ -128,7 +129,7 @@ def test_answers_without_mass_stay_bounded_under_rldp() -> None:
             unit = np.eye(4)[x]
             assert base.maximise(unit)[x] == pytest.approx(np.max(V[:, x]), rel=1e-7)
             assert base.highest(unit) >= np.max(V[:, x]) - 1e-9
-        assert np.max(V[:, 1]) > 1  # there is something to bound
+        assert np.max(V[:, 1]) > 1  # the test has something to bound
 
 
 def test_answers_without_mass_stay_bounded_under_ldp() -> None:
@@ -142,7 +143,7 @@ def test_answers_without_mass_stay_bounded_under_ldp() -> None:
 
 @pytest.mark.parametrize("notion", ["lip", "secret-ldp", "srlip"])
 def test_tiny_secrets_and_answers_are_not_lost(notion: str) -> None:
-    # a secret of probability 10^-6, and an answer of about the same
+    # One secret has probability 10^-6, and one answer has about the same.
     prior = Prior.from_rows(
         [[1, 3, 2, 1], [3_000_000, 2_000_000, 2_000_000, 1], [10**6, 10**6, 2 * 10**6, 1]]
     )
@@ -162,7 +163,7 @@ def test_tiny_secrets_and_answers_are_not_lost(notion: str) -> None:
         assert np.min(rows @ v) > -1e-7 * np.max(v)
 
 
-def test_rows_are_those_of_the_cone_and_omitted_if_many() -> None:
+def test_rows_equal_those_of_the_cone_and_omitted_if_many() -> None:
     prior, cone = tamed("lip", random.Random(4))
     rows = ConeBase(cone, prior).rows
     assert rows is not None
@@ -192,7 +193,7 @@ def test_only_ldp_alone_has_a_ratio() -> None:
 def test_no_ray_is_cut_off_if_counts_differ_by_many_orders(
     notion: str, magnitude: int, level: str, seed: int
 ) -> None:
-    # the vertices that the solver finds here fall short of the exact rays by up to 4e-10
+    # The vertices that the solver finds here differ from the exact rays by up to 4e-10.
     rng = random.Random(seed)
     counts = [
         [int(10 ** (magnitude * rng.random())) if rng.random() < 0.7 else 1 for _ in range(4)]

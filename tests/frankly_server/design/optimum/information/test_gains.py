@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains of a report: value, slope and secants against formulas and finite differences."""
+"""Gains of a report: value, slope and secants, compared with formulas and finite differences."""
 
 import math
 import random
@@ -28,7 +28,7 @@ def test_information_is_the_divergence_of_a_report(rng: random.Random) -> None:
     base, prior, V = base_of(rng)
     p = [n / prior.total for n in prior.shares]
     for v in V:
-        # P(x|y) = p_x v_x, so a report's gain is the divergence of the posterior from the prior
+        # P(x|y) = p_x v_x, so a report's gain is the divergence of the posterior from the prior.
         posterior = [a * b for a, b in zip(p, v, strict=True)]
         expected = math.fsum(b * math.log(b / a) for a, b in zip(p, posterior, strict=True) if b)
         gain = Information(base)
@@ -45,7 +45,7 @@ def test_information_is_the_divergence_of_a_report(rng: random.Random) -> None:
 @pytest.mark.parametrize("rng", CASES)
 def test_ceilings_are_the_gain_of_the_identity(rng: random.Random) -> None:
     base, prior, _ = base_of(rng)
-    raw = np.diag(base.scale / prior.probabilities())  # one report for each answer, v = 1/p there
+    raw = np.diag(base.scale / prior.probabilities())  # one report for each answer, with v = 1/p
     for gain in (Information(base), Guessing(base)):
         assert prior.probabilities() @ gain.values(raw) == pytest.approx(gain.ceiling, rel=1e-12)
 

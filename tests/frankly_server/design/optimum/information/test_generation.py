@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column generation against scipy's linear programmes over all rays; limits, starts, repetition."""
+"""Column generation, compared with scipy's linear programmes over all rays; limits, starts, repetition."""
 
 import math
 import random
@@ -26,7 +26,7 @@ Gain = type[Information] | type[Guessing]
 
 
 def worth(V: Floats, p: Floats, of: Gain) -> Floats:
-    """Gain of each report, from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
+    """Return the gain of each report from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
     if of is Guessing:
         return np.asarray(np.max(V * p, axis=1))
     return np.asarray(np.where(V > 0, V * np.log(np.where(V > 0, V, 1.0)), 0.0) @ p)
@@ -40,7 +40,7 @@ def listed_optimum(cone: Cone, prior: Prior, of: Gain) -> float:
 
 
 def check_mechanism(optimum: GeneratedMechanism, cone: Cone, prior: Prior, of: Gain) -> None:
-    """Check that rows sum to one, columns are in the cone, and the value is the mechanism's."""
+    """Check that rows sum to one, columns are in the cone, and the value equals the mechanism's."""
     p = prior.probabilities()
     assert np.min(optimum.theta) >= 0
     np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-8)
@@ -54,7 +54,7 @@ def check_mechanism(optimum: GeneratedMechanism, cone: Cone, prior: Prior, of: G
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("of", [Information, Guessing])
-def test_generated_optima_are_those_of_all_rays(kind: str, of: Gain) -> None:
+def test_generated_optima_equal_those_of_all_rays(kind: str, of: Gain) -> None:
     rng = random.Random(f"{kind} {of.__name__}")
     for _ in range(2):
         prior, cone = tamed(kind, rng, 0.1, 2.5)
@@ -72,7 +72,7 @@ def test_the_multipliers_prove_the_bound_ray_by_ray(kind: str) -> None:
     prior, cone = tamed(kind, rng)
     base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     optimum = generate(base, Information(base), Limits())
-    # λ·v is at least the worth of every ray v, so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ
+    # λ·v is at least the worth of every ray v, so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ.
     assert np.sum(optimum.multipliers) == pytest.approx(optimum.bound, abs=1e-9)
     assert np.min(V @ optimum.multipliers - worth(V, prior.probabilities(), Information)) > -1e-9
 
@@ -122,6 +122,18 @@ def test_out_of_time_still_gives_a_mechanism_and_a_bound(kind: str, questions: i
         assert optimum.value - 1e-9 <= best <= optimum.bound + 1e-9
 
 
+@pytest.mark.parametrize("kind", EVERY_NOTION)
+def test_without_a_proof_the_largest_entries_bound_the_information(kind: str) -> None:
+    """The bound is Σ p_x·ln h_x, where h_x is the largest entry of any ray; its prices are above
+    every ray's gain."""
+    prior, cone = tamed(kind, random.Random(kind))
+    base, V, p = ConeBase(cone, prior), scaled_rays(cone, prior), prior.probabilities()
+    optimum = generate(base, Information(base), Limits(out_of_time=lambda: True))
+    assert listed_optimum(cone, prior, Information) <= optimum.bound
+    assert optimum.bound <= float(p @ np.log(np.max(V, axis=0))) + 1e-6
+    assert np.all(worth(V, p, Information) <= V @ optimum.multipliers + 1e-9)
+
+
 @pytest.mark.parametrize("of", [Information, Guessing])
 def test_the_result_is_never_worse_than_its_starting_columns(of: Gain) -> None:
     prior = random_prior(random.Random(8), 5, 1)
@@ -156,7 +168,7 @@ def test_progress_reports_growing_values_and_falling_bounds() -> None:
     assert bounds == sorted(bounds, reverse=True)
     assert (
         bounds[0] <= -float(prior.probabilities() @ np.log(prior.probabilities())) + 1e-12
-    )  # no more than H(X)
+    )  # at most H(X)
     assert values[-1] <= optimum.value + 1e-9
     assert bounds[-1] == optimum.bound
 
@@ -173,7 +185,7 @@ def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
     optimum = generate(
         base, Information(base), Limits(progress=progress, out_of_time=lambda: calls >= when)
     )
-    assert calls <= when + 1  # at most the proof of the round in which it was cancelled
+    assert calls <= when + 1  # at most the proof of the cancelled round
     check_mechanism(optimum, cone, prior, Information)
     assert optimum.bound >= optimum.value
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing under RLDP, part by part, against enumeration of parts and cones and random search."""
+"""Pricing under RLDP, part by part, compared with enumeration of parts and cones and with random search."""
 
 import itertools
 import random
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 def random_case(
     rng: random.Random, secrets: int, values: int, *, diagonal: bool
 ) -> tuple[Prior, Claim]:
-    """Counts, some of them 0, and lower bounds below their shares, some of them 0."""
+    """Return counts, some of which are 0, and lower bounds below their shares, some of which are 0."""
     counts = [[rng.choice([0, 1, 5, 20]) + (u == 0) for u in range(values)] for _ in range(secrets)]
     bounds = []
     for row in counts:
@@ -47,7 +47,7 @@ def random_case(
 
 
 def listed(claim: Claim, prior: Prior) -> Floats:
-    """All extreme rays by exact enumeration, scaled to p·v = 1."""
+    """Return all extreme rays by exact enumeration, scaled to p·v = 1."""
     rays = np.array(
         extreme_rays(Cone((claim,), prior.answers).rows(), prior.answers), dtype=np.float64
     )
@@ -73,7 +73,8 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
         ]
         f, lower = 1 - sum(L), Fraction(rng.randint(1, 8), 4)
         upper = lower * Fraction(rng.randint(4, 20), 4)
-        # {(q, h) : W(q) ≥ lower·h, U(q) ≤ upper·h}, two rows for each value that may be extreme
+        # The part is {(q, h) : W(q) ≥ lower·h, U(q) ≤ upper·h}, with two rows for each value that
+        # may be extreme.
         rows = []
         for u in range(values):
             extreme = [L[x] + f * (x == u) for x in range(values)]
@@ -95,7 +96,7 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("secrets", "values"), [(2, 2), (2, 3), (3, 2), (4, 2)])
-def test_the_best_columns_and_their_proof_are_those_of_all_rays(
+def test_the_best_columns_and_their_proof_equal_those_of_all_rays(
     secrets: int, values: int, diagonal: bool
 ) -> None:
     rng = random.Random(f"{secrets} {values} {diagonal}")
@@ -121,7 +122,7 @@ def test_the_best_columns_and_their_proof_are_those_of_all_rays(
 
 
 def test_every_column_satisfies_the_claim_and_no_rival_beats_the_bound() -> None:
-    # 5 × 2 and 2 × 4; the rivals are random vertices, and local ascents from them
+    # The sizes are 5 × 2 and 2 × 4; the rivals are random vertices and local ascents from them.
     for secrets, values in ((5, 2), (2, 4)):
         rng = random.Random(secrets)
         prior, claim = random_case(rng, secrets, values, diagonal=False)
@@ -204,16 +205,16 @@ def test_other_claims_are_left_to_branch_and_bound() -> None:
         (
             (Claim("rldp", level, lower_bounds=(bounds[0], sure)),),
             4,
-        ),  # nothing is uncertain about one secret
+        ),  # one secret has no uncertainty
         (
             (Claim("rldp", level, lower_bounds=(bounds[0],)),),
             2,
-        ),  # one secret alone: nothing is compared
+        ),  # a single secret is compared with nothing
         ((Claim("rldp", level, lower_bounds=wide),), 20),  # 2^10 sets of values
         (
             (Claim("rldp", level, lower_bounds=(((1, 2), (0, 1)), ((1, 2), (0, 1)))),),
             4,
-        ),  # a positive bound of an answer without mass
+        ),  # a positive bound for an answer without mass
     ):
         shares = np.array([0.0, 1.0, 0.0, 0.0]) if answers == 4 else np.full(answers, 1 / answers)
         shares = p if len(claims) > 1 else shares
@@ -222,7 +223,7 @@ def test_other_claims_are_left_to_branch_and_bound() -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_proposals_satisfy_the_claim_and_exceed_the_requested_worth(diagonal: bool) -> None:
-    # ten values for each of four secrets: 2^10 sets are not listed
+    # With ten values for each of four secrets, the 2^10 sets are not listed.
     rng = random.Random(13)
     prior, claim = random_case(rng, 4, 10, diagonal=diagonal)
     p, cone = prior.probabilities(), Cone((claim,), 40)
@@ -235,7 +236,7 @@ def test_proposals_satisfy_the_claim_and_exceed_the_requested_worth(diagonal: bo
         climbed = [base.maximise(np.array([rng.gauss(0, 1) for _ in p])) for _ in range(20)]
         best = max(float(worth(v[None], p, prices)[0]) for v in climbed)
         columns = proposals.columns(prices, best)
-        assert len(columns) > 0  # better than the best of twenty vertices
+        assert len(columns) > 0  # columns better than the best of twenty vertices
         np.testing.assert_allclose(columns @ p, 1, atol=1e-12)
         assert np.min(columns @ rows.T) > -1e-9 * np.max(columns)
         values = worth(columns, p, prices)
@@ -279,7 +280,7 @@ def uncertain(
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
-    # one group of most of the people and four small ones, as in a census
+    # Most people belong to one group, and four groups are small, as in a census.
     counts = [[130, 180], [350, 700], [1500, 1600], [110, 160], [8600, 19000]]
     prior, claim = uncertain(counts, "1.5", diagonal=diagonal)
     request = DesignRequest(
@@ -295,7 +296,8 @@ def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
 
 @pytest.mark.slow
 def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
-    # 12 × 4 = 48 answers: prices are taken near the best proof; stopped after a few rounds
+    # With 12 × 4 = 48 answers, prices are taken near the best proof, and the search stops after a
+    # few rounds.
     rng = random.Random(3)
     counts = [[rng.choice([3, 30, 300]) * rng.randint(1, 9) for _ in range(4)] for _ in range(12)]
     prior, claim = uncertain(counts, "1")
@@ -317,7 +319,7 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     p = prior.probabilities()
     pricing = robust_pricing.of(base.cone, p)
     assert pricing is not None
-    # the multipliers prove the bound on their own: no column is worth more than its price
+    # The multipliers prove the bound on their own, because no column is worth more than its price.
     assert len(pricing.best_columns(optimum.multipliers, 1e-6, Limits())[0]) == 0
     for _ in range(40):
         v = base.maximise(np.array([rng.gauss(0, 1) for _ in p]))

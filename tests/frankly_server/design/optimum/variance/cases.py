@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small cones with all their rays, larger ones by their rows, and independent figures."""
+"""Small cones with all their rays, larger cones as rows, and independently computed figures."""
 
 import random
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AnswerLdp:
-    """Base of LDP of the answer.
+    """The base of LDP of the answer.
 
     Each v is a multiple of a column with entries 1 and E in any pattern  [docs/maths/cones.md].
     """
@@ -100,14 +100,15 @@ class ByRows:
         return np.asarray(solution.x, dtype=np.float64)
 
     def with_coordinates(self, _: Floats, /) -> None:
-        """Nothing is known but rows."""
+        """Return self, because only rows are known."""
 
     def highest(self, c: Floats) -> float:
         return float(c @ self.maximise(c)) + 1e-6 * float(np.abs(c).max())
 
 
 def lip_base(seed: int, answers: int, secrets: int, epsilon: float) -> ByRows:
-    """The base of ε-LIP under a random joint, row by row from the definition [Funnel Def 2]."""
+    """Return the base of ε-LIP under a random joint distribution, row by row from the definition
+    [Funnel Def 2]."""
     rng = random.Random(seed)
     joint = np.array([[rng.expovariate(1.0) for _ in range(answers)] for _ in range(secrets)])
     joint /= joint.sum()
@@ -122,7 +123,7 @@ def cone_of(prior: Prior, notion: str, epsilon: Fraction) -> Cone:
 
 
 def listed(seed: int, count: int, max_answers: int = 6) -> list[Listed]:
-    """Random priors with scaled rays of a random notion and level that exclude the identity."""
+    """Yield random priors with scaled rays of a random notion and level that exclude the identity."""
     rng = random.Random(seed)
     cases: list[Listed] = []
     while len(cases) < count:
@@ -142,7 +143,7 @@ def level(epsilon: str) -> float:
 
 
 def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]:
-    """Weights θ ≥ 0 with Σ θ_j v_j = 1: random vertices, and mixtures of a few of them."""
+    """Return weights θ ≥ 0 with Σ θ_j v_j = 1: random vertices, and mixtures of a few vertices."""
     costs = [[rng.gauss(0, 1) for _ in V] for _ in range(12)]
     corners = [linprog(cost, A_eq=V.T, b_eq=np.ones(V.shape[1])).x for cost in costs]
     mechanisms = list(corners)
@@ -154,7 +155,7 @@ def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]
 
 
 def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
-    """Every target's variance at n = 1, by definition w(A⁻¹ − ppᵀ)wᵀ; infinite for singular A."""
+    """Return every target's variance at n = 1, by definition w(A⁻¹ − ppᵀ)wᵀ; infinite for singular A."""
     A = (V.T * theta) @ V
     if np.linalg.cond(A) > 1e12:
         return np.full(len(W), np.inf)
@@ -162,7 +163,7 @@ def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
 
 
 def information(V: Floats, theta: Floats, p: Floats) -> float:
-    """I(X; Y) from the joint distribution of answers and reports, in nats."""
+    """Return I(X; Y) in nats, from the joint distribution of answers and reports."""
     joint = p * V * theta[:, None]
     joint /= joint.sum()
     product = np.outer(joint.sum(axis=1), joint.sum(axis=0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branch and bound for the variance: its bounds against all extreme rays, and what it certifies."""
+"""Branch and bound for the variance: its bounds compared with all extreme rays, and its certificates."""
 
 import random
 from fractions import Fraction
@@ -9,6 +9,7 @@ import pytest
 from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.notions import promises
 from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.optimum import robust_rays
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.variance import branch, pricing
 from frankly_server.design.optimum.variance.objective import Objective, Prices
@@ -38,18 +39,19 @@ def test_the_bound_is_the_largest_worth_of_a_ray(seed: int, informative: bool) -
     base, scale = ConeBase(cone, prior), float((Z**2).sum())
     # The tolerance is above 0: a constant is added to ν so that the largest worth is 1% of the scale.
     prices = prices.raised(largest - 0.01 * scale)
-    # Just above the largest worth nothing is found, and that is proved.
+    # Just above the largest worth, nothing is found, and this is proved.
     found = branch.bound(base, prices, scale, 0.01 * scale * (1 + 1e-6), MANY)
     assert found is not None
     columns, bound = found
     assert len(columns) == 0
     assert bound == pytest.approx(0.01 * scale, rel=1e-5)
-    # Just below it, it is found, and the bound is not below it.
+    # Just below the largest worth, a column is found, and the bound is not below the largest worth.
     found = branch.bound(base, prices, scale, 0.0099 * scale, MANY)
     assert found is not None
     columns, bound = found
     assert worth(columns, prices).max() > 0.0099 * scale
-    # A search that ends early is above every ray, and later ones are closer.
+    # The bound of a search that ends early is above every ray, and longer searches have closer
+    # bounds.
     bounds = []
     for boxes in (1, 4, 16, 64, 256):
         found = branch.bound(base, prices, scale, 0.0100001 * scale, Limits(boxes=boxes))
@@ -60,12 +62,13 @@ def test_the_bound_is_the_largest_worth_of_a_ray(seed: int, informative: bool) -
 
 
 def test_rldp_is_certified_where_products_leave_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the last part of the gap, which the products leave open."""
+    """Branch and bound closes the last part of the gap, which the products leave open."""
     counts = Prior.from_rows([[5005, 29113, 15791, 7806], [15610, 5526, 14015, 7134]])
     bounds = lower_bounds(counts.joint, 1, counts.total, "0.05")
     claim = promises.robust(bounds, Fraction("7.7651"), diagonal=False)
     request = DesignRequest(promises.pairs(counts), (claim,))
     monkeypatch.setattr(pricing, "base_vertices", lambda *_, **__: None)
+    monkeypatch.setattr(robust_rays, "listed", lambda *_: None)
     branched = design(request)
     assert branched.certified
     monkeypatch.setattr(branch, "bound", lambda *_: None)

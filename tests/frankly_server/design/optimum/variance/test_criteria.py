@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The criterion of the worst target's variance."""
+"""Criterion of the worst target's variance."""
 
 import random
 
@@ -23,7 +23,7 @@ from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
 
 def by_slsqp(V: Floats, W: Floats, p: Floats) -> float:
-    """min s subject to every variance ≤ s, by sequential quadratic programming from the centre."""
+    """Return min s subject to every variance ≤ s, by sequential quadratic programming from the centre."""
     a = V.shape[1]
     centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=0.05).x
 
@@ -53,7 +53,7 @@ def by_slsqp(V: Floats, W: Floats, p: Floats) -> float:
 
 
 @pytest.mark.parametrize("base", [b for b in listed(51, 30) if len(b.rays) <= 30][:10])
-def test_the_worst_variance_is_that_of_another_solver(base: Listed) -> None:
+def test_the_worst_variance_equals_that_of_another_solver(base: Listed) -> None:
     W = np.eye(base.answers)
     optimum = least_worst_variance(base, W)
     reached = variances(optimum.columns, optimum.theta, W, base.prior).max()

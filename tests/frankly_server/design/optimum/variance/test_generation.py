@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of least variance without a list of rays."""
+"""Mechanisms of least variance, computed without a list of rays."""
 
 import math
 import random
@@ -29,7 +29,7 @@ from tests.frankly_server.design.optimum.variance.cases import (
 
 
 def subset_selection(a: int, k: int, E: float, p: Floats) -> tuple[Floats, Floats]:
-    """Subset selection as columns v and the probability of each report."""
+    """Return subset selection as columns v and the probability of each report."""
     subsets = list(combinations(range(a), k))
     Q = np.array([[E if x in subset else 1.0 for subset in subsets] for x in range(a)])
     Q /= Q.sum(axis=1, keepdims=True)
@@ -38,7 +38,7 @@ def subset_selection(a: int, k: int, E: float, p: Floats) -> tuple[Floats, Float
 
 
 @pytest.mark.parametrize("base", listed(31, 12))
-def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
+def test_the_optimum_equals_that_of_another_solver(base: Listed) -> None:
     optimum = least_variance(base, np.eye(base.answers))
     V, p, a = base.rays, base.prior, base.answers
     reached = float(variances(optimum.columns, optimum.theta, np.eye(a), p).sum())
@@ -103,7 +103,7 @@ def test_random_priors_do_no_worse_than_grr_and_subset_selection(
     "W", [np.eye(4)[:2], np.array([[1.0, -1, 0, 0], [0, 1, -1, 0]]), np.array([[0, 1.0, 2, 3]])]
 )
 def test_fewer_targets_than_answers(W: Floats) -> None:
-    # A may be nearly singular; the certificate is tight even so.
+    # The certificate is tight even if A is nearly singular.
     base = lip_base(3, 4, 3, 0.5)
     optimum = least_variance(base, W)
     assert optimum.value * (1 - 3e-6) <= optimum.bound <= optimum.value
@@ -117,7 +117,7 @@ def test_fewer_targets_than_answers(W: Floats) -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
-def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
+def test_one_contrast_equals_that_of_another_solver(epsilon: str) -> None:
     E, p = level(epsilon), np.array([0.3, 0.5, 0.2])
     optimum = least_variance(AnswerLdp(E, p), np.array([[1.0, -1.0, 0.0]]))
     U = np.array([[E if mask >> x & 1 else 1.0 for x in range(3)] for mask in range(1, 7)])
@@ -196,7 +196,8 @@ def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
 
 
 def test_a_very_rare_answer_does_not_stop_the_method_early() -> None:
-    # Entries of a column then differ by 10^5; the method once stopped before its tolerance here.
+    # Entries of a column then differ by a factor of 10^5; the method once stopped here before it
+    # reached its tolerance.
     prior = pairs(Prior.from_rows([[1, 7670, 3424], [21144, 287, 554], [9273, 40276, 17371]]))
     bounds = (
         ((239542263, 2**48), (191215688151082, 2**48), (83544443575195, 2**48)),

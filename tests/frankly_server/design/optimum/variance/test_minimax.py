@@ -34,26 +34,28 @@ def some_truths(answers: int, count: int, seed: int) -> Floats:
 
 
 def table_of(optimum: Minimax) -> Floats:
-    """Q with row = truth."""
+    """Return Q with row = truth."""
     return np.asarray(optimum.optimum.columns.T * optimum.optimum.theta, dtype=np.float64)
 
 
 def variance_at(Q: Floats, decoder: Floats, truth: Floats, W: Floats) -> float:
-    """From the definition: Σ_y P(y)|d_y|² − |Wq|² for the unbiased scores d, shape (t, reports)."""
+    """Return, from the definition, Σ_y P(y)|d_y|² − |Wq|² for the unbiased scores d, of shape (t,
+    reports)."""
     assert decoder @ Q.T == pytest.approx(W, abs=1e-6 * np.abs(W).max())
     return float((truth @ Q) @ np.sum(decoder**2, axis=0) - np.sum((W @ truth) ** 2))
 
 
 def published(Q: Floats, prior: Floats, W: Floats) -> Floats:
-    """W (Q D⁻¹ Qᵀ)⁻¹ Q D⁻¹ with D = diag(p Q)."""
+    """Return W (Q D⁻¹ Qᵀ)⁻¹ Q D⁻¹ with D = diag(p Q)."""
     weighted = Q / (prior @ Q)
     return np.asarray(W @ np.linalg.solve(weighted @ Q.T, weighted), dtype=np.float64)
 
 
 def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
-    """The least of the largest Σ_j (q·v_j)|S_j|²/θ_j − |Wq|² over θ ≥ 0 and scores S_j = θ_j d_j.
+    """Minimise the largest Σ_j (q·v_j)|S_j|²/θ_j − |Wq|² over θ ≥ 0 and scores S_j = θ_j d_j.
 
-    Mechanism and decoder are optimised together, unlike in the tested code. θ = e^u stays positive.
+    Unlike the tested code, this function optimises mechanism and decoder together. θ = e^u stays
+    positive.
     """
     n, a = rays.shape
     t = len(W)
@@ -111,7 +113,7 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(SMALL)])
-def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> None:
+def test_over_a_list_it_equals_that_of_another_solver(base: Listed, seed: int) -> None:
     points, W = some_truths(base.answers, 3, seed), np.eye(base.answers)
     optimum = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
     assert optimum.optimum.bound <= optimum.optimum.value <= optimum.optimum.bound * (1 + 1e-6)
@@ -122,7 +124,9 @@ def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> No
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(62, 12))])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_the_value_is_that_of_the_published_decoder(base: Listed, seed: int, mixed: bool) -> None:
+def test_the_value_equals_that_of_the_published_decoder(
+    base: Listed, seed: int, mixed: bool
+) -> None:
     points, W = some_truths(base.answers, 4, seed + 50), np.eye(base.answers)
     optimum = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points, mixed))
     Q = table_of(optimum)
@@ -176,7 +180,7 @@ def test_one_truth_is_the_ordinary_problem() -> None:
 
 
 def test_the_least_favourable_truth_of_a_ball_has_the_value_of_the_ball() -> None:
-    """With mixtures, the value is the least variance at the least favourable truth alone."""
+    """With mixtures, the value is the least variance at the least favourable truth."""
     for base in listed(66, 6):
         W, a = np.eye(base.answers), base.answers
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
@@ -233,7 +237,7 @@ def test_the_bound_is_true_when_time_is_up() -> None:
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_slopes_and_curvatures_are_those_of_the_payoff(mixed: bool) -> None:
+def test_slopes_and_curvatures_equal_those_of_the_payoff(mixed: bool) -> None:
     rng = np.random.default_rng(3)
     n, a, t, m = 9, 4, 3, 5
     V, W, points = rng.uniform(0.2, 2, (n, a)), rng.normal(size=(t, a)), some_truths(a, m, 1)
@@ -262,7 +266,7 @@ def test_slopes_and_curvatures_are_those_of_the_payoff(mixed: bool) -> None:
     assert np.linalg.eigvalsh(curved).max() <= 1e-9
 
 
-def test_the_largest_over_mixtures_is_that_of_a_grid() -> None:
+def test_the_largest_over_mixtures_equals_that_of_a_grid() -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         points, W = some_truths(3, 3, int(rng.integers(1000))), rng.normal(size=(2, 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates: no mechanism beats a valid one, and false ones are corrected."""
+"""Certificates: no mechanism beats a valid certificate, and false certificates are corrected."""
 
 import random
 
@@ -28,7 +28,7 @@ from tests.frankly_server.design.optimum.variance.cases import (
 
 
 def patterns(E: float, p: Floats) -> Floats:
-    """All columns of LDP of the answer, one by one."""
+    """Return all columns of LDP of the answer, one by one."""
     U = np.array(
         [[E if mask >> x & 1 else 1.0 for x in range(len(p))] for mask in range(1, 2 ** len(p) - 1)]
     )
@@ -36,7 +36,7 @@ def patterns(E: float, p: Floats) -> Floats:
 
 
 def worth(V: Floats, prices: Prices) -> Floats:
-    """g(v) + |Zᵀv|² − ν·v, column by column."""
+    """Return g(v) + |Zᵀv|² − ν·v, column by column."""
     values = []
     for v in V:
         g = float(prices.objective.prior @ xlogy(v, v)) if prices.objective.informative else 0.0
@@ -73,9 +73,9 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     certificate = relaxed_certificate(base, prices, A, Limits())
     assert not certificate.exact
     assert certificate.route == "products"
-    # the certificate holds at every vertex of the base
+    # The certificate holds at every vertex of the base,
     assert worth(V, certificate.prices).max() <= 1e-7 * np.abs(certificate.prices.nu).sum()
-    # so no mechanism is below its bound
+    # so no mechanism is below its bound.
     rng = random.Random(answers)
     columns = np.vstack([V, np.ones(answers)])
     for theta in random_mechanisms(columns, rng, 100):
@@ -96,7 +96,7 @@ def test_a_false_certificate_is_corrected_by_every_route(informative: bool) -> N
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
     true = optimum.certificate.prices
     false = Prices(objective, true.Z, 0.5 * true.nu)
-    assert false.bound() > objective.constant() + optimum.value  # it claims too much
+    assert false.bound() > objective.constant() + optimum.value  # the certificate claims too much
     assert worth(V, false).max() > 0
     rows = AnswerLdp(E, p).rows
     for base in (Listed(V, p), AnswerLdp(E, p), ByRows(rows, p)):
@@ -132,7 +132,7 @@ def test_directions_prove_a_bound_if_nothing_else_can() -> None:
 
 @pytest.mark.parametrize("informative", [False, True])
 def test_every_pattern_is_priced(informative: bool) -> None:
-    # 13 answers: more than one block of patterns on either side.
+    # For 13 answers, there is more than one block of patterns on either side.
     rng = random.Random(13)
     p = np.array([rng.expovariate(1.0) for _ in range(13)])
     p /= p.sum()

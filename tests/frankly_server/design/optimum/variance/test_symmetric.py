@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equally likely answers: the optimum is a subset selection, at any size."""
+"""Equally likely answers, for which the optimum is a subset selection of any size."""
 
 import math
 
@@ -14,10 +14,12 @@ from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
 
 def best_subset_selection(a: int, E: float) -> float:
-    """Total variance of the best subset selection at equal shares and n = 1, from inclusion rates.
+    """Return the total variance of the best subset selection at equal shares and n = 1, from
+    inclusion rates.
 
-    Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if true, else with
-    h = (k − f)/(a − 1). An answer's estimate is (1[x inside] − h)/(f − h); P(inside) = k/a.
+    Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if x is true,
+    otherwise with h = (k − f)/(a − 1). An answer's estimate is (1[x inside] − h)/(f − h);
+    P(inside) = k/a.
     """
     variances_by_size = []
     for k in range(1, a):
@@ -61,7 +63,8 @@ def test_many_answers(answers: int, epsilon: str) -> None:
 
 @pytest.mark.parametrize("W", [3 * np.eye(5) - 1, np.eye(5) + 0.2, np.array([[1.0, -1, 0, 0, 0]])])
 def test_other_targets(W: Floats) -> None:
-    # The first two treat all answers alike; the third does not and takes the general route.
+    # The first two sets of targets treat all answers alike; the third does not and takes the
+    # general route.
     E, p = level("1"), np.full(5, 0.2)
     optimum = least_variance(AnswerLdp(E, p), W)
     general = least_variance(Listed(patterns(E, p), p), W)

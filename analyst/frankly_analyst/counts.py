@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Released counts of noisy symbols by stratum, with their mechanisms (spec 8.11).
+
+Every estimate of the server can be computed from these counts, and other methods can use them.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Self
+
+from frankly_analyst.counted_part import SETS, CountedPart, Question, Stratum
+from frankly_analyst.errors import InvalidRequest
+from frankly_analyst.formats import cell, needed
+from frankly_analyst.rows import localised
+
+_HEAD = ("document", "version", "questions")
+_COUNTED = ("n", "symbol", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of a survey's released reports, by part and stratum.
+
+    title : title in `language`, or otherwise in the survey's first language. n : released reports
+        of the survey.
+    by : public questions, and possibly a period, whose combinations are the strata; () for one
+        stratum of all reports.
+    strata_questions : the survey's public questions.
+    parts : one entry for each part and document; counts of different versions are never added,
+        because their mechanisms may differ.
+    body : the server's response.
+    """
+
+    survey: str
+    title: str
+    n: int
+    by: tuple[str, ...]
+    strata_questions: tuple[Question, ...]
+    parts: tuple[CountedPart, ...]
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    language: str | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any], language: str | None = None) -> Self:
+        """Read a response of the server. Raises KeyError, TypeError or AttributeError if malformed."""
+        return cls(
+            survey=body["survey"],
+            title=localised(body["title"], language, body["languages"]),
+            n=body["n"],
+            by=tuple(body["by"]),
+            strata_questions=tuple(map(Question.from_json, body["strata_questions"])),
+            parts=tuple(map(CountedPart.from_json, body["parts"])),
+            body=body,
+            language=language,
+        )
+
+    def __iter__(self) -> Iterator[CountedPart]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def of(self, *questions: str) -> tuple[CountedPart, ...]:
+        """Return the parts that contain these questions, oldest version first.
+
+        Raises InvalidRequest(targets_invalid) if there are none.
+        """
+        parts = tuple(p for p in self.parts if set(questions) <= {q.id for q in p.questions})
+        if not parts:
+            detail = (
+                f"no part contains {', '.join(questions)}: see `parts`, or request them together"
+            )
+            raise InvalidRequest(detail, code="targets_invalid", field="questions")
+        return parts
+
+    def part(self, *questions: str) -> CountedPart:
+        """Return the newest version's smallest part that contains these questions; raises like `of`."""
+        parts = self.of(*questions)
+        # Versions may have different mechanisms, so counts of one version only are returned.
+        newest = max(part.version for part in parts)
+        return min((p for p in parts if p.version == newest), key=lambda p: len(p.questions))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one dict per count: document, version, questions, public answers, n, symbol, count.
+
+        A symbol is a number; for sets it is an answer or, as "x,z", a pair of answers.
+        """
+        return [
+            dict(zip(_HEAD, (part.document, part.version, part.id), strict=True))
+            | {name: stratum.by.get(name) for name in self.by}
+            | dict(zip(_COUNTED, (stratum.n, symbol, count), strict=True))
+            for part in self.parts
+            for stratum in part.strata
+            for symbol, count in _counted(part, stratum)
+        ]
+
+    def to_csv(self) -> str:
+        """Return the `lines` under a header; public answers are columns."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, self._columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: cell(v) for name, v in line.items()} for line in self.lines())
+        return out.getvalue()
+
+    def to_pandas(self) -> Any:
+        """Return the `lines` as a pandas DataFrame. Raises InvalidRequest(unsupported) without pandas."""
+        return needed("pandas").DataFrame(self.lines(), columns=self._columns)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [*_HEAD, *self.by, *_COUNTED]
+
+    def _rows(self) -> list[tuple[str, str, int, str]]:
+        """Return (part, group, n, withheld) for each stratum, and one row for the reports withheld from each part."""
+        rows = []
+        for part in self.parts:
+            name = f"{part.id} (version {part.version})"
+            rows += [(name, stratum.group or "all", stratum.n, "") for stratum in part.strata]
+            if part.withheld_strata:
+                # Withheld strata are listed, so that the rows add up to the part's number of
+                # reports.
+                remark = f"{part.withheld_strata} of fewer than {part.minimum} reports withheld"
+                rows.append((name, "strata", part.withheld_reports, remark))
+            if part.without_stratum:
+                remark = "released without public answers"
+                rows.append((name, "no stratum", part.without_stratum, remark))
+        return rows
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        rows = self._rows()
+        widths = [max((len(str(row[i])) for row in rows), default=0) for i in (0, 1)]
+        return "\n".join([
+            f"{self.title}: noisy counts of {self.n} reports{by}",
+            *(f"  {name:<{widths[0]}}  {group:<{widths[1]}}  n {n:>9}  {remark}".rstrip()
+              for name, group, n, remark in rows),
+        ])  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Return the strata of every part with their n as an HTML table for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(group)}</td><td>{n}</td><td>{remark}</td></tr>"
+            for name, group, n, remark in self._rows()
+        )
+        head = "".join(f"<th>{title}</th>" for title in ("part", "stratum", "n", ""))
+        caption = f"{escape(self.title)}: noisy counts of {self.n} reports"
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>"
+
+
+def _counted(part: CountedPart, stratum: Stratum) -> list[tuple[str, int]]:
+    if part.kind != SETS:
+        return [(str(y), count) for y, count in enumerate(stratum.counts)]
+    return [
+        (str(x) if x == z else f"{x},{z}", stratum.pairs[x][z])
+        for x in range(len(stratum.pairs))
+        # The matrix is symmetric, so each pair is written once.
+        for z in range(x, len(stratum.pairs))
+    ]

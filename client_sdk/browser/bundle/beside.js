@@ -1,2 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-const e=new URL("./verifier.js",import.meta.url).href;let r;const t=(t,o)=>new Promise(s=>{try{r??=globalThis.trustedTypes?.createPolicy("frankly",{createScriptURL:()=>e}).createScriptURL("")??e;const a=new Worker(r,{type:"module"}),i=e=>{clearTimeout(c),a.terminate(),s(e)},c=setTimeout(i,3e4);a.onmessage=({data:e})=>i(e),a.onerror=a.onmessageerror=()=>i(void 0),a.postMessage({payload:t,digest:o})}catch{s(void 0)}});export{t as verifyBeside};

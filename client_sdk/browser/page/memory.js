@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+function e(){const e=new Map;let t=Promise.resolve();return{close:()=>e.clear(),persist:()=>{},run:(n,s,r)=>{const a=t.then(async()=>{const t=new Map,n=(e,t)=>JSON.stringify([e,t]),s=await r({get:async(s,r)=>t.get(n(s,r))??e.get(n(s,r)),all:async n=>[...new Map([...e,...t])].filter(([e])=>JSON.parse(e)[0]===n).map(([,e])=>e),put:async(e,s,r)=>t.set(n(e,r),s)});for(const[n,s]of t)e.set(n,s);return s});return t=a.then(()=>{},()=>{}),a}}}export{e as memory};

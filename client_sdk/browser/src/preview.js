@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Preview of a survey's questions before verification: they are shown, but nothing can be entered. The element, which
+ * checks signature and privacy, then replaces the preview.
+ */
+
+import { choose, directionOf } from "./languages.js";
+
+const make = (/** @type {string} */ tag, /** @type {object} */ properties = {}, /** @type {(Node | string)[]} */ ...children) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+};
+
+/** Return a preview of the questions in an envelope; throws if its bytes are not an envelope. */
+export function preview(/** @type {string} */ envelope, /** @type {readonly string[]} */ wanted) {
+  const bytes = Uint8Array.from(atob(JSON.parse(envelope).payload), (one) => one.charCodeAt(0));
+  const { title, languages, consent, strata = [], blocks } = JSON.parse(new TextDecoder().decode(bytes));
+  const lang = choose(wanted, languages);
+  let last = "";
+  const fields = [...strata, ...blocks.flatMap((/** @type {any} */ block) => block.questions)].flatMap(({ text, choices, box, ask_if: rule }) => {
+    if (rule || (box && box.of === last)) return [];
+    last = box?.of ?? "";
+    const labels = box ? [] : choices.filter((/** @type {any} */ { from }) => from === undefined);
+    return [make("fieldset", { disabled: true }, make("legend", {}, (box ?? { text }).text[lang]),
+      ...labels.map((/** @type {any} */ { label }) => make("label", {}, make("input", { type: "radio" }), label[lang])))];
+  });
+  return make("div", { lang, dir: directionOf(lang), ariaBusy: "true" }, make("h1", {}, title[lang]), ...(consent ? [make("p", {}, consent[lang])] : []), ...fields);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A survey that has been read, and reports on it: all that a page needs besides the verifier. */
+
+import { bytesOf } from "./canonical.js";
+import { ClockError } from "./errors.js";
+
+/**
+ * @typedef {import("./audit.js").Claim} Claim
+ * @typedef {import("./rational.js").Rational} Rational
+ * @typedef {Record<string, string>} Words a text per language
+ * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box` and `ask_if`
+ * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
+ * @typedef {{question: string, choices: string[]}} Rule
+ * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule}} Question
+ * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table
+ * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
+ * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is the sum over all strata
+ * @typedef {{id: string, questions: Question[], parameters: {kind: string}, mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
+ *   ceiling: Rational | null, restsOnPrior: boolean}} Block
+ * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
+ *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], blocks: Block[],
+ *   token: {kind: string, key: string | null} | null, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js
+ */
+
+export const CLOCK_SKEW = 600_000;
+export const LONGEST_VALID = 400 * 86_400_000;
+
+/** Return the questions whose answers are randomised, in the document's order. */
+export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => blocks.flatMap((entry) => entry.questions);
+
+/** Throw ClockError unless the survey is open at `now`, with a tolerance of 10 minutes (step 6). */
+export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {
+  if (now < opens - CLOCK_SKEW || now > Math.min(closes, expires) + CLOCK_SKEW)
+    throw new ClockError(now < opens ? "opens" : "closes", "window", opens, closes, now);
+}
+
+/** Return true if the claim is made within every stratum, given the public answers. */
+export const isStratified = (/** @type {Promised} */ { prior: known }) => known !== null && known.tables.length > 1;
+
+/**
+ * A report as JSON. @typedef {{doc: string, id: string, y: any[], strata: Record<string, string>, token: string | null}} Report
+ * JavaScript puts keys that are whole numbers first, which is harmless: the server ignores the order.
+ */
+export function textOfReport(/** @type {Report} */ { doc, id, y, strata, token }) {
+  const sorted = Object.fromEntries(Object.entries(strata).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return JSON.stringify({ v: 1, doc, id, y, strata: sorted, token });
+}
+
+/** Return a report's bytes, padded with spaces to `length` to hide its size. */
+export const reportBytes = (/** @type {Report} */ report, length = 0) => bytesOf(textOfReport(report).padEnd(length));
+
+/** Return the length in bytes to which every report on this document is padded. */
+export function reportLength(/** @type {Survey} */ survey) {
+  const longest = (/** @type {Question} */ { choices }) => "0".repeat(Math.max(...choices.map(({ id }) => id.length)));
+  return reportBytes({
+    doc: survey.digest,
+    id: "0".repeat(32),
+    y: survey.blocks.map((entry) => entry.mechanism.longest),
+    strata: Object.fromEntries(survey.strata.map((q) => [q.id, longest(q)])),
+    token: survey.token ? "0".repeat(1400) : null,
+  }).length;
+}

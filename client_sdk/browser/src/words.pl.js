@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Polish; written by `python -m tools.languages` from client_sdk/frankly_sdk/texts/. */
+
+/** Texts of the element. */
+export const strings = {
+  "loading": "Sprawdzanie ankiety…",
+  "private": "Twoje odpowiedzi są losowo zmieniane na tym urządzeniu; wysyłany jest tylko losowy wynik. Niżej możesz przeczytać, co może on ujawnić.",
+  "public": "Wysyłane tak, jak podasz, bez losowania",
+  "unchanged": "Ta ankieta wysyła co najmniej jedną z twoich odpowiedzi bez zmian.",
+  "learnsOne": "Kto zgaduje jedną z twoich odpowiedzi tylko z losowego wyniku, trafia w najwyżej {guess} przypadków, jeśli wszystkie odpowiedzi są równie częste; przy pytaniu, które najłatwiej odgadnąć, zgadujący na ślepo trafiłby w {blind} przypadków.",
+  "learns": "Kto zgaduje twoją odpowiedź tylko z losowego wyniku, trafia w {guess} przypadków; kto zgaduje na ślepo, w {blind}, jeśli wszystkie odpowiedzi są równie częste.",
+  "details": "Co opuszcza to urządzenie i co może ujawnić",
+  "english": "",
+  "final": "Wysłanej odpowiedzi nie można wycofać.",
+  "send": "Wylosuj i wyślij",
+  "sending": "Wysyłanie…",
+  "missing": "Odpowiedz, proszę, na to pytanie.",
+  "boxes": "Zaznacz wszystko, co pasuje. Jeśli nic nie pasuje, nie zaznaczaj niczego.",
+  "range": "Do losowania wchodzi tylko przedział, w którym leży liczba; sama liczba zostaje na tym urządzeniu. Przedziały:",
+  "number": "Wpisz liczbę całkowitą, {least} lub większą.",
+  "invitation": "Zaproszenie",
+  "invited": "Kod, który masz. Jest wysyłany bez zmian i liczy się raz.",
+  "uninvited": "Ten kod nie otwiera ankiety. Wpisz swój kod w całości.",
+  "spent": "Serwer nie przyjmuje tego zaproszenia: zostało użyte albo należy do innej ankiety. Niczego od ciebie nie zachowano.",
+  "sent": "Dziękujemy. Twoja losowo zmieniona odpowiedź dotarła, a to urządzenie ją skasowało.",
+  "queued": "Dziękujemy. Twoja losowo zmieniona odpowiedź jest zapieczętowana na tym urządzeniu i zostanie wysłana, gdy serwer będzie dostępny.",
+  "refused": "Ankieta nie przyjmuje już odpowiedzi. Niczego od ciebie nie zachowano.",
+  "before": "Z tego urządzenia już odpowiedziano; liczy się pierwsza odpowiedź.",
+  "failed": "Na tę ankietę nie można tu odpowiedzieć. Niczego nie wysłano.",
+  "retry": "Spróbuj ponownie",
+  "served": "Ta strona pochodzi z serwera, który zbiera odpowiedzi. Chroni to mniej niż aplikacja, która ma własną kopię tego programu i zna ankietę z góry.",
+  "language": "Język"
+};
+
+/** Texts of explanations. */
+export const texts = {
+  "decimal": ",",
+  "explanation": {
+    "percent": "{number}%",
+    "own_words": "Słowami ankiety: „{text}”",
+    "made_here": "Raport powstaje tutaj, na tym urządzeniu; nie wysyła się niczego poza tym, co podano niżej.",
+    "public_answers": "Te odpowiedzi są wysyłane tak, jak je podasz, bez losowania: {questions}",
+    "invite": "Twoje zaproszenie jest wysyłane z raportem bez zmian: kto je wydał, może po nim poznać, który losowy wynik jest twój.",
+    "rsa-pss": "Twój żeton jest wysyłany z raportem bez zmian; podpisano go bez oglądania, więc nie pokazuje, komu go dano.",
+    "sent": {
+      "one": "Co jest wysyłane, jeden raz, uzupełnione spacjami do {n} bajtu: {report}",
+      "few": "Co jest wysyłane, jeden raz, uzupełnione spacjami do {n} bajtów: {report}",
+      "many": "Co jest wysyłane, jeden raz, uzupełnione spacjami do {n} bajtów: {report}",
+      "other": "Co jest wysyłane, jeden raz, uzupełnione spacjami do {n} bajta: {report}"
+    },
+    "signed": "Podpisane przez: {keys}. Podpis mówi, kto przygotował ankietę, a nie że tabela jest prawdziwa.",
+    "limits": "Czego to nie może chronić: twój adres sieciowy widzi operator serwera, chyba że używasz pośrednika; urządzenie lub system, nad którym ma władzę ktoś inny, widzi wszystko; nikt nie może zapobiec temu, że ktoś zmusi cię do odpowiedzi, i nikt nie może sprawdzić, czy odpowiedź jest prawdziwa. Wysłanej odpowiedzi nie można wycofać. Jeśli pamięć tej aplikacji zostanie skasowana, aplikacja nie będzie już wiedzieć, że padła odpowiedź; ponowna odpowiedź ujawniłaby wtedy o tobie więcej.",
+    "unread": "Tego tłumaczenia nie sprawdziła jeszcze osoba, dla której polski jest językiem ojczystym.",
+    "question": "{text} ({choices})",
+    "number_question": "{text} (liczba, z której używa się tylko przedziału: {choices})",
+    "box_question": "{text} (dowolnie wiele z: {choices})",
+    "skipped": "Twoje urządzenie pomija pytania, które wyklucza wcześniejsza odpowiedź. Odpowiada na nie wyborem przeznaczonym dla pominiętych pytań, losowanym tak jak każda inna odpowiedź: raport nie pokazuje, o co zapytano.",
+    "guess": "Kto zgaduje tylko na tej podstawie, trafia w {guess} przypadków; kto zgaduje na ślepo, w {blind}, jeśli wszystkie odpowiedzi są równie częste.",
+    "guess_of_many": "Kto zgaduje jedną z tych odpowiedzi tylko na tej podstawie, trafia w najwyżej {guess} przypadków, jeśli wszystkie odpowiedzi są równie częste; przy pytaniu, które najłatwiej odgadnąć, zgadujący na ślepo trafiłby w {blind} przypadków.",
+    "unchanged": "Twoja odpowiedź na to jest wysyłana bez zmian: każdy symbol, który może być wysłany, oznacza jedną odpowiedź.",
+    "named": "Losowy wynik podaje twoją prawdziwą odpowiedź z prawdopodobieństwem {chance}; w przeciwnym razie podaje inną.",
+    "named_range": "Losowy wynik podaje twoją prawdziwą odpowiedź z prawdopodobieństwem od {low} do {high}, zależnie od odpowiedzi; w przeciwnym razie podaje inną.",
+    "unary": "Losowy wynik to tak lub nie dla każdej odpowiedzi: dla prawdziwej tak z prawdopodobieństwem {keep}, dla każdej innej z prawdopodobieństwem {flip}.",
+    "subset": {
+      "one": "Losowy wynik to zbiór {n} z {answers} odpowiedzi; prawdziwa należy do niego z prawdopodobieństwem {chance}.",
+      "few": "Losowy wynik to zbiór {n} z {answers} odpowiedzi; prawdziwa należy do niego z prawdopodobieństwem {chance}.",
+      "many": "Losowy wynik to zbiór {n} z {answers} odpowiedzi; prawdziwa należy do niego z prawdopodobieństwem {chance}.",
+      "other": "Losowy wynik to zbiór {n} z {answers} odpowiedzi; prawdziwa należy do niego z prawdopodobieństwem {chance}."
+    },
+    "many_symbols": "Losowy wynik to jeden z {n} symboli; ich prawdopodobieństwa dla każdej odpowiedzi podano w podpisanej ankiecie.",
+    "symbols": "Losowy wynik to jeden z tych symboli:",
+    "symbols_of": "  jeśli twoja odpowiedź to {answer}: {chances}{rest}.",
+    "chance_of": "{symbol} z prawdopodobieństwem {chance}",
+    "and": "{first} i {second}",
+    "rare": ", każdy inny z prawdopodobieństwem poniżej {chance}",
+    "picked": {
+      "one": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tego pytania.",
+      "few": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań.",
+      "many": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań.",
+      "other": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań."
+    },
+    "picked_range": "Twoje urządzenie losuje od {low} do {high} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań.",
+    "sets": "Dla każdego pytania w raporcie twoje urządzenie losuje zbiór jego odpowiedzi. Zbiory z twoją prawdziwą odpowiedzią są bardziej prawdopodobne: raport, w którym dostatecznie wiele zbiorów ją zawiera, ma {ratio} razy większe prawdopodobieństwo niż każdy inny. Prawdopodobieństwa podano w podpisanej ankiecie.",
+    "public_answer": "twoja jawna odpowiedź",
+    "token": "twój żeton",
+    "random_digits": "<32 losowe cyfry szesnastkowe>",
+    "hex_digits": {
+      "one": "<{n} cyfra szesnastkowa>",
+      "few": "<{n} cyfry szesnastkowe>",
+      "many": "<{n} cyfr szesnastkowych>",
+      "other": "<{n} cyfry szesnastkowej>"
+    },
+    "numbers": {
+      "one": "<{n} liczba: które pytania wylosowano, i zbiór odpowiedzi dla każdego>",
+      "few": "<{n} liczby: które pytania wylosowano, i zbiór odpowiedzi dla każdego>",
+      "many": "<{n} liczb: które pytania wylosowano, i zbiór odpowiedzi dla każdego>",
+      "other": "<{n} liczby: które pytania wylosowano, i zbiór odpowiedzi dla każdego>"
+    },
+    "numbers_range": "<od {low} do {high} liczb: które pytania wylosowano, i zbiór odpowiedzi dla każdego>"
+  },
+  "promises": {
+    "form": "Tylko na tej podstawie szanse między dwoma sposobami odpowiedzi na wszystkie te pytania zmieniają się najwyżej {ratio} razy, cokolwiek jeszcze wiadomo.",
+    "alone": "Tylko na tej podstawie {bound}, cokolwiek jeszcze wiadomo.",
+    "by_table": "Tylko na tej podstawie {bound}, o ile ta opublikowana tabela jest prawdziwa: {source}.",
+    "by_table_within": "Tylko na tej podstawie, przy twoich jawnych odpowiedziach, {bound}, o ile ta opublikowana tabela jest prawdziwa: {source}.",
+    "by_table_beside": "Tylko na tej podstawie, dla czytelników, którzy pomijają twoje jawne odpowiedzi, {bound}, o ile ta opublikowana tabela jest prawdziwa: {source}. Wobec czytelników, którzy znają twoje jawne odpowiedzi, ta obietnica nie obowiązuje; obowiązują tylko inne granice.",
+    "pairs": "szanse jednej odpowiedzi wobec innej rosną najwyżej {most} razy",
+    "pairs_range": "szanse jednej odpowiedzi wobec innej rosną najwyżej od {least} do {most} razy, zależnie od obu",
+    "pairs_open": "{bound} (dla {open} z {all} par nie obiecano granicy)",
+    "answer": "szanse między dwiema odpowiedziami na to zmieniają się najwyżej {ratio} razy",
+    "answer_delta": "żaden wynik nie jest przy jednej odpowiedzi na to więcej niż {ratio} razy tak prawdopodobny jak przy innej, z dodatkiem prawdopodobieństwa najwyżej {chance}",
+    "no_ceiling": "Jeśli to nieprawda, samo to może zmienić szanse ponad 16 milionów razy: niektóre symbole niemal wykluczają niektóre odpowiedzi.",
+    "no_ceiling_open": "Jeśli to nieprawda, samo to może zmienić szanse ponad 16 milionów razy: niektóre symbole niemal wykluczają niektóre odpowiedzi. Sama odpowiedź nie jest chroniona.",
+    "ceiling": "Nawet jeśli to nieprawda, samo to zmienia szanse najwyżej {ratio} razy, co chroni też samą odpowiedź.",
+    "sure": "nikt nie może być pewien na więcej niż {chance}, że twoje „{secret}” to „{value}”",
+    "pml": "prawdopodobieństwo przypisywane twojemu „{secret}” rośnie najwyżej {up} razy, ale może maleć bez granic",
+    "pmc": "prawdopodobieństwo przypisywane twojemu „{secret}” maleje najwyżej {down} razy, ale może rosnąć bez granic",
+    "alip": "prawdopodobieństwo przypisywane twojemu „{secret}” rośnie najwyżej {up} razy i maleje najwyżej {down} razy",
+    "lip": "prawdopodobieństwo przypisywane twojemu „{secret}” zmienia się najwyżej {up} razy",
+    "srlip": "prawdopodobieństwo przypisywane twojemu „{secret}” zmienia się najwyżej {up} razy, nawet dla kogoś, kto zna niektóre z twoich odpowiedzi na to",
+    "odds": "szanse dotyczące twojego „{secret}” zmieniają się najwyżej {up} razy"
+  },
+  "whole": {
+    "given": "„Przy twoich jawnych odpowiedziach” znaczy: w porównaniu z tym, co przypuszcza się o ludziach z takimi samymi jawnymi odpowiedziami.",
+    "subject": "Z całego raportu: {bound}.",
+    "subject_given": "Przy twoich jawnych odpowiedziach, z całej reszty raportu: {bound}.",
+    "always": "{bound}, cokolwiek jeszcze wiadomo",
+    "if_true": "{bound}, o ile opublikowane tabele na ten temat są prawdziwe",
+    "counted": "{bound} (w szansach „{block}” liczy się swoją obietnicą, a każdy inny blok swoją granicą)",
+    "unlimited": "nie obiecano granicy tego, czego można się dowiedzieć o twoim „{secret}”",
+    "sure": "nikt nie może być pewien na więcej niż {chance}, że twoje „{secret}” to „{value}”",
+    "odds": "szanse dotyczące twojego „{secret}” zmieniają się najwyżej {odds} razy",
+    "lift": "prawdopodobieństwo przypisywane twojemu „{secret}” zmienia się najwyżej {lift} razy, a szanse między dwiema jego wartościami najwyżej {odds} razy",
+    "delta": "żaden wynik nie jest przy jednej wartości twojego „{secret}” więcej niż {odds} razy tak prawdopodobny jak przy innej, z dodatkiem prawdopodobieństwa najwyżej {chance}",
+    "delta_lift": "żaden wynik nie jest przy jednej wartości twojego „{secret}” więcej niż {odds} razy tak prawdopodobny jak przy innej ani więcej niż {lift} razy tak prawdopodobny jak średnio, z dodatkiem prawdopodobieństwa najwyżej {chance}",
+    "answers": "szanse dotyczące samych twoich odpowiedzi zmieniają się najwyżej {odds} razy",
+    "answers_delta": "żaden wynik nie jest przy jednym zestawie odpowiedzi więcej niż {odds} razy tak prawdopodobny jak przy innym, z dodatkiem prawdopodobieństwa najwyżej {chance}",
+    "answers_open": "Nie wszystkie same odpowiedzi są chronione: dla {blocks} nie obowiązuje żadna granica.",
+    "public_open": "To, co same twoje jawne odpowiedzi ujawniają o twoim „{secret}”, nie ma znanej granicy.",
+    "public": "Same twoje jawne odpowiedzi mogą zmienić prawdopodobieństwo przypisywane twojemu „{secret}” do {lift} razy, a szanse do {odds} razy, o ile opublikowane tabele na ten temat są prawdziwe.",
+    "by_ceiling": "{block} swoim pułapem, {nats}",
+    "by_dp": "{block} swoją obietnicą (ε, δ), {nats}",
+    "cost": "Odpowiedź na wszystko kosztuje {nats} nata z tego, na co ta aplikacja ci w sumie pozwala ({blocks}).",
+    "cost_all": "Odpowiedź zużywa na zawsze wszystko, na co ta aplikacja ci pozwala ({blocks}).",
+    "cost_delta": "Zużywa też {delta} z δ, na którą aplikacja pozwala; jeśli zostało mniej, kosztuje {nats} nata."
+  },
+  "budget": {
+    "left": "z puli, na którą ta aplikacja ci w sumie pozwala (w natach: {cap}), zostało {left}",
+    "answered": "Odpowiedź na to już padła i nie kosztuje nic więcej; {left}.",
+    "not_enough": "Nie możesz tu na to odpowiedzieć: kosztowałoby to {cost} nata, a {left}.",
+    "final": "Odpowiedź zużywa na zawsze całą pulę, na którą ta aplikacja ci pozwala (w natach: {cap}); potem nie można już odpowiedzieć na nic innego.",
+    "costs": "Odpowiedź kosztuje {cost} nata; {left}, a potem {after}.",
+    "costs_delta": "Odpowiedź kosztuje {cost} nata i δ równą {delta}; {left}, a potem {after}."
+  }
+};

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Core shared by the sync and async clients: each operation as steps that yield their waits."""
+
+import atexit
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from frankly_sdk._checks import each, key_fault, require, time_of
+from frankly_sdk._opening import Opening
+from frankly_sdk._sealing import Row, Sealing
+from frankly_sdk._seams import Seams
+from frankly_sdk._sender import Sender
+from frankly_sdk._steps import Steps, Stop, run
+from frankly_sdk._turns import Turns
+from frankly_sdk.batch import Randomised, Respondent, randomise
+from frankly_sdk.budget import Budget
+from frankly_sdk.delivery import Delivery
+from frankly_sdk.errors import AlreadyAnswered, Disabled, UnknownChoice
+from frankly_sdk.events import Event, OnEvent, announcer
+from frankly_sdk.link import SurveyLink
+from frankly_sdk.policy import Policy
+from frankly_sdk.receipt import Receipt
+from frankly_sdk.relay import RelayTransport
+from frankly_sdk.shared_store import SharedStore
+from frankly_sdk.store import Store
+from frankly_sdk.survey import Survey
+from frankly_sdk.transport import HttpTransport
+
+SPREAD_S: Final = 0.01
+"""Default upper limit of the random send delay, in seconds: 10,000 times the largest timing
+difference between two draws."""
+_DISABLED = "the app has switched this off: nothing was drawn, stored or sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments of `Client.open`, which describes them."""
+
+    link: str
+    store: str | Path
+    policy: Policy | None = None
+    keys: bytes | None = None
+    enabled: bool = True
+    debug: bool = False
+    on_event: OnEvent | None = None
+    relay: str | None = None
+    ca_file: str | Path | None = None
+    spread_s: float = SPREAD_S
+    background: bool = False
+    one_person: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for an argument of the wrong type or out of range."""
+        require(
+            store=self.store,
+            policy=self.policy,
+            keys=self.keys,
+            enabled=self.enabled,
+            debug=self.debug,
+            on_event=self.on_event,
+            ca_file=self.ca_file,
+            spread_s=self.spread_s,
+            background=self.background,
+            one_person=self.one_person,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Components of an enabled client; `sender` is None without background delivery."""
+
+    survey: Survey
+    store: Store
+    sealing: Sealing
+    delivery: Delivery
+    sender: Sender | None
+
+    def deliver_later(self) -> None:
+        """Wake the background sender, if there is one."""
+        if self.sender is not None:
+            self.sender.wake()
+
+
+class Core:
+    """One open client: its operations, independent of how a caller waits."""
+
+    def __init__(
+        self, link: SurveyLink, announce: OnEvent, seams: Seams, shared: SharedStore
+    ) -> None:
+        self.link, self.seams, self.shared = link, seams, shared
+        self.parts: Parts | None = None
+        self.stop = Stop()
+        self._announce = announce
+        self._closing = ExitStack()
+
+    @classmethod
+    def open(cls, options: Options, seams: Seams) -> "Core":
+        """Send the reports left by an earlier run, then fetch and verify the survey.
+
+        Raises the errors of `Client.open`, after closing everything that it had opened.
+        """
+        link = SurveyLink.parse(options.link)
+        announce = announcer(options.on_event, debug=options.debug)
+        core = cls(link, announce, seams, SharedStore(options.one_person, announce, link.survey))
+        if options.enabled:
+            with core._closing:  # if a later step raises, everything opened so far is closed
+                core.parts = core._open(options)
+                core._closing = core._closing.pop_all()
+        return core
+
+    def _open(self, options: Options) -> Parts:
+        policy, clock, link = options.policy or Policy(), self.seams.clock, self.link
+        transport = self.seams.transport
+        if transport is None:
+            transport = http = HttpTransport(self.seams.timer, ca_file=options.ca_file)
+            self._closing.callback(http.close)
+        if options.relay is not None:
+            transport = RelayTransport(transport, options.relay)
+        path = Path(options.store)
+        stored = Store(path)
+        self._closing.callback(stored.close)
+        delivery = Delivery(
+            transport,
+            stored,
+            Turns.of(path),
+            self.seams.timer,
+            self._announce,
+            self.stop,
+            options.spread_s,
+        )
+        # Sent before opening, which may fail; the pending reports may belong to another survey.
+        run(delivery.flush(timeout_s=0), self.sleep)
+        opened = Opening(
+            link,
+            stored,
+            transport,
+            time_of(clock),
+            self._announce,
+            policy.wants_log(link.digest),
+            policy.collect_hosts,
+        ).survey(options.keys)
+        level = policy.level(opened.document)
+        # (10); an answered survey has already been charged
+        if stored.answer(opened.chain, link.survey) is None:
+            policy.check(
+                opened.document,
+                level,
+                pinned=opened.pinned,
+                logged=opened.logged,
+                spent=stored.spent(),
+            )
+        self._announce(Event("opened", link.survey))
+        sealing = Sealing(
+            opened.document,
+            level,
+            opened.chain,
+            opened.pinned,
+            opened.logged,
+            policy,
+            stored,
+            clock,
+            self.seams.randbits,
+        )
+        survey = Survey(opened.document, opened.signed_by, level)
+        sender = self._sender(delivery) if options.background else None
+        return Parts(survey, stored, sealing, delivery, sender)
+
+    def _sender(self, delivery: Delivery) -> Sender:
+        """Start the background sender; `close`, or the end of the process, stops it."""
+        sender = Sender(delivery, self.seams)
+        atexit.register(sender.stop)
+        self._closing.callback(atexit.unregister, sender.stop)
+        self._closing.callback(sender.stop)
+        sender.wake()
+        return sender
+
+    def sleep(self, seconds: float) -> None:
+        """Wait between two steps, until `close` is called."""
+        (self.seams.sleep or self.stop.wait)(seconds)
+
+    @property
+    def survey(self) -> Survey:
+        """The accepted survey; raises Disabled if there is none."""
+        if self.parts is None:
+            raise Disabled
+        return self.parts.survey
+
+    def budget(self, respondent: str | None) -> Budget:
+        """Return the survey's cost for a respondent, and the budget before and after it."""
+        _require_key(respondent)
+        if self.parts is None:
+            raise Disabled
+        store, survey, sealing = self.parts.store, self.parts.survey, self.parts.sealing
+        name = store.respondent_name(respondent or "")
+        return sealing.policy.budget(
+            survey.document,
+            survey.level,
+            store.spent(name),
+            is_answered=store.answer(sealing.chain, survey.document.survey, name) is not None,
+        )
+
+    def answer(self, row: Row, respondent: str | None, patience_s: float) -> Steps[Receipt]:
+        """Randomise, seal and send one answer; the first step seals it."""
+        require(patience_s=patience_s)
+        _require_key(respondent)
+        parts = self.parts
+        if parts is None:
+            self._announce(Event("disabled", self.link.survey))
+            return Receipt("disabled", "disabled", _DISABLED)
+        settled = row.settled(parts.survey.document)
+        if isinstance(settled, UnknownChoice):
+            raise settled
+        # Called only after all checks of the answers, because it may write the store's salt.
+        token = settled.token
+        if token is None and parts.survey.document.token is not None:
+            token = self.link.invite
+        row = replace(
+            settled, respondent=parts.store.respondent_name(respondent or ""), token=token
+        )
+        sealed = parts.sealing.one(row)
+        if sealed is None:
+            raise AlreadyAnswered((yield from self._deliver_again(parts, row, patience_s)))
+        parts.delivery.schedule(sealed)
+        self._announce(Event("sealed", sealed.survey))
+        receipt = None
+        try:
+            receipt = yield from parts.delivery.deliver(sealed, patience_s)
+        finally:
+            # This also runs if a task is cancelled during a wait: the answer is sealed and has to
+            # be sent.
+            if receipt is None or receipt.status == "queued":
+                parts.deliver_later()
+        return receipt
+
+    def _deliver_again(self, parts: Parts, row: Row, patience_s: float) -> Steps[Receipt]:
+        # The bytes of the first report are sent again; no new symbols are drawn.
+        sealed = parts.sealing.answered(row.respondent)
+        if sealed is not None and sealed.state == "sealed":
+            return (yield from parts.delivery.deliver(sealed, patience_s))
+        # There is no new draw after a final refusal, because a second draw would reveal more.
+        if sealed is not None and sealed.state == "refused":
+            return Receipt(
+                "refused", sealed.code, "the server refused the first answer permanently"
+            )
+        code = sealed.code if sealed else "accepted"
+        return Receipt("sent", code, "the server has stored the first answer")
+
+    def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
+        """Return an iterator that seals the rows, 500 in each transaction."""
+        # Checked at the call, not at the first `next` of the returned iterator.
+        source = each(rows)
+        if self.parts is None:
+            self._announce(Event("disabled", self.link.survey))
+            return iter(())
+        return self._randomise(self.parts, source)
+
+    def _randomise(self, parts: Parts, source: Iterator[Respondent]) -> Iterator[Randomised]:
+        try:
+            yield from randomise(parts.sealing, source, self._announce)
+        finally:
+            parts.deliver_later()
+
+    def flush(self, timeout_s: float) -> Steps[list[Receipt]]:
+        """Send the reports that are still sealed in this store."""
+        require(timeout_s=timeout_s)
+        return (yield from self.parts.delivery.flush(timeout_s)) if self.parts is not None else []
+
+    def close(self) -> None:
+        """End all waits, stop the background sender, close the store and the connections."""
+        self.stop.set()
+        self._closing.close()
+
+
+def _require_key(respondent: str | None) -> None:
+    wrong = None if respondent is None else key_fault(respondent)
+    if wrong is not None:
+        raise wrong

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Background sender: a thread that delivers the queued reports of a store.
+
+It runs the same delivery as `Client.answer`, one attempt at a time, when a report is sealed or its
+wait is over. It is a daemon thread, so that an unresponsive server never delays the end of a
+process: unacknowledged reports stay sealed, and the same bytes are sent at the next start.
+"""
+
+import contextlib
+import os
+import threading
+from dataclasses import dataclass
+
+from frankly_sdk._seams import Seams
+from frankly_sdk._steps import run
+from frankly_sdk.delivery import SENDING, Delivery
+from frankly_sdk.errors import StoreError
+from frankly_sdk.store import Sealed
+
+STOP_S = 0.9
+"""Longest wait, in seconds, for an attempt to end when the sender is stopped."""
+# Polling interval: another process that uses the store cannot wake this thread.
+_LOOK_S = 300.0
+# Wait while another sender of the store has a report's turn.
+_TURN_S = 1.0
+
+
+@dataclass(slots=True)
+class _Thread:
+    """The running thread, with the id of its process: a forked child has to start its own."""
+
+    pid: int
+    due: threading.Event
+    thread: threading.Thread
+
+
+@dataclass(slots=True)
+class Sender:
+    """Delivers a store's queued reports until `stop`; `wake` starts it.
+
+    delivery : its `stop` ends the thread, too.
+    """
+
+    delivery: Delivery
+    seams: Seams
+    _running: _Thread | None = None
+    _stopped: bool = False
+
+    def wake(self) -> None:
+        """Make the thread look for due reports now; start it if this process has none."""
+        if self._stopped:
+            return
+        running = self._running
+        if running is None or running.pid != os.getpid() or not running.thread.is_alive():
+            due = threading.Event()
+            thread = threading.Thread(
+                target=self._run, args=(due,), name="frankly-sender", daemon=True
+            )
+            running = self._running = _Thread(os.getpid(), due, thread)
+            thread.start()
+        running.due.set()
+
+    def stop(self) -> None:
+        """End the thread; an attempt that takes longer than `STOP_S` is not interrupted."""
+        self._stopped = True
+        self.delivery.stop.set()
+        running = self._running
+        if running is not None and running.pid == os.getpid():
+            running.due.set()
+            if running.thread is not threading.current_thread():  # an app may close in `on_event`
+                running.thread.join(STOP_S)
+
+    def _run(self, due: threading.Event) -> None:
+        while not self.delivery.stop.is_set():
+            pause_s = _LOOK_S
+            # A store that cannot be read now, on a full or slow disk, may be readable later.
+            with contextlib.suppress(StoreError):
+                pause_s = self.round()
+            self.seams.wait(due, pause_s)
+            due.clear()
+
+    def round(self) -> float:
+        """Try every due report once; return the seconds until the next one is due."""
+        soonest_s = _LOOK_S
+        for sealed in self.delivery.store.outbox():
+            if self.delivery.stop.is_set():
+                break
+            # Checked for each report, because a failure of the previous one delays the others to
+            # its server.
+            wait_s = self.delivery.due_s(sealed)
+            soonest_s = min(soonest_s, wait_s if wait_s > 0 else self._attempt(sealed))
+        return soonest_s
+
+    def _attempt(self, sealed: Sealed) -> float:
+        """Send a report; return the seconds until it is due again, infinity if it is settled."""
+        # With a patience of 0, waits are below the timer's resolution.
+        receipt = run(self.delivery.deliver(sealed, 0), lambda _s: None)
+        if receipt.status != "queued":
+            return float("inf")
+        return _TURN_S if receipt.code == SENDING else max(0.0, self.delivery.due_s(sealed))

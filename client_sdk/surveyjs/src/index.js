@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Frankly for SurveyJS: `protect(model, link)` sends the answers of a survey-core form as one randomised report. The
+ * form shows the questions and validates the answers. Answers leave it only through `client.answer`, and are erased
+ * before the app's own `onComplete` listeners see the form's data.
+ */
+
+import { AlreadyAnswered, Client, FranklyError, UnknownChoice } from "@frankly/sdk";
+import { learn, stringsFor } from "@frankly/sdk/words";
+import { surveyLocalization } from "survey-core";
+import { answerOf, assign } from "./form.js";
+
+const EXPLANATION = "frankly-explanation";
+const UNPROTECTED = ["type", "unsigned", "derived"];
+
+/** The form's questions do not match those of the signed survey; `faults` lists the differences. */
+export class FormMismatch extends Error {
+  constructor(/** @type {string[]} */ faults) {
+    super(`the form does not fit the signed survey: ${faults.join("; ")}`);
+    this.name = "FormMismatch";
+    this.faults = faults;
+  }
+}
+
+/**
+ * Verify the survey and take over the form. Throws the errors of `Client.open`, and FormMismatch.
+ * @param {any} model @param {string} link @param {import("../index.d.ts").ProtectOptions} options
+ * @returns {Promise<import("../index.d.ts").ProtectedForm>}
+ */
+export async function protect(model, link, options = {}) {
+  const release = hold(model); // until the survey is verified, the form cannot be completed
+  if (options.enabled === false) return disabled(model, release);
+  const client = await Client.open(link, options.client);
+  try {
+    const { pairs, warnings, faults } = assign(model, [...client.questions, ...client.survey.strata], options.map ?? {});
+    if (faults.length) throw new FormMismatch(faults);
+    const form = new Form(model, client, pairs, warnings, options);
+    await form.prepare();
+    release();
+    return { client, warnings, receipt: form.receipt, close: () => form.close() };
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+/** Prevent a form from being completed; return a function that allows it again. */
+function hold(/** @type {any} */ model) {
+  const refuse = (/** @type {any} */ _, /** @type {any} */ completing) => (completing.allow = false);
+  model.onCompleting.add(refuse);
+  return () => model.onCompleting.remove(refuse);
+}
+
+/** Complete without sending anything. All answers are erased, because it is unknown which of them would be protected. */
+function disabled(/** @type {any} */ model, /** @type {() => void} */ release) {
+  release();
+  model.surveyPostId = "";
+  model.onCompleting.add(() => void (model.data = {}));
+  const receipt = { status: /** @type {const} */ ("disabled"), code: "disabled", detail: "" };
+  return { client: null, warnings: [], receipt: Promise.resolve(receipt), close: () => undefined };
+}
+
+class Form {
+  #isBusy = false;
+  #isDone = false;
+  /** @type {(receipt: any) => void} */ #settle = () => undefined;
+
+  constructor(/** @type {any} */ model, /** @type {Client} */ client, /** @type {import("./form.js").Pair[]} */ pairs, /** @type {import("../index.d.ts").Warning[]} */ warnings, /** @type {any} */ options) {
+    this.model = model;
+    this.client = client;
+    this.pairs = pairs;
+    this.warnings = warnings;
+    this.options = options;
+    /** @type {Promise<import("@frankly/sdk").Receipt>} */
+    this.receipt = new Promise((resolve) => (this.#settle = resolve));
+    this.complete = this.complete.bind(this);
+    this.speak = this.speak.bind(this);
+  }
+
+  /** Show the explanation and take over the form's completion. */
+  async prepare() {
+    const { model, client, warnings, options } = this, before = await client.answered();
+    this.budget = before ? undefined : await client.budget();
+    for (const warning of warnings) (options.onWarning ?? ((/** @type {any} */ { words }) => console.warn(`Frankly: ${words}`)))(warning);
+    this.#restrict();
+    const [first] = model.pages, panel = (this.panel = first.addNewPanel("frankly"));
+    first.removeElement(panel);
+    first.addElement(panel, 0);
+    panel.state = "collapsed";
+    this.words = panel.addNewQuestion("comment", EXPLANATION);
+    Object.assign(this.words, { titleLocation: "hidden", readOnly: true, autoGrow: true });
+    await this.speak();
+    model.onLocaleChangedEvent?.add(this.speak);
+    model.onCompleting.add(this.complete);
+    if (before) this.#finish(before);
+  }
+
+  /** Remove from the form everything that would let answers bypass the randomiser. */
+  #restrict() {
+    const { model, pairs } = this;
+    model.surveyPostId = "";
+    model.sendResultOnPageNext = false;
+    for (const { question, signed: [first] } of pairs) {
+      question.showOtherItem = question.showCommentArea = false;
+      if (!first.box && !first.ask_if) question.isRequired = true;
+    }
+    const kept = this.#kept();
+    for (const question of this.#unprotected()) if (!kept.includes(question)) Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again;
+  }
+
+  /** Return the questions whose answers cannot be randomised, except those with free text beside choices. @returns {any[]} */
+  #unprotected(reasons = UNPROTECTED) {
+    return this.model.getAllQuestions().filter((/** @type {any} */ { name }) => this.warnings.some(({ question, reason }) => question === name && reasons.includes(reason)));
+  }
+
+  /** Return the unprotected questions that stay: none of them may depend on answers that are randomised. */
+  #kept() {
+    const derived = this.#unprotected(["derived"]);
+    return this.options.unprotected === "keep" ? this.#unprotected().filter((question) => !derived.includes(question)) : [];
+  }
+
+  get #language() {
+    const { languages } = this.client.survey, locale = this.model.locale || surveyLocalization.defaultLocale; // empty: the default
+    return [locale, locale.split("-")[0]].find((one) => languages.includes(one)) ?? languages[0];
+  }
+
+  /** Explain the survey, and write the notes, in the form's language if the survey has it. */
+  async speak() {
+    const { client, model, pairs, options, panel, words } = this, language = this.#language, open = client.survey.strata.map(({ id }) => id);
+    await learn(language);
+    if (language !== this.#language) return; // changed while the texts were loaded
+    const { details, public: plain, final } = stringsFor(language), strings = { details, open: plain, final, ...options.strings };
+    Object.assign(panel, { title: strings.details, description: strings.final });
+    words.title = strings.details;
+    words.value = client.explain(language, this.budget).words;
+    for (const question of [...pairs.filter(({ id }) => open.includes(id)).map(({ question }) => question), ...this.#kept()]) question.description = strings.open;
+  }
+
+  /** Listener of `onCompleting`: send first, then complete without the answers. */
+  complete(/** @type {any} */ _, /** @type {any} */ completing) {
+    if (this.#isDone) return;
+    completing.allow = false;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#send().then((receipt) => this.#finish(receipt), (error) => {
+      if (error instanceof AlreadyAnswered) return this.#finish(error.receipt);
+      this.#isBusy = false;
+      this.#refuse(error);
+    });
+  }
+
+  #send() {
+    const { client, pairs, options } = this, open = client.survey.strata.map(({ id }) => id);
+    const pick = (/** @type {boolean} */ isOpen) => Object.fromEntries(pairs.filter(({ id }) => open.includes(id) === isOpen)
+      .map((pair) => [pair.id, answerOf(pair)]).filter(([, answer]) => answer !== undefined));
+    return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token }))();
+  }
+
+  /** Erase the answers, then let SurveyJS complete the form. */
+  #finish(/** @type {import("@frankly/sdk").Receipt} */ receipt) {
+    const { model } = this;
+    this.#isDone = true;
+    const names = this.#kept().flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]);
+    model.data = Object.fromEntries(Object.entries(model.data).filter(([name]) => names.includes(name)));
+    this.#settle(receipt);
+    model.doComplete();
+  }
+
+  #refuse(/** @type {any} */ error) {
+    const { pairs, model, options } = this, pair = error instanceof UnknownChoice && pairs.find(({ id }) => id === error.field);
+    if (pair) pair.question.addError(error.detail);
+    else model.notify?.(error instanceof FranklyError ? error.detail : String(error), "error");
+    options.onError?.(error);
+  }
+
+  close() {
+    this.model.onCompleting.remove(this.complete);
+    this.model.onLocaleChangedEvent?.remove(this.speak);
+    hold(this.model); // without its client the form cannot be completed
+    this.client.close();
+  }
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of reports with separate estimates: versions, public answers and periods."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from frankly_analyst.request import COMPARISONS
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis.counted_document import Received
+from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
+from frankly_server.analysis.request import VERSION, Request
+from frankly_server.analysis.tables import Table, blocks_of
+from frankly_server.store import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Reports used for one estimate of a table: some documents, one stratum, one period.
+
+    by, choice : a public question and its answer in these reports; None for all reports.
+    """
+
+    label: dict[str, str] | None
+    sources: tuple[Received, ...]
+    by: str | None = None
+    choice: str | None = None
+    period: str = ALL_TIME
+
+    @property
+    def name(self) -> str:
+        """The label as text, such as ``region=north week=2026-W18``; "" for all reports."""
+        return " ".join(f"{name}={value}" for name, value in (self.label or {}).items())
+
+
+def groups_of(table: Table, request: Request) -> list[Group]:
+    """Return the groups of a table's estimates, in order.
+
+    Raises InvalidInput: strata_invalid (unknown `by`), unsupported (daily counts are not stored).
+    """
+    return _in_periods(table, _of_all_days(table, request), request)
+
+
+def _of_all_days(table: Table, request: Request) -> list[Group]:
+    """Return the groups of a table's estimates, for all days."""
+    by = request.group
+    if by is None:
+        return [Group(None, table.sources)]
+    if by == VERSION:
+        return [
+            Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
+        ]
+    # Strata of all versions, because a public question may have been added or removed.
+    strata = {q.id: q for source in table.sources for q in source.document.strata}
+    if by not in strata:
+        raise InvalidInput(
+            Problem.STRATA_INVALID,
+            f"estimates can be grouped by: {', '.join([*sorted(strata), VERSION, *PERIODS])}",
+            "by",
+        )
+    sources = tuple(
+        source for source in table.sources if by in {q.id for q in source.document.strata}
+    )
+    return [Group({by: c.id}, sources, by, c.id) for c in strata[by].choices]
+
+
+def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list[Group]:
+    """Return each group once per requested period, in chronological order."""
+    if not request.is_dated:
+        return list(groups)
+    _require_days(table)
+    if request.period is None:
+        name, periods = DAYS, [str(request.span)]
+    else:
+        blocks = [
+            (source, blocks_of(source.document, table.questions) or ()) for source in table.sources
+        ]
+        nonempty = {period for source, positions in blocks for period in source.periods(positions)}
+        name, periods = request.period, sorted(nonempty)
+    return [
+        replace(group, label=(group.label or {}) | {name: period}, period=period)
+        for group in groups
+        for period in periods
+    ]
+
+
+def _require_days(table: Table) -> None:
+    # Daily counts exist only for single blocks whose totals are stored.
+    for source in table.sources:
+        blocks = blocks_of(source.document, table.questions)
+        if blocks is not None and (
+            len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
+        ):
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"daily joint counts of {table.id} are not stored: use all days or other targets",
+                "targets",
+            )
+
+
+def scores_of_choices(table: Table, by: str | None) -> dict[str, float]:
+    """Return the score, or smallest number, of each choice of a public question that has one."""
+    strata = {q.id: q for source in table.sources for q in source.document.strata}
+    if by not in strata:
+        return {}
+    numbers = {c.id: c.low if c.score is None else c.score for c in strata[by].choices}
+    return {choice: float(number) for choice, number in numbers.items() if number is not None}
+
+
+def is_within_periods(request: Request, groups: Sequence[Group]) -> bool:
+    """Return True if groups of one period are compared, False if periods of one group are.
+
+    Raises InvalidInput(strata_invalid) if `compare` names a group that does not exist.
+    """
+    names = set(request.contrast or ())
+    if request.contrast is None and request.compare not in (None, *COMPARISONS):
+        names = {str(request.compare)}
+    ids = {id_of(group, within_periods=True) for group in groups} - {""}
+    periods = {group.period for group in groups if request.period is not None}
+    if names and not (names <= ids or names <= periods):
+        group_names = ", ".join([*sorted(ids), *sorted(periods)][:20])
+        raise InvalidInput(
+            Problem.STRATA_INVALID,
+            f"compare names no group of these estimates; the groups are {group_names}",
+            "compare",
+        )
+    return request.period is None or bool(names and names <= ids)
+
+
+def id_of(group: Group, *, within_periods: bool) -> str:
+    """Return the period, version or answer that identifies a group in a comparison."""
+    if not within_periods:
+        return group.period
+    return (group.label or {}).get(VERSION) or group.choice or ""

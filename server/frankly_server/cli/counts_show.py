@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly counts show`: released counts by stratum, over HTTP or from this machine's database."""
+
+from typing import Any
+
+import click
+from frankly_analyst import Counts
+from frankly_analyst.counts_request import COUNTS_FIELDS
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli.console import Command, json_option, results, write_json
+from frankly_server.cli.remote import analyst_errors, remote_of, survey_id_of, url_and_key
+from frankly_server.cli.services import open_services
+
+
+def _options(command: Command) -> Command:
+    # Decorators apply from the bottom up, so the first option is added last.
+    for name, item in reversed(COUNTS_FIELDS.items()):
+        metavar = "NAMES" if name in ("by", "questions") else "YYYY-MM-DD"
+        description = item.metadata["description"].replace("in a query separated", "separated")
+        command = click.option(f"--{name}", metavar=metavar, help=description)(command)
+    return command
+
+
+@click.command()
+@click.argument("survey")
+@url_and_key
+@_options
+@click.option("--csv", "as_csv", is_flag=True, help="Write one line per count as CSV.")
+@json_option
+def show(
+    survey: str,
+    url: str | None,
+    key: str | None,
+    as_csv: bool,
+    as_json: bool,
+    **fields: Any,
+) -> None:
+    """Show the released counts of noisy symbols of a SURVEY by stratum.
+
+    Every estimate is computed from these counts. `--json` adds the mechanisms and their decoders.
+    For a link, or a survey with --url, the counts come from that server and need an API key.
+    Otherwise they come from this machine's database.
+    """
+    if as_csv and as_json:
+        raise InvalidInput(Problem.USAGE, "choose one of --csv and --json", "csv")
+    remote = remote_of(survey, url, key)
+    with analyst_errors():
+        counts = _local(survey, fields) if remote is None else remote[0].counts(remote[1], **fields)
+    if as_json:
+        write_json(counts.body)
+    elif as_csv:
+        click.echo(counts.to_csv(), nl=False)
+    else:
+        results().print(str(counts), markup=False, highlight=False, soft_wrap=True)
+
+
+def _local(survey: str, fields: dict[str, Any]) -> Counts:
+    with open_services() as services:
+        return Counts.from_json(services.analysis.counts(survey_id_of(services, survey), **fields))

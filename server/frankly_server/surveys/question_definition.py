@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions of a survey file: choices, boxes, ranges, roles and skip rules (spec 3.5).
+
+A file may use short forms (`type`, `ranges`, `no_answer`, `not_applicable`) instead of listing all
+choices. Parsing replaces them with choices; they are not stored.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Final, Literal
+
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
+from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
+from frankly_protocol.problems import Problem
+from frankly_protocol.questions import NO, ROLES, YES, AskIf, Box, Choice, Question, require_rules
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from frankly_server.requests.fields import ClosedModel, Number, Slug, Whole, custom
+from frankly_server.requests.wanted import Wanted, require_one_each
+from frankly_server.surveys.fields import LocalisedText, folded
+from frankly_server.surveys.lookalikes import code_points
+from frankly_server.surveys.usual_words import known_words
+
+
+def _short_form(schema: dict[str, Any]) -> None:
+    """Add the fields that only files have to the schema of a question."""
+    label = {"anyOf": [{"enum": [True, "true"]}, schema["properties"]["text"]]}
+    whole = {"type": ["integer", "string"]}
+    schema["properties"] |= {
+        "type": {"enum": list(TYPES)},
+        "ranges": {"type": "array", "items": whole, "minItems": 2, "maxItems": 64},
+        "no_answer": label,
+        "not_applicable": label,
+    }
+    schema["required"] = [name for name in schema["required"] if name != "choices"]
+
+
+Role = Literal["no_answer", "not_applicable"]
+TYPES: Final = ("single", "yes-no", "scale", "number", "multi")
+_IDS: Final = {role: role.replace("_", "-") for role in ROLES}
+
+
+class ChoiceDefinition(ClosedModel):
+    """One choice of a question.
+
+    role : no_answer or not_applicable, for a choice that is no answer. from : smallest number of
+    the choice's range, in a question for a number. score : its value on a scale.
+    """
+
+    id: Slug
+    label: LocalisedText
+    role: Role | None = None
+    low: int | None = Field(None, alias="from")
+    score: Number | None = None
+
+
+class BoxDefinition(ClosedModel):
+    """One box of a question with several boxes to tick; a box with a role excludes the others."""
+
+    id: Slug
+    label: LocalisedText
+    role: Role | None = None
+
+
+class AskIfDefinition(ClosedModel):
+    """Skip rule: the question is asked only after one of these choices of an earlier question."""
+
+    question: Slug
+    choices: Annotated[tuple[Slug, ...], Field(min_length=1, max_length=63)]
+
+
+def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, ...]:
+    if not 2 <= len(choices) <= MAX_SET_ANSWERS:
+        raise custom(
+            Problem.CHOICES_COUNT,
+            f"a question has 2 to {MAX_SET_ANSWERS} choices; this one has {len(choices)}",
+        )
+    require_different(choices)
+    return choices
+
+
+def require_different(named: Iterable[ChoiceDefinition | BoxDefinition]) -> None:
+    """Raise choices_collide if two of these have the same id or labels that look the same."""
+    choices = list(named)
+    _no_collision([("id", choice.id, choice.id) for choice in choices])
+    # SurveyDefinition checks that every text has every language.
+    for language in choices[0].label:
+        _no_collision(
+            [
+                ("label", c.label[language], folded(c.label[language]))
+                for c in choices
+                if language in c.label
+            ]
+        )
+
+
+def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
+    name_by_normal: dict[str, str] = {}
+    for label_kind, name, normal in named:
+        if normal in name_by_normal:
+            first = name_by_normal[normal]
+            # Labels that look the same may differ in invisible characters.
+            difference = f": {code_points(first, name)}" if first != name else ""
+            raise custom(
+                Problem.CHOICES_COLLIDE,
+                f"the {label_kind}s “{first}” and “{name}” look the same{difference}; change one",
+            )
+        name_by_normal[normal] = name
+
+
+class QuestionDefinition(ClosedModel):
+    """A question with 2 to 1000 choices; in a form, or if it is public, 2 to 64.
+
+    In a file, `type` determines its fields. single (default) : `choices`. yes-no : `choices` may be
+    left out. scale : every choice has a `score`. number : `ranges` lists the smallest whole number
+    of each range instead of `choices`. multi, in a form only : any number of `boxes` can be ticked.
+    no_answer, not_applicable : true, or a label, adds a choice with that role at the end.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_short_form)
+
+    id: Slug
+    text: LocalisedText
+    choices: Annotated[
+        tuple[ChoiceDefinition, ...],
+        AfterValidator(_choices),
+        Field(json_schema_extra={"minItems": 2, "maxItems": MAX_SET_ANSWERS}),
+    ]
+    ask_if: AskIfDefinition | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_out(cls, data: Any) -> Any:
+        return written_out(data) if isinstance(data, Mapping) else data
+
+    def for_devices(self) -> Question:
+        """Return the question of the signed document."""
+        rule = None if self.ask_if is None else AskIf(self.ask_if.question, self.ask_if.choices)
+        return Question(self.id, self.text, tuple(map(_choice, self.choices)), None, rule)
+
+
+class FormQuestionDefinition(Wanted, QuestionDefinition):
+    """A question of a form with its wanted estimates.
+
+    boxes : for a question of type multi; each is randomised as a separate question with the choices
+    no and yes. expected : expected counts of the choices, in their order; the design is best for
+    these shares, and estimates are unbiased for any true shares. See `Wanted` for the other fields.
+    """
+
+    boxes: Annotated[tuple[BoxDefinition, ...], Field(max_length=MAX_QUESTIONS)] = ()
+    expected: tuple[Whole, ...] | None = None
+
+    @field_validator("boxes")
+    @classmethod
+    def _that_differ(cls, boxes: tuple[BoxDefinition, ...]) -> tuple[BoxDefinition, ...]:
+        if boxes:
+            require_different(boxes)
+        return boxes
+
+    @field_validator("expected")
+    @classmethod
+    def _one_count_for_each_choice(
+        cls, expected: tuple[int, ...] | None, info: ValidationInfo
+    ) -> tuple[int, ...] | None:
+        if expected is not None:
+            require_one_each(expected, info)
+        return expected
+
+    @property
+    def items(self) -> tuple["FormItem", ...]:
+        """The randomised items: the question, or each of its boxes."""
+        if not self.boxes:
+            return (FormItem(self),)
+        return tuple(FormItem(self, box) for box in self.boxes)
+
+
+@dataclass(frozen=True, slots=True)
+class FormItem:
+    """A question of a form, or one of its boxes."""
+
+    question: FormQuestionDefinition
+    box: BoxDefinition | None = None
+
+    @property
+    def id(self) -> str:
+        """Id of the question in the signed document."""
+        return self.question.id if self.box is None else f"{self.question.id}-{self.box.id}"
+
+    @property
+    def text(self) -> Mapping[str, str]:
+        """The text shown with estimates."""
+        if self.box is None:
+            return self.question.text
+        return {
+            language: f"{text} {self.box.label.get(language, '')}"
+            for language, text in self.question.text.items()
+        }
+
+    @property
+    def choices(self) -> tuple[ChoiceDefinition, ...]:
+        """The choices; no and yes for a box."""
+        return self.question.choices
+
+    @property
+    def expected(self) -> tuple[int, ...]:
+        """Expected counts of the choices; 1 each if the file has none."""
+        return self.question.expected or (1,) * len(self.choices)
+
+    def for_devices(self) -> Question:
+        """Return the question of the signed document."""
+        question, box = self.question.for_devices(), self.box
+        if box is None:
+            return question
+        # Devices show the boxes of a question together, although each is randomised separately.
+        asked = Box(self.question.id, self.question.text, box.label, box.role)
+        return replace(question, id=self.id, text=self.text, box=asked)
+
+
+def _choice(choice: ChoiceDefinition) -> Choice:
+    score = None if choice.score is None else Fraction(choice.score)
+    return Choice(choice.id, choice.label, choice.role, choice.low, score)
+
+
+def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question of a file with all choices, without `type` and the other short forms.
+
+    Raises PydanticCustomError if a field is missing or does not fit the type.
+    """
+    question = dict(data)
+    kind = question.pop("type", None)
+    ranges = question.pop("ranges", None)
+    # A file may omit the type if the other keys determine it.
+    kind = kind or (
+        "number" if ranges is not None else "multi" if "boxes" in question else "single"
+    )
+    if kind not in TYPES:
+        raise custom(Problem.DEFINITION_INVALID, f"type is one of {', '.join(TYPES)}")
+    if (ranges is not None) != (kind == "number") or ("boxes" in question) != (kind == "multi"):
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            "ranges belong to the type number, which needs them, and boxes to the type multi",
+        )
+    languages = tuple(question["text"]) if isinstance(question.get("text"), Mapping) else ()
+    if kind == "number":
+        question["choices"] = _of_ranges(ranges, languages)
+    if kind in ("yes-no", "multi") and "choices" not in question:
+        question["choices"] = [{"id": name, "label": _label(name, languages)} for name in (NO, YES)]
+    if kind == "scale":
+        _require_scores(question.get("choices"))
+    listed = "boxes" if kind == "multi" else "choices"
+    for role in ROLES:
+        given = question.pop(role, None)
+        # A value that is not a list is left unchanged, and refused later.
+        if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
+            label = given if isinstance(given, Mapping) else _label(role, languages)
+            question[listed] = [
+                *question[listed], {"id": _IDS[role], "label": label, "role": role},
+            ]  # fmt: skip
+    _fill_scores(question)
+    return question
+
+
+def _of_ranges(ranges: Any, languages: Iterable[str]) -> list[dict[str, Any]]:
+    if not isinstance(ranges, list | tuple) or not 2 <= len(ranges) <= 64:
+        raise custom(Problem.CHOICES_COUNT, "ranges lists the smallest numbers of 2 to 64 ranges")
+    try:
+        lows = [int(str(low)) for low in ranges]
+    except ValueError:
+        raise custom(Problem.FIELD_TYPE, "ranges contains only whole numbers") from None
+    if any(a >= b for a, b in pairwise(lows)):
+        raise custom(Problem.DEFINITION_INVALID, "the numbers of ranges must increase")
+    choices = []
+    for low, following in zip(lows, [*lows[1:], None], strict=True):
+        # The last range has no upper end.
+        high = None if following is None else following - 1
+        text = f"{low}+" if high is None else str(low) if high == low else f"{low}–{high}"
+        # An id must not contain the character – of the label or begin with a minus sign.
+        end = "up" if high is None else str(high)
+        name = f"{low}" if high == low else f"{low}_{end}"
+        label = dict.fromkeys(languages, text)
+        choices.append({"id": name.replace("-", "m"), "label": label, "from": low})
+    return choices
+
+
+def _label(name: str, languages: Iterable[str]) -> dict[str, str]:
+    labels = {language: known_words(name, language) for language in languages}
+    unknown = [language for language, words in labels.items() if words is None]
+    if unknown:
+        raise custom(
+            Problem.FIELD_MISSING,
+            f"there are no words for {name.replace('_', ' ')} in {', '.join(unknown)}: "
+            f"write the choice out, with its id and label{'' if name in (NO, YES) else ' and role'}",
+        )
+    return {language: words for language, words in labels.items() if words is not None}
+
+
+def _require_scores(choices: Any) -> None:
+    if isinstance(choices, list | tuple) and not all(
+        isinstance(choice, Mapping) and ("score" in choice or choice.get("role"))
+        for choice in choices
+    ):
+        raise custom(Problem.FIELD_MISSING, "every choice of a scale needs a score")
+
+
+def _fill_scores(question: dict[str, Any]) -> None:
+    """Set the `scores` of a requested mean from the choices' scores (0 for choices with a role)."""
+    choices = question.get("choices")
+    if (
+        question.get("wanted") != "mean"
+        or "scores" in question
+        or not isinstance(choices, list | tuple)
+    ):
+        return
+    scores = [
+        choice.get("score", "0" if choice.get("role") else None)
+        for choice in choices
+        if isinstance(choice, Mapping)
+    ]
+    # A choice without a score is left to the check of the scores, whose error names the choice.
+    if None not in scores:
+        question["scores"] = scores
+
+
+def require_asked(
+    drawn: Iterable[tuple[str, QuestionDefinition | FormItem]],
+    public: Iterable[tuple[str, QuestionDefinition]],
+    languages: tuple[str, ...],
+) -> None:
+    """Raise InvalidInput with the path if devices would refuse the ranges, boxes or skip rules.
+
+    drawn, public : path and question of everything that is randomised or public, in order.
+    """
+    with _named({}):
+        for path, question in public:
+            Question.public_from_json(question.for_devices().to_json(), path, languages)
+    paths: dict[str | None, str] = {}
+    questions = []
+    for path, item in drawn:
+        asked = item.for_devices()
+        with _named({}):
+            questions.append(Question.from_json(asked.to_json(), path, languages))
+        # The document stores scores as decimals with 6 digits; finer scores would be rounded
+        # silently.
+        if questions[-1] != asked:
+            raise InvalidInput(
+                Problem.DEFINITION_INVALID, "a score has at most 6 digits after the point", path
+            )
+        paths[asked.id] = path
+        if asked.box is not None:
+            paths.setdefault(asked.box.of, path)
+    with _named(paths):
+        require_rules(questions)
+
+
+@contextmanager
+def _named(paths: Mapping[str | None, str]) -> Iterator[None]:
+    """Convert a device's error into an error of the file, at the path of the affected question."""
+    try:
+        yield
+    except DocumentRejected as refused:
+        path = paths.get(refused.field, refused.field)
+        raise InvalidInput(Problem.DEFINITION_INVALID, refused.detail, path) from None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invitations page: personal links with codes, as a list, a table for a mail merge, or cards to print."""
+
+import csv
+import io
+from typing import TYPE_CHECKING, Final
+
+from apiflask import APIBlueprint
+from flask import Response
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.lazy import LazyModule
+from frankly_server.services import Services
+from frankly_server.surveys.live import band
+from frankly_server.web import reading
+from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.security import person
+
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
+
+MAX_AT_ONCE: Final = 5_000
+"""Largest number of invitations in one response; `frankly tokens` makes more."""
+MAX_CARDS: Final = 500
+_COLUMNS: Final = ("code", "link")
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+
+    def page(
+        survey: OpenedSurvey, refused: InvalidInput | None = None, codes: tuple[str, ...] = ()
+    ) -> Response:
+        counts = services.invites.counts(survey.id)
+        link = survey.summary.link
+        cards = [
+            (code, _personal(link, code), _qr_code(_personal(link, code))) for code in codes if link
+        ]
+        # A band, because an exact number would show when a person answers.
+        return show("invitations.html", survey, "invitations", refused, made=counts.made,
+                    used=band(counts.used), cards=cards, most=MAX_AT_ONCE, most_cards=MAX_CARDS,
+                    asks=_asks_for_invites(services, survey))  # fmt: skip
+
+    @routes.get("/surveys/<survey_id>/invitations")
+    @survey_view(services, "admin")
+    def invitations(survey: OpenedSurvey) -> Response:
+        return page(survey)
+
+    @routes.post("/surveys/<survey_id>/invitations")
+    @survey_view(services, "admin")
+    def make_invitations(survey: OpenedSurvey) -> Response:
+        as_cards = field("format") == "cards"
+        try:
+            count = _count(MAX_CARDS if as_cards else MAX_AT_ONCE)
+            link = survey.summary.link
+            if link is None or not _asks_for_invites(services, survey):
+                raise InvalidInput(
+                    Problem.IMMUTABLE,
+                    "publish a version that asks for an invitation first",
+                    "invitations",
+                )
+            record = services.accounts.recorder(person(), f"invitations made: {count}", survey.name)
+            codes = services.invites.make(survey.id, count, record, codes=True)
+        except InvalidInput as refused:
+            return page(survey, refused)
+        # No redirect: only hashes are stored, so only this response can show the codes.
+        return page(survey, codes=tuple(codes)) if as_cards else _table(survey, link, codes)
+
+    @routes.post("/surveys/<survey_id>/invitations/revoke")
+    @survey_view(services, "admin")
+    def revoke_invitations(survey: OpenedSurvey) -> Response:
+        def act() -> None:
+            code = field("code", 100) or None
+            if code is None and field("all") != "yes":
+                raise InvalidInput(
+                    Problem.FIELD_MISSING, "type a code, or tick that you mean all", "code"
+                )
+            record = services.accounts.recorder(person(), "invitations revoked", survey.name)
+            services.invites.revoke(survey.id, code, record)
+
+        return attempt(act, lambda refused: page(survey, refused), survey.path("invitations"))
+
+
+def _asks_for_invites(services: Services, survey: OpenedSurvey) -> bool:
+    """Return True if the newest published version needs an invite of this server."""
+    versions = services.surveys.versions(survey.id)
+    rule = versions[-1].token if versions else None
+    return rule is not None and rule.key is None
+
+
+def _count(most: int) -> int:
+    count = reading.whole(field("count") or None, "count")
+    if count is None or not 1 <= count <= most:
+        raise InvalidInput(Problem.FIELD_TYPE, f"write a number from 1 to {most:,}", "count")
+    return count
+
+
+def _personal(link: str, code: str) -> str:
+    """Return a personal link; browsers do not send the fragment, so no server log contains it."""
+    return f"{link}&invite={code}"
+
+
+def _table(survey: OpenedSurvey, link: str, codes: list[str]) -> Response:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\r\n")
+    rows.writerow(_COLUMNS)
+    rows.writerows((code, _personal(link, code)) for code in codes)
+    response = Response(text.getvalue(), content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = (
+        f'attachment; filename="invitations-{survey.id[:8]}.csv"'
+    )
+    return response
+
+
+def _qr_code(link: str) -> str:
+    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners."""
+    return segno.make(link, error="m").svg_inline(
+        scale=2, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
+    )

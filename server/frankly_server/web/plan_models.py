@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of plans and wave plans for the OpenAPI document (spec 8.8, 8.14)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from frankly_server.requests.plan_request import PlanRequest
+from frankly_server.requests.waves import WavesRequest
+from frankly_server.web.models import Shape
+
+
+class PlannedMargin(Shape):
+    """A point of the curve around a plan."""
+
+    n: int
+    margin: float
+
+
+class PlannedLevel(Shape):
+    """A point of the frontier: margin and information (nats) at a level (nats)."""
+
+    epsilon: str
+    margin: float
+    information: float
+
+
+class PlannedTable(Shape):
+    """A joint table of two questions (by position), with the widest margin of its cells."""
+
+    questions: tuple[int, int]
+    margin: float
+
+
+class RegretFigures(Shape):
+    """Cost of a design if the true shares differ from its prior."""
+
+    at: Literal["equal shares"]
+    ratio: str = Field(
+        description="Reports that the design needs there, divided by those that `against` needs."
+    )
+    against: str
+
+
+class GuessedMargins(Shape):
+    """Margins if the guessed shares are true; n is the least number of reports in that case."""
+
+    margin: float
+    margins: list[float]
+    n: int | None = Field(description="Null unless n is solved for.")
+
+
+class PlannedBlockLevel(Shape):
+    """The level of one block (its part of ε), and the margin of its widest share."""
+
+    epsilon: str
+    margin: float
+
+
+class PlanResult(Shape):
+    """A plan, whose margin is valid for any true shares, with the accuracy of `method`."""
+
+    solve_for: Literal["n", "epsilon", "margin"]
+    n: int = Field(description="Number of reports.")
+    epsilon: str | None = Field(
+        description="Level in nats; null for a given mechanism, and where there is no single one."
+    )
+    factor: str | None = Field(
+        None, description="Of metric-ldp: the factor on all levels, if epsilon was solved for."
+    )
+    epsilons: list[list[str | None]] | None = Field(
+        None, description="With factor: the levels of all pairs, in nats."
+    )
+    margin: float = Field(description="Half-width of the interval of the worst target.")
+    margins: list[float]
+    invited: int = Field(description="Number of people to ask, given the response rate.")
+    level: float
+    method: Literal["clt", "chebyshev", "simultaneous"]
+    power: float | None = Field(
+        description="If given, margin is the difference that a test detects with this chance."
+    )
+    against: Literal["groups", "value"] | None = Field(
+        description="With power: n is of each of two groups or waves, or the difference is from a value."
+    )
+    curve: list[PlannedMargin]
+    regret: RegretFigures | None = Field(
+        description="Cost of the design if all answers are equally common; null if there is none."
+    )
+    at_guess: GuessedMargins | None = None
+    frontier: list[PlannedLevel] | None = None
+    blocks: list[PlannedBlockLevel] | None = Field(
+        None, description="For several blocks: the levels with equal margins."
+    )
+    equal_split_margin: float | None = Field(
+        None, description="For several blocks: the widest margin if all levels were equal."
+    )
+    shown: list[float] | None = Field(
+        None, description="For a form: the share of reports that show each question."
+    )
+    cross_tables: list[PlannedTable] | None = Field(
+        None, description="For a form: the requested pairs of questions."
+    )
+
+
+class WaveGroup(Shape):
+    """People who answer the waves from `first` to `last`, counted from 1."""
+
+    first: int
+    last: int
+    share: float
+    n: int = Field(description="Number of people.")
+    epsilon: str = Field(description="Level of each wave, in nats.")
+    total: str = Field(description="Level of all waves of the group, in nats.")
+
+
+class WaveChange(Shape):
+    """Precision of the change from the previous wave to `wave`."""
+
+    wave: int
+    margins: list[float] = Field(description="Half-width for each answer's share.")
+    margin: float = Field(description="The widest of them.")
+
+
+class WaveDivision(Shape):
+    """One division of the people into groups, and its precision at the guessed shares."""
+
+    groups: list[WaveGroup]
+    changes: list[WaveChange]
+    total: float = Field(description="Sum of the variances of all changes for one person.")
+    ratio: float = Field(
+        description="People needed relative to `best`, for equal sums of variances."
+    )
+
+
+class WavePlan(Shape):
+    """A plan of several waves: everyone in every wave, everyone in one, and the best division."""
+
+    waves: int
+    epsilon: str = Field(description="Level of one person over all waves, in nats.")
+    changed: float
+    persistence: float = Field(
+        description="Correlation of one person's answers in consecutive waves that `changed` implies."
+    )
+    n: int
+    level: float
+    excess: float = Field(
+        description="`best` needs at most this many times the people that the best possible division needs."
+    )
+    equal: WaveDivision
+    once: WaveDivision
+    best: WaveDivision
+
+
+ALL = (
+    PlanRequest, PlannedMargin, PlannedLevel, GuessedMargins, PlannedBlockLevel, PlannedTable, RegretFigures,
+    PlanResult, WavesRequest, WaveGroup, WaveChange, WaveDivision, WavePlan,
+)  # fmt: skip

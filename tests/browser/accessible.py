@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings of axe of any impact, and the controls of a page as assistive technology gets them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import frankly_sdk
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+TEXTS = Path(frankly_sdk.__file__).parent / "texts"
+CONTROLS = {
+    *("button", "checkbox", "combobox", "DisclosureTriangle", "link", "radio", "radiogroup"),
+    *("spinbutton", "switch", "textbox"),
+}
+
+
+def findings(page: Page) -> list[str]:
+    """Return what axe finds, of any impact."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
+
+
+def controls(page: Page) -> list[tuple[str, str]]:
+    """Return role and name of each control, sorted."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    return sorted(
+        (node["role"]["value"], node.get("name", {}).get("value", "").strip())
+        for node in nodes
+        if not node["ignored"] and node["role"]["value"] in CONTROLS
+    )
+
+
+def strings(language: str) -> Any:
+    """Return the element's texts in a language."""
+    return json.loads((TEXTS / f"{language}.json").read_text("utf-8"))["element"]

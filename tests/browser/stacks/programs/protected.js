@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Reads cases on stdin: a form of survey-core, a link, options, the values that a person enters, and locales to change to;
+ * protects and completes the form in Node. Writes what the form shows in each locale, and the data that the app's listener sees.
+ */
+import { readFileSync } from "node:fs";
+import { Model } from "survey-core";
+import { protect } from "@frankly/surveyjs";
+
+const page = new EventTarget(); // what the client needs of a page
+Object.assign(globalThis, { isSecureContext: true, addEventListener: page.addEventListener.bind(page) });
+const results = [];
+for (const [i, { form, link, options = {}, values, locales = [] }] of JSON.parse(readFileSync(0, "utf8")).entries()) {
+  const model = new Model(form), shown = {};
+  let seen;
+  model.onComplete.add(({ data }) => (seen = { ...data }));
+  const client = { allowMemory: true, store: `case ${i}`, policy: { cap: "9" } };
+  const { receipt, warnings, close } = await protect(model, link, { ...options, client, onWarning: () => undefined });
+  const panel = model.getPanelByName("frankly"), words = model.getQuestionByName("frankly-explanation");
+  const show = () => {
+    const notes = Object.fromEntries(model.getAllQuestions().map(({ name, description }) => [name, description]));
+    shown[model.locale] = { title: panel.title, named: words.title, description: panel.description, notes, said: words.value };
+  };
+  show();
+  for (const locale of locales) {
+    const before = words.value;
+    model.locale = locale;
+    while (words.value === before) await new Promise((resolve) => setTimeout(resolve, 5));
+    show();
+  }
+  const visible = model.getAllQuestions().filter(({ isVisible }) => isVisible).map(({ name }) => name);
+  for (const [name, value] of Object.entries(values)) {
+    const [question, isComment] = name.split(model.commentSuffix);
+    if (isComment === undefined) model.setValue(name, value);
+    else model.setComment(question, value);
+  }
+  model.completeLastPage();
+  const { status } = await receipt;
+  results.push({ shown, visible, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
+  close();
+}
+console.log(JSON.stringify(results));

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of survey-core, protected and completed in Node: locales, and questions that cannot be protected."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import frankly_sdk
+from frankly_protocol.languages import EXPLAINED
+
+from tests.browser.sdk.site import Site
+from tests.browser.stacks.test_without_dom import run
+
+TEXTS = Path(frankly_sdk.__file__).parent / "texts"
+SMOKES: dict[str, Any] = {"type": "boolean", "name": "smokes"}
+SIGNED: list[dict[str, Any]] = [
+    {"type": "dropdown", "name": "region", "choices": ["north", "south"]},
+    SMOKES,
+    {"type": "radiogroup", "name": "drinks", "choices": ["never", "weekly", "daily"]},
+]
+VALUES = {"region": "south", "smokes": True, "drinks": "never"}
+
+
+def case(site: Site, *more: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a case for the program: the signed questions, and more of them."""
+    form = {"elements": [*SIGNED, *more]}
+    return {"form": form, "link": site.link, "values": VALUES} | changes
+
+
+def texts_of(language: str) -> Any:
+    return json.loads((TEXTS / f"{language}.json").read_text("utf-8"))
+
+
+def test_the_notes_and_the_explanation_follow_the_form_s_locale(site: Site) -> None:
+    locales = [*EXPLAINED[::-1], "pt-br", "", "tlh", "en"]
+    [result] = run("protected", [case(site, locales=locales)])
+    for locale in locales:
+        # SurveyJS has an empty locale for its default, English; Klingon is not one of the survey's.
+        language = {"": "en", "tlh": EXPLAINED[0]}.get(locale, locale.split("-")[0])
+        shown, texts = result["shown"]["" if locale == "en" else locale], texts_of(language)
+        element, explanation = texts["element"], texts["explanation"]
+        assert shown["title"] == shown["named"] == element["details"]
+        assert shown["description"] == element["final"]
+        assert shown["notes"]["region"] == element["public"]
+        assert shown["notes"]["smokes"] == ""
+        assert explanation["limits"] in shown["said"]
+        assert explanation["made_here"] in shown["said"]
+        assert (f"Health and habits ({language})" in shown["said"]) == (
+            language not in ("ar", "en")
+        )
+    assert result["status"] == "sent"
+
+
+def test_an_app_s_own_strings_stay_in_every_locale(site: Site) -> None:
+    own = {"details": "Ours", "open": "Plain", "final": "No way back"}
+    [result] = run("protected", [case(site, options={"strings": own}, locales=["de", "fr"])])
+    for shown in result["shown"].values():
+        assert (shown["title"], shown["description"]) == ("Ours", "No way back")
+        assert shown["notes"]["region"] == "Plain"
+
+
+# name, a question that cannot be protected, its value, what is in the data besides at the end
+KEPT: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
+    ("free text", {"type": "comment", "name": "w"}, "free", {"w": "free"}),
+    ("unsigned", {"type": "boolean", "name": "w"}, True, {"w": True}),
+    ("unanswered", {"type": "text", "name": "w"}, None, {}),
+    ("another name of its value", {"type": "text", "name": "w", "valueName": "v"}, "free", {"v": "free"}),
+    ("other", {"type": "radiogroup", "name": "w", "choices": [1], "showOtherItem": True}, "other",
+     {"w": "other", "w-Comment": "mine"}),
+    ("ranking", {"type": "ranking", "name": "w", "choices": [1, 2]}, [2, 1], {"w": [2, 1]}),
+    ("a fixed condition", {"type": "text", "name": "w", "visibleIf": "1 = 1"}, "free", {"w": "free"}),
+]  # fmt: skip
+# what a question contains that would let its answer reveal one that is randomised
+DERIVED: list[dict[str, Any]] = [
+    {"visibleIf": "{smokes} = true"},
+    {"enableIf": "{SMOKES} = true"},
+    {"requiredIf": "{region} = 'south' and {smokes} = true"},
+    {"defaultValueExpression": "{smokes}"},
+    {"setValueExpression": "displayValue('drinks')"},
+    {"validators": [{"type": "expression", "expression": "{drinks} = 'never'"}]},
+    {"visibleIf": "{calculated} = 1"},
+]
+
+
+def test_kept_questions_keep_their_answers_and_no_other(site: Site) -> None:
+    cases = []
+    for _, question, value, data in KEPT:
+        name = question.get("valueName", "w")
+        values = VALUES | data | ({} if value is None else {name: value})
+        cases.append(case(site, question, options={"unprotected": "keep"}, values=values))
+        cases.append(case(site, question, values=values))  # hidden, as by default
+    results = run("protected", cases)
+    for (name, *_, data), kept, hidden in zip(KEPT, results[::2], results[1::2], strict=True):
+        assert (kept["seen"], kept["status"]) == (data, "sent"), name
+        assert "w" in kept["visible"], name
+        assert kept["shown"][""]["notes"]["w"] == texts_of("en")["element"]["public"], name
+        assert (hidden["seen"], hidden["status"]) == ({}, "sent"), name
+        assert "w" not in hidden["visible"], name
+
+
+def test_what_would_reveal_a_randomised_answer_is_not_kept(site: Site) -> None:
+    keep: dict[str, Any] = {"unprotected": "keep"}
+    cases = [
+        case(site, {"type": "text", "name": "w"} | more, options=keep, values=VALUES | {"w": "x"})
+        for more in DERIVED
+    ]
+    in_panel = {
+        "type": "panel",
+        "name": "p",
+        "visibleIf": "{smokes} = true",
+        "elements": [{"type": "text", "name": "w"}],
+    }
+    chained = [
+        {"type": "text", "name": "first", "visibleIf": "{smokes} = true"},
+        {"type": "text", "name": "w", "visibleIf": "{first} notempty"},
+    ]
+    cases.append(case(site, in_panel, options=keep, values=VALUES | {"w": "x"}))
+    cases.append(case(site, *chained, options=keep, values=VALUES | {"first": "y", "w": "x"}))
+    cases.append(case(site, {"type": "text", "name": "w"}, options=keep))
+    for one in cases:
+        one["form"]["calculatedValues"] = [
+            {
+                "name": "calculated",
+                "expression": "iif({smokes} = true, 1, 0)",
+                "includeIntoResult": True,
+            }
+        ]
+    cases[-1]["form"]["triggers"] = [
+        {
+            "type": "copyvalue",
+            "expression": "{region} notempty",
+            "fromName": "smokes",
+            "setToName": "w",
+        }
+    ]
+    for one, result in zip(cases, run("protected", cases), strict=True):
+        assert result["seen"] in ({}, {"calculated": 0}), one
+        assert "w" not in result["visible"], one
+        assert ["w", "derived"] in result["warnings"], one
+        assert result["status"] == "sent"

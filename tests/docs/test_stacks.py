@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes of docs/stacks.md, run unchanged with a server in this process."""
+
+import asyncio
+import importlib
+import json
+import queue
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import frankly_sdk
+import frankly_sdk.aio
+import pytest
+from frankly_sdk.testing import FakeServer, drop, make_survey
+
+from tools.blocks import blocks
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer(make_survey({"smokes": ["no", "yes"]}))
+
+
+@pytest.fixture
+def recipe(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], ModuleType]]:
+    """Return a function that saves the page's files and imports one file."""
+    page = (root / "docs" / "stacks.md").read_text(encoding="utf-8")
+    files = {block.name: block.body for block in blocks(page) if block.name is not None}
+    assert len(files) == 6
+    for name, body in files.items():
+        assert name is not None
+        assert len([line for line in body.splitlines()[1:] if line.strip()]) <= 25, name
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(body, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SURVEY_LINK", "from the admin")
+    yield importlib.import_module
+    for name in files:
+        sys.modules.pop(str(name).removesuffix(".py"), None)
+
+
+class Asgi:
+    """A client that calls an ASGI app directly, without a server or a socket."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def call(self, method: str, path: str, body: bytes = b"") -> tuple[int, Any]:
+        """Return the status and JSON body of one response."""
+        sent: list[dict[str, Any]] = []
+        scope = {"type": "http", "http_version": "1.1", "method": method, "path": path,
+                 "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http",
+                 "headers": [(b"content-type", b"application/json"), (b"host", b"localhost")],
+                 "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}  # fmt: skip
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        content = b"".join(message.get("body", b"") for message in sent)
+        return sent[0]["status"], json.loads(content)
+
+
+def test_fastapi(
+    server: FakeServer, recipe: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened(_link: str, store: str, **options: Any) -> frankly_sdk.aio.Client:
+        return await server.open_aio(store, **options)
+
+    module = recipe("fastapi_app")
+    monkeypatch.setattr(module.Client, "open", opened)
+
+    async def visit() -> None:
+        http = Asgi(module.app)
+        async with module.lifespan(module.app):
+            status, page = await http.call("GET", "/")
+            assert (status, "is made here, on this device" in page["explanation"]) == (200, True)
+            answers = [json.dumps({"smokes": choice}).encode() for choice in ("yes", "no")]
+            replies = [await http.call("POST", "/answers", body) for body in answers]
+            assert replies == [(200, {"status": "sent"})] * 2
+
+    asyncio.run(visit())
+    assert len(server.reports) == 1
+
+
+def test_flask(
+    server: FakeServer, recipe: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = recipe("flask_app")
+    monkeypatch.setattr(
+        module.Client, "open", lambda _link, store, **options: server.open(store, **options)
+    )
+    http = module.app.test_client()
+    server.network.online = False
+    assert http.get("/").status_code == 503
+    server.network.online = True
+    assert "is made here, on this device" in http.get("/").get_json()["explanation"]
+    for choice in ("yes", "no"):
+        reply = http.post("/", data={"smokes": choice})
+        assert (reply.status_code, reply.get_json()) == (200, {"status": "sent"})
+    module.client().close()
+    assert len(server.reports) == 1
+
+
+def test_django(
+    server: FakeServer, recipe: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import django
+    from django.conf import settings
+    from django.test import Client as Http
+
+    if not settings.configured:
+        settings.configure(ROOT_URLCONF="kiosk.urls", ALLOWED_HOSTS=["*"], USE_TZ=True)
+        django.setup()
+    module = recipe("survey_views")
+    monkeypatch.setattr(
+        module.Client, "open", lambda _link, store, **options: server.open(store, **options)
+    )
+    http = Http(enforce_csrf_checks=True)
+    server.network.online = False
+    assert http.get("/").status_code == 503
+    server.network.online = True
+    page = http.get("/").json()
+    assert "is made here, on this device" in page.pop("explanation")
+    for choice in ("yes", "no"):
+        reply = http.post("/", {"smokes": choice} | page)
+        assert (reply.status_code, reply.json()) == (200, {"status": "sent"})
+    module.client().close()
+    assert len(server.reports) == 1
+
+
+class Widget:
+    """A label or button without a display."""
+
+    made: list["Widget"] = []  # noqa: RUF012  reset by each test
+
+    def __init__(self, _window: Any, text: str = "", command: Any = None) -> None:
+        self.text, self.press = text, command
+        Widget.made.append(self)
+
+    def configure(self, text: str) -> None:
+        """Set the text."""
+        self.text = text
+
+    def pack(self) -> None:
+        """Do nothing: there is no window."""
+
+
+def test_a_desktop_app(
+    server: FakeServer, recipe: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop is tkinter's own, from an interpreter without Tk; labels and buttons are stand-ins."""
+    tkinter = pytest.importorskip("tkinter")
+    monkeypatch.setattr(Widget, "made", [])
+    for name in ("Label", "Button"):
+        monkeypatch.setattr(tkinter, name, Widget)
+    events: queue.Queue[Any] = queue.Queue()
+    window = tkinter.Tcl()
+    server.network.then(drop())
+    with server.open("answers.db", background=True, on_event=events.put) as client:
+        recipe("desktop_app").show(window, client, events)
+        explanation, no, yes, status = Widget.made
+        assert ("is made here, on this device" in explanation.text, no.text, yes.text) == (
+            True,
+            "no",
+            "yes",
+        )
+        yes.press()
+        assert status.text == "queued"
+        until = time.monotonic() + 10
+        while status.text != "sent":
+            window.update()
+            server.clock.advance(timedelta(seconds=0.1))
+            time.sleep(0.005)
+            assert time.monotonic() < until
+        no.press()
+        assert status.text == "sent"
+    window.eval("foreach id [after info] {after cancel $id}")
+    assert len(server.reports) == 1

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command `frankly counts show` on the server's own machine."""
+
+import csv
+import io
+
+import pytest
+from frankly_server.cli.services import open_database
+
+from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.cli.test_estimates import counted
+
+__all__ = ["counted"]
+
+
+def test_counts_of_a_survey(counted: Frankly) -> None:
+    shown = counted("counts", "show", "habits", "--by", "region")
+    assert shown.code == 0
+    assert shown.out.splitlines()[0] == "Habits: noisy counts of 60 reports by region"
+    assert "smokes (version 1)  region=north  n        60" in shown.out
+    body = counted("counts", "show", "habits", "--json").json
+    assert [part["strata"][0]["counts"] for part in body["parts"]] == [[30, 30], [20, 20, 20]]
+    assert body == counted("counts", "show", body["survey"], "--json").json
+    lines = list(csv.DictReader(io.StringIO(counted("counts", "show", "habits", "--csv").out)))
+    assert [line["count"] for line in lines] == ["30", "30", "20", "20", "20"]
+    pairs = counted("counts", "show", "habits", "--questions", "smokes,drinks", "--json").json
+    assert pairs["parts"][0]["strata"][0]["counts"] == [10] * 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem", "field"),
+    [
+        (["nothing"], 3, "survey_unknown", None),
+        (["habits", "--by", "age"], 3, "strata_invalid", "by"),
+        (["habits", "--questions", "age"], 3, "targets_invalid", "questions"),
+        (["habits", "--since", "today"], 3, "field_type", "since"),
+        (["habits", "--csv"], 2, "usage", "csv"),
+        (["0" * 32, "--url", "https://surveys.example.org"], 2, "usage", "key"),
+    ],
+)
+def test_refusals(
+    counted: Frankly, arguments: list[str], code: int, problem: str, field: str | None
+) -> None:
+    result = counted("counts", "show", *arguments, "--json")
+    assert (result.code, result.out) == (code, "")
+    assert (result.problem["code"], result.problem["field"]) == (problem, field)
+
+
+def test_the_view_of_estimates_follows_releases_and_rebuilds(
+    counted: Frankly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows() -> int:
+        with open_database() as database, database.engine.connect() as connection:
+            query = "SELECT count(*) FROM v_estimates WHERE survey_name = 'habits'"
+            return int(connection.exec_driver_sql(query).scalar() or 0)
+
+    counted("release", "--now")
+    assert rows() == 0  # the setting is off
+    monkeypatch.setenv("FRANKLY_ESTIMATES_VIEW", "true")
+    assert counted("release", "--now").code == 0
+    assert rows() == 5 + 5  # five choices, for all reports and for the region north
+    assert counted("counts", "rebuild").code == 0
+    assert rows() == 0
+    counted("release", "--now")
+    assert rows() == 10

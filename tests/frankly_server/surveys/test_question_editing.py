@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edits of one question: its texts, choices and ids, its place, a copy, and translations."""
+
+from json import loads
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.editing import Draft, add_question, new_draft
+from frankly_server.surveys.question_editing import (
+    ChoiceRow,
+    change_question,
+    copy_question,
+    list_name,
+    move_question,
+    question_of,
+    untranslated,
+    with_languages,
+)
+
+FORM = b"""
+name: habits
+title: {en: Habits}
+languages: [en]
+min_reports: 10
+budget: "2"
+form:
+  cross_tables: [[smokes, sports-ball]]
+  questions:
+    - id: smokes
+      text: {en: "Do you smoke?"}
+      choices: [{id: "no", label: {en: "No"}}, {id: some, label: {en: "Some"}}, {id: a-lot, label: {en: "A lot"}}]
+      wanted: mean
+      scores: ["0", "5", "20"]
+      expected: [50, 30, 20]
+    - id: quit
+      text: {en: "Would you like to quit?"}
+      choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+      not_applicable: true
+      ask_if: {question: smokes, choices: [some, a-lot]}
+    - id: sports
+      text: {en: "Which sports?"}
+      type: multi
+      boxes: [{id: ball, label: {en: "Ball games"}}, {id: swim, label: {en: "Swimming"}}]
+"""
+PRIOR = b"""
+name: work
+title: {en: Work}
+languages: [en]
+min_reports: 10
+budget: "3"
+strata:
+  - id: region
+    text: {en: "Where do you live?"}
+    choices: [{id: north, label: {en: North}}, {id: south, label: {en: South}}]
+blocks:
+  - id: tired
+    notion: lip
+    epsilon: "1"
+    ceiling_cap: "2.9957"
+    prior:
+      secret: income
+      secrets: [low, high]
+      source: made up
+      strata:
+        - when: {region: north}
+          joint: [[120, 130], [140, 160]]
+        - when: {region: south}
+          joint: [[100, 130], [140, 170]]
+    questions:
+      - id: tired
+        text: {en: "Tired?"}
+        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+"""
+
+
+def draft_of(file: bytes) -> Draft:
+    return dict(loads(parse_definition(file).to_json()))
+
+
+def rows_of(draft: Draft, question_id: str) -> list[ChoiceRow]:
+    """Return the rows that change nothing."""
+    question = question_of(draft, question_id)
+    return [
+        ChoiceRow(choice["id"], choice["id"], choice["label"], score)
+        for choice, score in zip(
+            question[list_name(question)],
+            question.get("scores", [""] * len(question[list_name(question)])),
+            strict=True,
+        )
+    ]
+
+
+def changed(draft: Draft, question_id: str, rows: list[ChoiceRow], **options: Any) -> Draft:
+    new_id = options.pop("new_id", question_id)
+    text = question_of(draft, question_id)["text"]
+    return change_question(draft, question_id, new_id, text, rows, **options)
+
+
+@pytest.mark.parametrize(
+    ("file", "question"),
+    [(FORM, "smokes"), (FORM, "sports"), (PRIOR, "tired"), (PRIOR, "region")],
+)
+def test_keeping_a_question_as_it_is_changes_nothing(file: bytes, question: str) -> None:
+    draft = draft_of(file)
+    assert parse_value(changed(draft, question, rows_of(draft, question))) == parse_value(draft)
+
+
+def test_a_new_id_is_used_wherever_the_question_is_named() -> None:
+    draft = draft_of(FORM)
+    first, second, third = rows_of(draft, "smokes")
+    rows = [first, ChoiceRow("some", "few", second.labels, "5"), third]
+    edited = changed(draft, "smokes", rows, new_id="tobacco")
+    boxes = rows_of(draft, "sports")
+    edited = changed(
+        edited, "sports", [ChoiceRow("ball", "team", boxes[0].labels), boxes[1]], new_id="sport"
+    )
+    form = parse_value(edited).form
+    assert form is not None
+    rule = form.questions[1].ask_if
+    assert rule is not None
+    assert (rule.question, rule.choices) == ("tobacco", ("few", "a-lot"))
+    assert form.cross_tables == (("tobacco", "sport-team"),)
+
+
+def test_new_ids_in_blocks_reach_the_counts() -> None:
+    draft = draft_of(PRIOR)
+    north, south = rows_of(draft, "region")
+    rows = [ChoiceRow("north", "up", north.labels), south]
+    edited = changed(draft, "region", rows, new_id="area")
+    edited = changed(edited, "tired", rows_of(draft, "tired"), new_id="weary")
+    definition = parse_value(edited)
+    block = definition.blocks[0]
+    assert block.id == "weary"
+    assert block.prior is not None
+    assert [dict(stratum.when) for stratum in block.prior.strata] == [
+        {"area": "up"},
+        {"area": "south"},
+    ]
+
+
+def test_lists_of_a_form_question_follow_its_choices() -> None:
+    """A removed, a moved and a new choice: scores and expected counts stay with their choices."""
+    draft = draft_of(FORM)
+    first, _, third = rows_of(draft, "smokes")
+    new = ChoiceRow("", "", {"en": "Very much"}, "40")
+    edited = changed(draft, "smokes", [third, first, new])
+    question = question_of(edited, "smokes")
+    assert [choice["id"] for choice in question["choices"]] == ["a-lot", "no", "very-much"]
+    assert question["scores"] == ["20", "0", "40"]
+    assert question["expected"] == [20, 50, 1]
+
+
+def test_boxes_change_without_the_scores_of_no_and_yes() -> None:
+    draft = draft_of(FORM)
+    question_of(draft, "sports").update({"wanted": "mean", "scores": ["0", "1"]})
+    boxes = [
+        ChoiceRow(box["id"], box["id"], box["label"])
+        for box in question_of(draft, "sports")["boxes"]
+    ]
+    question = question_of(
+        changed(draft, "sports", [*boxes, ChoiceRow("", "", {"en": "Rowing"})]), "sports"
+    )
+    assert [box["id"] for box in question["boxes"]] == ["ball", "swim", "rowing"]
+    assert question["scores"] == ["0", "1"]
+
+
+def test_counts_for_each_choice_are_never_given_to_other_choices() -> None:
+    draft = draft_of(PRIOR)
+    no, yes = rows_of(draft, "tired")
+    for rows in ([no, yes, ChoiceRow("", "", {"en": "Sometimes"})], [yes, no]):
+        with pytest.raises(InvalidInput) as refused:
+            changed(draft, "tired", rows)
+        assert (refused.value.problem, refused.value.field) == (Problem.DEFINITION_INVALID, "reset")
+        definition = parse_value(changed(draft, "tired", rows, reset=True))
+        assert (definition.blocks[0].notion, definition.blocks[0].prior) == ("ldp", None)
+        assert len(definition.blocks[0].questions[0].choices) == len(rows)
+    # Other words, and other ids, keep the protection.
+    renamed = parse_value(changed(draft, "tired", [ChoiceRow("no", "never", {"en": "Never"}), yes]))
+    assert renamed.blocks[0].prior == parse_value(draft).blocks[0].prior
+
+
+def test_a_row_without_texts_is_removed_and_a_question_keeps_two_choices() -> None:
+    draft = draft_of(FORM)
+    no, yes, _ = rows_of(draft, "smokes")
+    assert len(question_of(changed(draft, "smokes", [no, yes]), "smokes")["choices"]) == 2
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(changed(draft, "smokes", [no, ChoiceRow("some", "some", {"en": ""})]))
+    assert refused.value.problem is Problem.CHOICES_COUNT
+
+
+def ids(definition: SurveyDefinition) -> list[str]:
+    return [question.id for question in definition.questions]
+
+
+def three() -> Draft:
+    draft = new_draft("Habits", "habits", "en", "A?", ["No", "Yes"])
+    draft = add_question(draft, "B?", ["No", "Yes"])
+    return add_question(draft, "C?", ["No", "Yes"], public=True)
+
+
+def test_questions_move_within_their_list() -> None:
+    draft = three()
+    assert ids(parse_value(move_question(draft, "b", -1))) == ["b", "a", "c"]
+    assert ids(parse_value(move_question(draft, "a", 1))) == ["b", "a", "c"]
+    for question, steps in (("a", -1), ("b", 1), ("c", 1), ("c", -1), ("a", 0)):
+        assert move_question(draft, question, steps) == draft
+
+
+def test_a_question_does_not_move_before_the_one_that_its_rule_names() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(move_question(draft_of(FORM), "quit", -1))
+    assert refused.value.problem is Problem.DEFINITION_INVALID
+
+
+def test_a_copy_has_an_id_of_its_own_and_costs_its_own_level() -> None:
+    draft = three()
+    definition = parse_value(copy_question(draft, "a"))
+    assert ids(definition) == ["a", "a-2", "b", "c"]
+    assert float(definition.budget) == 3
+    assert definition.blocks[0].questions[0].choices == definition.blocks[1].questions[0].choices
+    assert ids(parse_value(copy_question(draft, "c"))) == ["a", "b", "c", "c-2"]
+    assert ids(parse_value(copy_question(draft_of(FORM), "quit")))[:3] == [
+        "smokes",
+        "quit",
+        "quit-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda draft: move_question(draft, "x", 1),
+        lambda draft: copy_question(draft, "x"),
+        lambda draft: change_question(draft, "x", "x", {}, []),
+    ],
+)
+def test_an_unknown_question_is_refused(edit: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        edit(three())
+    assert refused.value.problem is Problem.NOT_FOUND
+
+
+def test_a_new_language_begins_with_the_texts_of_the_first() -> None:
+    draft = with_languages(three() | {"consent": {"en": "Please."}}, ["en", "fr"])
+    definition = parse_value(draft)
+    assert definition.title == {"en": "Habits", "fr": "Habits"}
+    assert untranslated(draft) == {"fr": 11}  # title, consent, 3 questions, 6 choices
+    rows = [
+        ChoiceRow("no", "no", {"en": "No", "fr": "Non"}),
+        ChoiceRow("yes", "yes", {"en": "Yes", "fr": "Oui"}),
+    ]
+    draft = change_question(draft, "a", "a", {"en": "A?", "fr": "À ?"}, rows)
+    assert untranslated(draft) == {"fr": 8}
+    assert parse_value(with_languages(draft, ["fr"])).questions[0].text == {"fr": "À ?"}

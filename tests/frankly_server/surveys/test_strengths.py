@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strengths in words: the certainty and the factor that the wizard states for a level."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from frankly_protocol.audit import exp_lower
+from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.editing import new_draft
+from frankly_server.surveys.preview import LEVELS
+from frankly_server.surveys.strengths import meaning, strengths
+
+# Known by hand: e = 2.718…, so that even odds become e : 1, and LIP leaves at least 1/(2e).
+KNOWN = [
+    ("1", False, "74", "2.8"),
+    ("1", True, "82", "2.8"),
+    ("0.25", False, "57", "1.3"),
+    ("0.25", True, "62", "1.3"),
+    ("4", False, "99", "54.6"),
+    ("4", True, "100", "54.6"),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "lip_like", "sure", "factor"), KNOWN)
+def test_the_meaning_of_a_level(epsilon: str, lip_like: bool, sure: str, factor: str) -> None:
+    assert meaning(epsilon, lip_like=lip_like) == (sure, factor)
+
+
+@pytest.mark.parametrize("epsilon", LEVELS)
+def test_no_report_makes_anybody_surer(epsilon: str) -> None:
+    """Over a grid of two-valued channels at the level, the largest posterior of even odds."""
+    ldp, lip = (Fraction(int(meaning(epsilon, lip_like=like)[0]), 100) for like in (False, True))
+    e = exp_lower(Fraction(epsilon))
+    grid = [Fraction(k, 40) for k in range(41)]
+    for p, q in product(grid, grid):  # the report's probability under either answer
+        if not p + q:
+            continue
+        posterior, marginal = p / (p + q), (p + q) / 2
+        if p <= e * q:
+            assert posterior <= ldp
+        if all(marginal <= e * side and side <= e * marginal for side in (p, q)):
+            assert posterior <= lip
+
+
+def test_margins_are_those_of_the_planned_number() -> None:
+    block = parse_value(new_draft("A", "a", "en", "B?", ["No", "Yes"])).blocks[0]
+    few, many = strengths(block, 100), strengths(block, 10_000)
+    margins = [strength.margin for strength in few if strength.margin is not None]
+    assert margins == pytest.approx([10 * (strength.margin or 0) for strength in many])
+    assert margins == sorted(margins, reverse=True)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page of one question, and the buttons of the list of questions."""
+
+import re
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from frankly_server.surveys.definition import SurveyDefinition
+from werkzeug.datastructures import MultiDict
+
+from tests.frankly_server.web.admin.office import Office, send, token
+
+
+@pytest.fixture
+def draft(office: Office) -> tuple[FlaskClient, str]:
+    """An admin's browser, and the address of a new draft with two questions."""
+    client = office.client("admin")
+    form = {
+        "how": "question",
+        "title": "Work",
+        "language": "en",
+        "question": "Tired?",
+        "choices": "No\nYes",
+    }
+    address = send(client, "/admin/surveys/new", **form).headers["Location"]
+    assert send(client, address, question="Happy?", choices="No\nYes").status_code == 303
+    return client, address
+
+
+def stored(office: Office, address: str) -> SurveyDefinition:
+    return office.services.surveys.draft(address.split("/")[3])
+
+
+def ids(office: Office, address: str) -> list[str]:
+    return [question.id for question in stored(office, address).questions]
+
+
+def post(client: FlaskClient, path: str, *fields: tuple[str, str]) -> Any:
+    """Send a form in which names repeat."""
+    data = MultiDict([("csrf", token(client)), *fields])
+    return client.post(path, data=data, content_type="multipart/form-data")
+
+
+def row(was: str, label: str, choice: str = "") -> list[tuple[str, str]]:
+    return [("label-en", label), ("choice", choice), ("was", was)]
+
+
+def test_a_question_is_edited(office: Office, draft: tuple[FlaskClient, str]) -> None:
+    client, address = draft
+    assert 'value="Tired?"' in client.get(f"{address}/tired").text
+    rows = [
+        *row("no", "Never", "no"),
+        *row("yes", "Sometimes", "some"),
+        *row("", "Always"),
+        *row("", ""),
+    ]
+    answer = post(client, f"{address}/tired", ("id", "fatigue"), ("text-en", "How tired?"), *rows)
+    assert (answer.status_code, answer.headers["Location"]) == (303, address)
+    question = stored(office, address).blocks[0].questions[0]
+    assert (question.id, question.text["en"]) == ("fatigue", "How tired?")
+    assert [(c.id, c.label["en"]) for c in question.choices] == [
+        ("no", "Never"),
+        ("some", "Sometimes"),
+        ("always", "Always"),
+    ]
+
+
+def test_a_choice_moves_up_and_the_page_stays(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    rows = [*row("no", "No", "no"), *row("yes", "Yes", "yes")]
+    answer = post(
+        client, f"{address}/tired", ("id", "tired"), ("text-en", "Tired?"), *rows, ("raise", "1")
+    )
+    assert answer.headers["Location"] == f"{address}/tired"
+    choices = stored(office, address).blocks[0].questions[0].choices
+    assert [choice.id for choice in choices] == ["yes", "no"]
+
+
+@pytest.mark.parametrize("raised", ["0", "2", "-1", "x", "²", "9" * 5000])
+def test_an_impossible_move_of_a_choice_moves_nothing(
+    office: Office, draft: tuple[FlaskClient, str], raised: str
+) -> None:
+    client, address = draft
+    rows = [*row("no", "No", "no"), *row("yes", "Yes", "yes")]
+    answer = post(
+        client, f"{address}/tired", ("id", "tired"), ("text-en", "Tired?"), *rows, ("raise", raised)
+    )
+    assert answer.status_code == 303
+    assert [c.id for c in stored(office, address).blocks[0].questions[0].choices] == ["no", "yes"]
+
+
+# What is sent instead, and a part of the refusal.
+BAD: dict[str, tuple[list[tuple[str, str]], str]] = {
+    "no text": ([("text-en", ""), *row("no", "No"), *row("yes", "Yes")], "text"),
+    "one choice": ([*row("no", "No")], "2 to 1000 choices"),
+    "no choices": ([], "2 to 1000 choices"),
+    "the same label twice": ([*row("no", "No"), *row("yes", "no ")], "look the same"),
+    "the same id twice": ([*row("no", "No", "x"), *row("yes", "Yes", "x")], "look the same"),
+    "an id with spaces": ([("id", "so tired"), *row("no", "No"), *row("yes", "Yes")], "id"),
+    "the id of another question": (
+        [("id", "happy"), *row("no", "No"), *row("yes", "Yes")],
+        "happy",
+    ),
+    "rows of unequal length": ([("label-en", "No"), ("was", "no"), ("was", "yes")], "choices"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_and_shown_again(
+    office: Office, draft: tuple[FlaskClient, str], case: str
+) -> None:
+    client, address = draft
+    fields, said = BAD[case]
+    names = {name for name, _ in fields}
+    usual = [
+        (name, value)
+        for name, value in (("id", "tired"), ("text-en", "Tired? Typed"))
+        if name not in names
+    ]
+    before = stored(office, address)
+    answer = post(client, f"{address}/tired", *usual, *fields)
+    assert answer.status_code in (400, 422)
+    assert said in answer.text
+    if "text-en" not in names:
+        assert "Tired? Typed" in answer.text
+    assert stored(office, address) == before
+
+
+def test_buttons_move_copy_and_remove(office: Office, draft: tuple[FlaskClient, str]) -> None:
+    client, address = draft
+    assert ids(office, address) == ["tired", "happy"]
+    assert send(client, f"{address}/happy/move", direction="up").status_code == 303
+    assert ids(office, address) == ["happy", "tired"]
+    assert send(client, f"{address}/happy/move", direction="sideways").status_code == 303
+    assert send(client, f"{address}/happy/copy").status_code == 303
+    assert ids(office, address) == ["happy", "happy-2", "tired"]
+    assert send(client, f"{address}/happy/remove").status_code == 303
+    assert ids(office, address) == ["happy-2", "tired"]
+    page = client.get(address).text
+    # The first question cannot move up, the last one cannot move down.
+    assert re.findall(r'aria-label="(Move \w+: \w+\?)"', page) == [
+        "Move down: Happy?",
+        "Move up: Tired?",
+    ]
+    for action in ("move", "copy", "remove"):
+        assert send(client, f"{address}/unknown/{action}").status_code == 404
+
+
+def test_a_page_of_an_older_state_moves_nothing(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    seen = re.search(r'name="seen" value="(\w+:?\w+)"', client.get(address).text)
+    assert seen
+    assert send(client, f"{address}/happy/move", direction="up").status_code == 303
+    answer = send(client, f"{address}/happy/move", direction="down", seen=seen.group(1))
+    assert answer.status_code == 409
+    assert ids(office, address) == ["happy", "tired"]
+
+
+def test_counts_for_each_choice_need_a_confirmation(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    form = {
+        "block": "tired",
+        "secret": "attribute",
+        "unit": "epsilon",
+        "epsilon": "0.5",
+        "name": "Income",
+        "counts": ",no,yes\nlow,120,30\nhigh,40,60",
+        "source": "a table",
+    }
+    protection = address.removesuffix("/questions") + "/protection"
+    assert send(client, protection, **form).status_code == 303
+    fields = [
+        ("id", "tired"),
+        ("text-en", "Tired?"),
+        *row("no", "No", "no"),
+        *row("yes", "Yes", "yes"),
+        *row("", "Often"),
+    ]
+    refused = post(client, f"{address}/tired", *fields)
+    assert refused.status_code == 422
+    assert 'name="reset"' in refused.text
+    assert "Often" in refused.text
+    assert post(client, f"{address}/tired", *fields, ("reset", "yes")).status_code == 303
+    block = stored(office, address).blocks[0]
+    assert (block.notion, len(block.questions[0].choices)) == ("ldp", 3)
+
+
+def test_a_survey_is_translated_on_its_pages(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    text = address.removesuffix("questions") + "text"
+    about = {"title-en": "Work", "min_reports": "100", "consent-en": "Please answer."}
+    assert send(client, text, **about, languages="en, fr").status_code == 303
+    assert stored(office, address).languages == ("en", "fr")
+    assert "8 texts in fr are not translated yet" in client.get(address).text
+    both = [
+        ("label-en", "No"),
+        ("label-fr", "Non"),
+        ("choice", "no"),
+        ("was", "no"),
+        ("label-en", "Yes"),
+        ("label-fr", "Oui"),
+        ("choice", "yes"),
+        ("was", "yes"),
+    ]
+    fields = [("id", "tired"), ("text-en", "Tired?"), ("text-fr", "Fatigué ?"), *both]
+    assert post(client, f"{address}/tired", *fields).status_code == 303
+    about |= {"title-fr": "Travail", "consent-fr": "Merci de répondre."}
+    assert send(client, text, **about, languages="en fr").status_code == 303
+    definition = stored(office, address)
+    assert (definition.title["fr"], definition.blocks[0].questions[0].text["fr"]) == (
+        "Travail",
+        "Fatigué ?",
+    )
+    assert definition.consent == {"en": "Please answer.", "fr": "Merci de répondre."}
+    # A new question begins with the text of the first language in both.
+    assert send(client, address, question="Paid?", choices="No\nYes").status_code == 303
+    assert stored(office, address).questions[-1].text == {"en": "Paid?", "fr": "Paid?"}
+    for languages in ("", "en en", "nonsense!"):
+        assert send(client, text, **about, languages=languages).status_code in (400, 422)
+
+
+def test_the_scores_of_a_mean_are_shown_and_kept(office: Office) -> None:
+    """The page sends back what it shows; saving it changes nothing."""
+    client = office.client("admin")
+    form = {"how": "question", "title": "Stress", "language": "en", "question": "Asked?"}
+    form |= {"choices": "No\nYes", "one_level": "yes"}
+    address = send(client, "/admin/surveys/new", **form).headers["Location"]
+    added = send(client, address, question="Stress?", choices="Low\nMid\nHigh", wanted="mean")
+    assert added.status_code == 303
+    before = stored(office, address)
+    page = client.get(f"{address}/stress").text
+    fields = [("id", "stress"), ("text-en", "Stress?")]
+    for name in ("label-en", "choice", "was", "score"):
+        shown = re.findall(rf'<input[^>]*name="{name}"[^>]*?value="([^"]*)"', page, re.DOTALL)
+        fields += [(name, value) for value in shown]
+    assert [value for name, value in fields if name == "score"][:3] == ["0", "1", "2"]
+    assert post(client, f"{address}/stress", *fields).status_code == 303
+    assert stored(office, address) == before

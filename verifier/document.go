@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math/big"
+	"strings"
+	"time"
+)
+
+// Document is a survey whose form is valid (steps 4 and 5); its promises are not verified yet.
+type Document struct {
+	survey, digest string
+	version        int64
+	prev           string
+	issued, opens  time.Time
+	closes         time.Time
+	languages      []string
+	title          map[string]string
+	collectURL     string
+	strata         []*Question
+	token          string
+	blocks         []*Block
+}
+
+// Block is one or more questions that are randomised together.
+type Block struct {
+	id        string
+	questions []*Question
+	law       *Mechanism
+	claims    []*Claim
+	prior     []int64
+	ceiling   *big.Rat
+	mechanism string
+	path      string
+}
+
+// Question is a question with its choices; the other fields describe how it is answered (spec 3.5).
+type Question struct {
+	id      string
+	choices []string
+	roles   []string
+	box     *Box
+	askIf   string
+	answers []string // the choices of question askIf for which this question is asked
+}
+
+// Box is one box of a question with boxes, any number of which can be ticked.
+type Box struct {
+	of, text, role string
+}
+
+const day = 24 * time.Hour
+
+var documentFields = []string{"type", "survey", "version", "prev", "issued", "opens", "closes", "expires", "languages",
+	"title", "consent", "collect_url", "min_reports", "release_every", "release_step", "strata", "token", "blocks"}
+
+// parseDocument checks the form of a payload: canonical JSON, known fields and their types.
+func parseDocument(payload []byte) *Document {
+	f := field{parseCanonical(payload), "", "document_schema"}
+	if f.kind != isObject {
+		f.fail("expected a JSON object")
+	}
+	f.readType("frankly.survey/2")
+	f.object(documentFields)
+	d := &Document{
+		survey: f.get("survey").matches(hex32Pattern, "32 lower-case hex digits"), digest: digestOf(payload),
+		version: f.get("version").whole(1, maxNumber),
+	}
+	d.readPredecessor(f.get("prev"))
+	d.readTimes(f)
+	d.readTexts(f)
+	minimum := f.get("min_reports").whole(2, maxNumber)
+	if every := f.get("release_every"); every.kind != isText || every.text != "day" && every.text != "hour" {
+		every.fail("expected day or hour")
+	}
+	if step := f.get("release_step"); !step.isWhole(2, minimum) {
+		step.fail("expected 2 to min_reports")
+	}
+	ids := []string{}
+	for _, item := range f.get("strata").items(0, 8) {
+		question := d.readQuestion(item, false)
+		d.strata = append(d.strata, question)
+		ids = append(ids, question.id)
+	}
+	f.get("strata").unique(ids, "ids")
+	d.readToken(f.get("token"))
+	d.readBlocks(f.get("blocks"), ids)
+	return d
+}
+
+// readType checks the type before all other fields, because another type has other fields (step 5).
+func (f field) readType(name string) {
+	if value := f.fields["type"]; value == nil || value.kind != isText || value.text != name {
+		refuse("document_type", "type", "expected a document of type %s: update the verifier", name)
+	}
+}
+
+func (d *Document) readPredecessor(f field) {
+	if f.kind != isNull {
+		d.prev = f.matches(digestPattern, "sha256: and 64 hex digits")
+	}
+	if (d.version == 1) != (f.kind == isNull) {
+		f.fail("the first version, and only the first, has no predecessor")
+	}
+}
+
+// time reads a UTC time of whole seconds.
+func (f field) time() time.Time {
+	text := f.matches(timePattern, "a UTC time such as 2026-05-31T12:00:00Z")
+	at, err := time.Parse("2006-01-02T15:04:05Z", text)
+	if err != nil {
+		f.fail("there is no such time")
+	}
+	return at
+}
+
+func (d *Document) readTimes(f field) {
+	d.issued, d.opens, d.closes = f.get("issued").time(), f.get("opens").time(), f.get("closes").time()
+	expires := f.get("expires").time()
+	if d.opens.Before(d.issued) || !d.closes.After(d.opens) || expires.Before(d.closes) ||
+		expires.Sub(d.issued) > 400*day {
+		f.get("expires").fail("times must be issued ≤ opens < closes ≤ expires ≤ issued + 400 days")
+	}
+}
+
+func (d *Document) readTexts(f field) {
+	languages := f.get("languages")
+	for _, item := range languages.items(1, 32) {
+		d.languages = append(d.languages, item.matches(tongue, "a language tag such as en"))
+	}
+	languages.unique(d.languages, "languages")
+	d.title = f.get("title").words(d.languages)
+	if consent := f.get("consent"); consent.kind != isNull {
+		consent.words(d.languages)
+	}
+	d.collectURL = f.get("collect_url").prose(2000)
+}
+
+func (d *Document) readToken(f field) {
+	if f.kind == isNull {
+		return
+	}
+	f.object([]string{"kind", "key"})
+	kind, key := f.get("kind"), f.get("key")
+	d.token = kind.text
+	switch {
+	case kind.kind == isText && kind.text == "invite":
+		if key.kind != isNull {
+			key.fail("a token of this kind has no key: null")
+		}
+	case kind.kind == isText && kind.text == "rsa-pss":
+		if text := key.matches(rsaKey, "a public key in base64url"); len(text) < 64 || len(text) > 2000 {
+			key.fail("expected 64 to 2000 characters")
+		}
+	default:
+		refuse("document_type", kind.path, "unknown kind of token: update the verifier")
+	}
+}
+
+var blockFields = []string{"id", "questions", "kind", "claims", "design_prior", "ceiling", "mechanism", "certificate"}
+
+func (d *Document) readBlocks(f field, ids []string) {
+	blockIDs := []string{}
+	cells := int64(0)
+	for _, item := range f.items(1, 100) {
+		block := d.readBlock(item)
+		d.blocks = append(d.blocks, block)
+		blockIDs = append(blockIDs, block.id)
+		for _, question := range block.questions {
+			ids = append(ids, question.id)
+		}
+		cells += block.cells()
+		if cells > maxPriorCells {
+			f.fail("the priors have more than 2^21 counts; use fewer tables or answers")
+		}
+	}
+	f.unique(blockIDs, "ids")
+	f.unique(ids, "ids")
+	d.checkRules()
+}
+
+func (d *Document) readBlock(f field) *Block {
+	if f.kind != isObject {
+		f.fail("expected a JSON object")
+	}
+	own, isForm := blockFields, false
+	if kind := f.fields["kind"]; kind != nil {
+		more, known := parameters[kind.text]
+		if kind.kind != isText || !known {
+			refuse("document_type", f.path, "unknown kind of mechanism: update the verifier")
+		}
+		own, isForm = append(append([]string(nil), own...), more...), kind.text == "agreement"
+	}
+	f.object(own)
+	b := &Block{id: f.get("id").id(), path: f.path, mechanism: f.get("mechanism").id()}
+	most, listed := 16, 1000
+	if isForm {
+		most, listed = 100, 2000
+	}
+	joint := 1
+	sizes := []int{}
+	for _, item := range f.get("questions").items(1, most) {
+		question := d.readQuestion(item, true)
+		b.questions = append(b.questions, question)
+		sizes = append(sizes, len(question.choices))
+		if joint *= len(question.choices); joint > maxAnswers && !isForm {
+			f.get("questions").fail("a block has at most %d joint answers; split it", maxAnswers)
+		}
+		if isForm {
+			joint = 2
+		}
+	}
+	b.law = parseMechanism(f, f.get("kind").text, joint)
+	expected := joint
+	if isForm {
+		expected = b.checkForm(f, sizes)
+	}
+	b.readPrior(f.get("design_prior"), listed, expected)
+	claims := f.get("claims")
+	for _, item := range claims.items(1, 16) {
+		b.claims = append(b.claims, d.readClaim(item))
+	}
+	b.ceiling = f.get("ceiling").orNull(1)
+	readCertificate(f.get("certificate"))
+	return b
+}
+
+// checkForm checks that the questions of a form have the numbers of choices that its mechanism expects.
+func (b *Block) checkForm(f field, sizes []int) int {
+	total := 0
+	for i, size := range sizes {
+		total += size
+		if i >= len(b.law.form.choices) || int64(size) != b.law.form.choices[i] {
+			refuse("document_weights", f.path+".choices", "the form's questions have other numbers of choices")
+		}
+	}
+	if len(sizes) != len(b.law.form.choices) {
+		refuse("document_weights", f.path+".choices", "the form has another number of questions")
+	}
+	return total
+}
+
+func (b *Block) readPrior(f field, listed, expected int) {
+	b.prior = f.wholes(2, listed, 0, maxNumber)
+	if len(b.prior) != expected {
+		f.fail("expected %d positive counts", expected)
+	}
+	for _, count := range b.prior {
+		if count == 0 {
+			f.fail("expected %d positive counts", expected)
+		}
+	}
+}
+
+func readCertificate(f field) {
+	if f.kind == isNull {
+		return
+	}
+	f.object([]string{"objective", "value", "bound"})
+	f.get("objective").id()
+	f.get("value").prose(64)
+	if bound := f.get("bound"); bound.kind != isNull {
+		bound.prose(64)
+	}
+}
+
+var roles = map[string]bool{"no_answer": true, "not_applicable": true}
+
+func (f field) role() string {
+	if f.kind != isText || !roles[f.text] {
+		f.fail("expected no_answer or not_applicable")
+	}
+	return f.text
+}
+
+func (d *Document) readQuestion(f field, protected bool) *Question {
+	if protected {
+		f.object([]string{"id", "text", "choices"}, "box", "ask_if")
+	} else {
+		f.object([]string{"id", "text", "choices"})
+	}
+	q := &Question{id: f.get("id").id()}
+	f.get("text").words(d.languages)
+	choices := f.get("choices")
+	d.readChoices(q, choices, protected)
+	if f.has("box") {
+		box := f.get("box")
+		box.object([]string{"of", "text", "label"}, "role")
+		q.box = &Box{of: box.get("of").id(), text: joined(box.get("text").words(d.languages), d.languages)}
+		box.get("label").words(d.languages)
+		if box.has("role") {
+			q.box.role = box.get("role").role()
+		}
+		if !strings.HasPrefix(q.id, q.box.of+"-") || len(q.id) == len(q.box.of)+1 {
+			f.get("id").fail("the id of a box is that of its question, a hyphen and the box's id")
+		}
+		plain := len(q.choices) == 2 && q.choices[0] == "no" && q.choices[1] == "yes" && q.roles[0]+q.roles[1] == ""
+		if !plain {
+			choices.fail("the choices of a box are no and yes, without other fields")
+		}
+	}
+	if f.has("ask_if") {
+		rule := f.get("ask_if")
+		rule.object([]string{"question", "choices"})
+		q.askIf = rule.get("question").id()
+		for _, item := range rule.get("choices").items(1, 999) {
+			q.answers = append(q.answers, item.id())
+		}
+		rule.get("choices").unique(q.answers, "choices")
+	}
+	return q
+}
+
+func joined(words map[string]string, languages []string) string {
+	out := ""
+	for _, language := range languages {
+		out += words[language] + "\x00"
+	}
+	return out
+}
+
+// readChoices reads choices with their roles, ranges and scores (spec 3.5).
+func (d *Document) readChoices(q *Question, f field, protected bool) {
+	ranges, scores, plain := 0, 0, 0
+	last := int64(-maxNumber - 1)
+	rising := true
+	for _, item := range f.items(2, maxAnswers) {
+		if protected {
+			item.object([]string{"id", "label"}, "role", "from", "score")
+		} else {
+			item.object([]string{"id", "label"})
+		}
+		q.choices = append(q.choices, item.get("id").id())
+		item.get("label").words(d.languages)
+		role := ""
+		if item.has("role") {
+			role = item.get("role").role()
+		}
+		if item.has("from") {
+			from := item.get("from").whole(-maxNumber, maxNumber)
+			ranges++
+			rising = rising && from > last && role == ""
+			last = from
+		}
+		if item.has("score") {
+			if text := item.get("score").matches(scorePattern, "a decimal such as -1.5"); text == "-0" {
+				item.get("score").fail("expected 0")
+			}
+			scores++
+			rising = rising && role == ""
+		}
+		if role == "" {
+			plain++
+		}
+		q.roles = append(q.roles, role)
+	}
+	f.unique(q.choices, "ids")
+	if plain == 0 || countOf(q.roles, "no_answer") > 1 || countOf(q.roles, "not_applicable") > 1 {
+		f.fail("each role occurs at most once, and at least one choice has none")
+	}
+	if !rising || ranges != 0 && ranges != plain || scores != 0 && scores != plain {
+		f.fail("ranges and scores belong to every choice without a role or to none; ranges increase")
+	}
+}
+
+func countOf(texts []string, wanted string) int {
+	count := 0
+	for _, text := range texts {
+		if text == wanted {
+			count++
+		}
+	}
+	return count
+}
+
+// checkRules checks boxes and rules, which refer to other questions; it needs all questions of the document in order.
+func (d *Document) checkRules() {
+	var before []*Question
+	groups := map[string][]*Question{}
+	lastOf := ""
+	for _, block := range d.blocks {
+		for _, q := range block.questions {
+			of := ""
+			if q.box != nil {
+				of = q.box.of
+				if groups[of] != nil && lastOf != of {
+					refuse("document_schema", of, "the boxes of a question must be neighbours")
+				}
+				groups[of] = append(groups[of], q)
+			}
+			lastOf = of
+			if q.askIf != "" {
+				checkRule(q, before)
+			}
+			before = append(before, q)
+		}
+	}
+	for _, q := range before {
+		if q.box != nil && groups[q.box.of][0] == q {
+			checkBoxes(q.box.of, groups[q.box.of])
+		}
+		if q.box == nil && groups[q.id] != nil {
+			refuse("document_schema", q.id, "a question and the question of boxes have the same id")
+		}
+	}
+}
+
+func checkRule(q *Question, before []*Question) {
+	name := q.id
+	if q.box != nil {
+		name = q.box.of
+	}
+	for _, earlier := range before {
+		if earlier.id != q.askIf || q.box != nil && earlier.box != nil && earlier.box.of == q.box.of {
+			continue
+		}
+		for _, choice := range q.answers {
+			if countOf(earlier.choices, choice) == 0 {
+				refuse("document_schema", name, "the rule names a choice that its question does not have")
+			}
+		}
+		if q.box == nil && countOf(q.roles, "not_applicable") == 0 {
+			refuse("document_schema", name, "a question with a rule needs a choice of the role not_applicable")
+		}
+		return
+	}
+	refuse("document_schema", name, "the rule must name an earlier question of the document")
+}
+
+func checkBoxes(of string, boxes []*Question) {
+	var given []string
+	plain := 0
+	for _, q := range boxes {
+		rule := q.askIf + "\x00" + strings.Join(q.answers, ",")
+		if first := boxes[0]; q.box.text != first.box.text || rule != first.askIf+"\x00"+strings.Join(first.answers, ",") {
+			refuse("document_schema", of, "the boxes of a question have one text and one rule")
+		}
+		given = append(given, q.box.role)
+		if q.box.role == "" {
+			plain++
+		}
+	}
+	skips := countOf(given, "not_applicable")
+	if plain == 0 || skips > 1 || countOf(given, "no_answer") > 1 {
+		refuse("document_schema", of, "each role occurs once at most, and at least one box has none")
+	}
+	if boxes[0].askIf != "" && skips == 0 {
+		refuse("document_schema", of, "boxes with a rule need one of the role not_applicable")
+	}
+}

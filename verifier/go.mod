@@ -1,0 +1,3 @@
+module frankly/verifier
+
+go 1.19
