@@ -10,5 +10,5 @@ from tests.demo import DemoRun, run_demo
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The demo's page and its output."""
     run = run_demo(tmp_path_factory.mktemp("demo"))
-    assert run.status == 0, run.output
+    run.require_complete()
     return run

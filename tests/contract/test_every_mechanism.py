@@ -22,6 +22,8 @@ from frankly_server.app import create_app
 from frankly_server.design.api.request import MECHANISMS
 from frankly_server.services import Services
 from frankly_server.settings import Settings
+from frankly_server.store import unrecorded
+from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
 from numpy.typing import NDArray
@@ -278,9 +280,13 @@ def test_mechanisms_without_a_finite_level_are_refused(
     monkeypatch.setitem(
         CASES, name, {key: value for key, value in given.items() if key != "mechanism"}
     )
-    services.surveys.apply(parse_definition(file_of(name)))
+    definition = parse_definition(file_of(name))
+    with pytest.raises(InvalidInput) as not_applied:
+        services.surveys.apply(definition)
+    services.surveys.create(definition, MAIN, lambda _: unrecorded)
     with pytest.raises((InvalidInput, DocumentRejected)) as refused:
         services.surveys.publish(slug(name))
+    assert (not_applied.value.code, not_applied.value.field) == ("budget_exceeded", "budget")
     assert (refused.value.code, refused.value.field) == ("budget_exceeded", "budget")
 
 

@@ -115,9 +115,8 @@ def test_levels_of_forms_and_blocks_add_up_once_each(services: Services, tmp_pat
 
 
 def test_the_budget_counts_the_form_once(services: Services) -> None:
-    services.surveys.apply(parse_definition(file("2.99", smokes(), epsilon="2")))
     with pytest.raises(InvalidInput) as caught:
-        services.surveys.publish("many")
+        services.surveys.apply(parse_definition(file("2.99", smokes(), epsilon="2")))
     assert (caught.value.code, caught.value.field) == ("budget_exceeded", "budget")
 
 

@@ -59,9 +59,10 @@ def apply(
 ) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
     definition = survey_counts.definition(file.read(MAX_FILE_BYTES), counts)
-    with open_services() as services:
+    with open_services() as services, _progress() as report:
         change = services.surveys.apply(
             definition,
+            progress=report,
             dry_run=dry_run,
             organisation=organisation,
             recorder=lambda status, survey_id: command_record(
@@ -129,9 +130,11 @@ def publish(name: str, as_json: bool) -> None:
 @json_option
 def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
     """Show what applying a survey FILE would change, line by line; change nothing."""
-    with open_services() as services:
+    with open_services() as services, _progress() as report:
         change = services.surveys.apply(
-            survey_counts.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True
+            survey_counts.definition(file.read(MAX_FILE_BYTES), counts),
+            dry_run=True,
+            progress=report,
         )
     respond(
         as_json,
@@ -253,7 +256,7 @@ def _warn(warnings: Sequence[str]) -> None:
 
 @contextmanager
 def _progress() -> "Iterator[Report]":
-    """Show a progress bar on stderr, if that is a terminal, while blocks are designed."""
+    """Show a progress bar on stderr, if that is a terminal, once blocks are designed."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -264,14 +267,15 @@ def _progress() -> "Iterator[Report]":
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task("designing", total=None)
+        task = bar.add_task("designing", total=None, visible=False)
 
         def report(done: int, total: int, block: str) -> None:
             bar.update(
                 task,
                 completed=done,
                 total=total,
-                description=f"designing {block}" if block else "signing",
+                description=f"designing {block}" if block else "finishing",
+                visible=True,
             )
 
         yield report

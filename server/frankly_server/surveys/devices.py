@@ -50,7 +50,7 @@ class _ExpectedBlock:
 class ExpectedForm:
     """A survey before its design. A ceiling without an ldp promise is treated as infinite."""
 
-    blocks: Sequence[_ExpectedBlock]
+    blocks: Sequence[LevelBlock]
     strata: Sequence[LabelledQuestion]
     questions: Mapping[str, LabelledQuestion]
     languages: Sequence[str]
@@ -107,6 +107,35 @@ def require_stated(form: LevelDocument) -> None:
                 f"to {DEVICE_CAP} or less",
                 f"blocks[{i}].prior",
             )
+
+
+def is_within(level: ReportLevel, budget: str) -> bool:
+    """Return True if a report reveals at most `budget` nats."""
+    return level.odds is not None and level.odds <= exp_lower(Fraction(budget))
+
+
+def require_budget(level: ReportLevel, budget: str) -> None:
+    """Raise InvalidInput(budget_exceeded) if a report reveals more than `budget` nats."""
+    if is_within(level, budget):
+        return
+    secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
+    secret_odds = secret_odds or {"the answers": level.answers.odds}
+    secrets_text = ", ".join(f"{ln_up(odds)} about {name}" for name, odds in secret_odds.items())
+    # Blocks are listed with prior-free bounds, which hold for any prior.
+    blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
+    unlimited = [line.block for line in level.lines if is_endless(line.odds)]
+    way_out = (
+        f"give {', '.join(unlimited)} a ceiling_cap"
+        if unlimited
+        else "lower a level or ceiling_cap, or raise the budget"
+    )
+    raise InvalidInput(
+        Problem.BUDGET_EXCEEDED,
+        f"the whole report reveals more than the budget of {budget} nats of log-odds: up to "
+        f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}; "
+        f"{way_out}",
+        "budget",
+    )
 
 
 def is_unstated(block: LevelBlock, form: LevelDocument) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import Claim, exp_lower, level_for, ln_up, stated_ceiling
+from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
@@ -27,7 +27,12 @@ from frankly_server.surveys.definition import (
     FormDefinition,
     SurveyDefinition,
 )
-from frankly_server.surveys.devices import expected_form, require_stated
+from frankly_server.surveys.devices import (
+    expected_form,
+    is_within,
+    require_budget,
+    require_stated,
+)
 from frankly_server.surveys.priors import BlockRequest, block_request
 from frankly_server.surveys.question_definition import FormItem
 
@@ -92,6 +97,29 @@ def draft_blocks(
     if progress:
         progress(len(definition.parts), len(definition.parts), "")
     return drafted
+
+
+def level_within_budget(
+    definition: SurveyDefinition,
+    progress: Progress | None = None,
+    timer: Callable[[], float] = time.monotonic,
+) -> ReportLevel:
+    """Return an upper bound on the level of the whole report that is within the budget.
+
+    The promises and ceilings of the definition usually suffice. Otherwise every block is designed,
+    because the level then depends on the tables: a mechanism without a ceiling_cap may still have
+    a low ceiling.
+
+    Raises InvalidInput: budget_exceeded if publishing would raise it, and the errors of
+    `expected_form` and `draft_blocks`.
+    """
+    form = expected_form(definition)
+    if is_within(form.report_level, definition.budget):
+        return form.report_level
+    blocks = [drafted.block for drafted in draft_blocks(definition, progress, timer)]
+    level = replace(form, blocks=blocks).report_level
+    require_budget(level, definition.budget)
+    return level
 
 
 def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
@@ -195,7 +223,7 @@ def draft_document(
         problem = problems.get(error.reason, Problem.DEFINITION_INVALID)
         raise InvalidInput(problem, error.detail, error.field) from None
     require_stated(document)
-    require_budget(document, definition.budget)
+    require_budget(document.report_level, definition.budget)
     return document
 
 
@@ -206,24 +234,6 @@ def _too_large(blocks: Sequence[Drafted]) -> str:
     max_mib = canonical.MAX_BYTES // 2**20
     table = f"most of which is the table of block {largest.id}"
     return f"the document would be larger than {max_mib} MiB, {table}: {SMALLER_TABLES}"
-
-
-def require_budget(document: SurveyDocument, budget: str) -> None:
-    """Raise InvalidInput(budget_exceeded) if a report reveals more than `budget` nats."""
-    level = document.report_level
-    if level.odds is not None and level.odds <= exp_lower(Fraction(budget)):
-        return
-    secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
-    secret_odds = secret_odds or {"the answers": level.answers.odds}
-    secrets_text = ", ".join(f"{ln_up(odds)} about {name}" for name, odds in secret_odds.items())
-    # Blocks are listed with prior-free bounds, which hold for any prior.
-    blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
-    raise InvalidInput(
-        Problem.BUDGET_EXCEEDED,
-        f"the whole report reveals more than the budget of {budget} nats of log-odds: up to "
-        f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}",
-        "budget",
-    )
 
 
 def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:

@@ -50,7 +50,7 @@ class Change:
 
     status : ``created``, ``updated`` or ``unchanged``. diff : the fields that differ. survey_id :
     None for a survey that a dry run would create. level : an upper bound on the report's level,
-    because there is no designed mechanism yet. warnings : sentences about devices that would refuse
+    within the survey's budget. warnings : sentences about devices that would refuse
     the survey.
     """
 
@@ -155,13 +155,15 @@ class Surveys:
         dry_run: bool = False,
         organisation: str = MAIN,
         recorder: Callable[[str, str], Record] = lambda *_: unrecorded,
+        progress: "drafting.Progress | None" = None,
     ) -> Change:
         """Make the stored draft of an organisation's survey of this name equal to `definition`.
 
         Idempotent; published versions do not change. dry_run : check and compare only. recorder :
         maps a change's status and the survey's id to the writer of the event. Raises InvalidInput:
-        field_type for a malformed organisation or survey name, and as `expected_form` does for a
-        prior that cannot be used.
+        field_type for a malformed organisation or survey name, and the errors of
+        `level_within_budget`: budget_exceeded if publishing would raise it, and those for a prior
+        that cannot be used.
         """
         name = full_name(definition.name, organisation)
         if not is_name(name):
@@ -171,7 +173,8 @@ class Surveys:
                 "organisation",
             )
         expected = devices.expected_form(definition)
-        warnings, level = devices.warnings_of(expected), expected.report_level
+        warnings = devices.warnings_of(expected)
+        level = drafting.level_within_budget(definition, progress)
         new = definition.to_json()
         # A dry run takes no write lock.
         with (

@@ -157,14 +157,14 @@ def test_doubtful_choices_are_a_warning(ready: Frankly, survey_file: Path) -> No
     assert [line for line in warnings if "look alike" in line]
 
 
-def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(
-    ready: Frankly, survey_file: Path
+@pytest.mark.parametrize("command", [["apply"], ["apply", "--dry-run"], ["diff"]])
+def test_over_budget_is_a_privacy_refusal_and_stores_nothing(
+    ready: Frankly, survey_file: Path, command: list[str]
 ) -> None:
     survey_file.write_text(survey_file.read_text().replace('budget: "2"', 'budget: "1.9"'))
-    ready("survey", "apply", survey_file)
-    result = ready("survey", "publish", "habits", "--json")
+    result = ready("survey", *command, survey_file, "--json")
     assert (result.code, result.problem["code"], result.out) == (4, "budget_exceeded", "")
-    assert ready("survey", "list", "--json").json["surveys"][0]["state"] == "draft"
+    assert ready("survey", "list", "--json").json["surveys"] == []
 
 
 def test_an_unknown_survey(ready: Frankly) -> None:

@@ -227,9 +227,8 @@ def test_with_a_ceiling_it_is_accepted_and_only_the_ceiling_is_stated(services: 
         ] == [(True, True)]
     assert Policy().check(document, Policy().level(document), pinned=True, spent=[]).odds == ceiling
     tight = copy.deepcopy(value) | {"budget": "1.9"}
-    services.surveys.apply(parse_value(tight))
     with pytest.raises(InvalidInput) as refused:
-        services.surveys.publish("form")
+        services.surveys.apply(parse_value(tight))
     assert refused.value.code == "budget_exceeded"
 
 

@@ -13,8 +13,8 @@ from frankly_server.intake import Intake, Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database
-from frankly_server.store.survey_states import SurveyStateRow
+from frankly_server.store import Database, unrecorded
+from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.survey_state import Lifecycle, shown_state
@@ -225,16 +225,17 @@ def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str
     settings = Settings(home=tmp_path, database_url=SecretStr(sqlite_url))  # type: ignore[arg-type]
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    created = services.surveys.apply(parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"')))
-    assert created.survey_id is not None
-    job = services.jobs.start(created.survey_id)
+    survey_id = services.surveys.create(
+        parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"')), MAIN, lambda _: unrecorded
+    )
+    job = services.jobs.start(survey_id)
     for thread in threading.enumerate():
         if thread.name == "frankly-design":
             thread.join()
-    row = services.jobs.get(created.survey_id, job)
+    row = services.jobs.get(survey_id, job)
     assert row.state == "failed"
     assert row.detail.startswith("budget: the whole report reveals more than the budget of 1 nats")
-    assert services.surveys.versions(created.survey_id) == []
+    assert services.surveys.versions(survey_id) == []
     services.close()
 
 

@@ -21,9 +21,11 @@ from frankly_protocol.mechanisms.expansion import columns
 from frankly_server.design.api.engine import Design, DesignRequest, design
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
-from frankly_server.store import Database
+from frankly_server.store import Database, unrecorded
+from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import Surveys, drafting
 from frankly_server.surveys.definition import parse_definition, parse_value
+from frankly_server.surveys.devices import expected_form
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import FILE, value
@@ -53,6 +55,11 @@ def _maker(database: Database, home: Path) -> Make:
         return Surveys(settings_at_moment, database, Keyring(home / "keys", clock), clock)
 
     return at
+
+
+def drafted(surveys: Surveys, changes: dict[tuple[Any, ...], Any]) -> None:
+    """Store a draft like the wizard, which does not refuse one over its budget."""
+    surveys.create(parse_value(value(changes)), MAIN, lambda _: unrecorded)
 
 
 def _documents(surveys: Surveys) -> int:
@@ -210,25 +217,48 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_claims_that_cannot_be_promised_are_not_published(surveys: Surveys, name: str) -> None:
     changes, code, field = BAD[name]
-    surveys.apply(parse_value(value(changes)))
+    drafted(surveys, changes)
     with pytest.raises(InvalidInput) as refused:
         surveys.publish("habits")
     assert (refused.value.code, refused.value.field) == (code, field)
     assert _documents(surveys) == 0
 
 
+@pytest.mark.parametrize("name", [name for name in BAD if BAD[name][1] == "budget_exceeded"])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_file_over_the_budget_is_not_applied(surveys: Surveys, name: str, dry_run: bool) -> None:
+    changes, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        surveys.apply(parse_value(value(changes)), dry_run=dry_run)
+    assert (refused.value.code, refused.value.field) == (code, field)
+    assert surveys.list() == []
+
+
 def test_a_sum_over_the_budget_is_listed_by_block(surveys: Surveys) -> None:
-    surveys.apply(parse_value(value({("budget",): "1.2"})))
-    with pytest.raises(
-        InvalidInput,
-        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 about affair; .*: affair 1\.0000, happy 31",
-    ):
+    drafted(surveys, {("budget",): "1.2"})
+    listed = (
+        r"budget of 1\.2 nats of log-odds: up to 1\.6000 about affair; .*: affair 1\.0000, happy "
+    )
+    with pytest.raises(InvalidInput, match=listed):
         surveys.publish("habits")
+    with pytest.raises(InvalidInput, match=rf"{listed}.*; give happy a ceiling_cap$"):
+        surveys.apply(parse_value(value({("budget",): "1.2"})))
 
 
 def test_a_sum_equal_to_the_budget_fits(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.6"})))
     assert surveys.publish("habits").status == "published"
+
+
+def test_a_level_that_the_file_leaves_open_is_designed(surveys: Surveys) -> None:
+    """Without a ceiling_cap the file states no ceiling, but the table of GRR has a low one."""
+    again = BAD["no finite sum"][0][("blocks", 0)] | {"mechanism": "grr"}
+    definition = parse_value(value({("blocks", 0): again, ("blocks", 1, "mechanism"): "grr"}))
+    assert expected_form(definition).report_level.odds is None
+    steps: list[str] = []
+    change = surveys.apply(definition, progress=lambda _done, _total, block: steps.append(block))
+    assert steps == ["again", "happy", ""]
+    assert surveys.publish("habits").level.odds == change.level.odds is not None
 
 
 def test_unchanged_answers_must_be_accepted_explicitly(surveys: Surveys) -> None:
