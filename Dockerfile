@@ -5,9 +5,11 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends python3 python3-dev python3-pip gcc libc6-dev libcdd-dev
 WORKDIR /build
 COPY requirements/build.txt requirements/runtime.txt requirements/
-# Wheels are built with the tools of the build lock, so no build downloads anything.
+# Wheels are built with the tools of the build lock, so no build downloads anything. pip resolves nothing; `check` fails if
+# a lock lacks a dependency, and requirements/refresh.sh writes the locks again.
 RUN python3 -m venv --without-pip tools \
     && python3 -m pip --python tools/bin/python install --no-compile --no-deps --require-hashes -r requirements/build.txt \
+    && python3 -m pip --python tools/bin/python check \
     && python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps --require-hashes -w wheels -r requirements/runtime.txt
 COPY LICENSE LICENSE
 COPY migrations migrations
@@ -18,7 +20,8 @@ COPY analyst analyst
 COPY server server
 RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./analyst ./server \
     && python3 -m venv --without-pip /opt/frankly \
-    && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl
+    && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl \
+    && python3 -m pip --python /opt/frankly/bin/python check
 
 FROM ${DEBIAN_IMAGE}
 RUN apt-get update \

@@ -110,6 +110,10 @@ PURE = (
     "tests/frankly_server/requests",
 )
 """Tests that need no server, database or browser."""
+INCOMPLETE = """\
+The packages in .venv do not fit together. Remove .venv and run this again. If that fails too,
+requirements/{lock}.txt lacks a dependency or has the wrong version of one: please report it.
+requirements/refresh.sh writes the locks again."""
 LINT: dict[str, list[str]] = {
     "ruff check": ["ruff", "check", "."],
     "ruff format": ["ruff", "format", "--check", "."],
@@ -117,8 +121,8 @@ LINT: dict[str, list[str]] = {
 }
 
 
-def step(words: str, *commands: Sequence[str]) -> None:
-    """Run commands with one line of progress on stderr; on failure print the output and exit 1."""
+def step(words: str, *commands: Sequence[str], hint: str = "") -> None:
+    """Run commands with one line of progress on stderr; on failure print output, hint and exit 1."""
     print(f"  {words} … ", end="", flush=True, file=sys.stderr)
     start = time.monotonic()
     for command in commands:
@@ -127,7 +131,7 @@ def step(words: str, *commands: Sequence[str]) -> None:
         )
         if result.returncode:
             print("failed", file=sys.stderr)
-            sys.exit(f"{result.stdout[-4000:]}\nfailed: {' '.join(command)}")
+            sys.exit(f"{result.stdout[-4000:]}\nfailed: {' '.join(command)}\n{hint}".rstrip())
     print(f"{time.monotonic() - start:.1f} s", flush=True, file=sys.stderr)
 
 
@@ -161,7 +165,11 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 
 def environment(lock: str) -> None:
-    """Install the lock file `demo`, `test` or `full` into .venv, unless its stamp file exists."""
+    """Install the lock file `demo`, `test` or `full` into .venv, unless its stamp file exists.
+
+    Exits with status 1 if `pip check` finds that a package lacks a dependency. It ignores the
+    dependencies of extras; tests/deploy/test_locks.py follows those.
+    """
     locks = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in locks] + [
         ROOT / name / "pyproject.toml" for name in OWN
@@ -180,10 +188,11 @@ def environment(lock: str) -> None:
         "--python",
         str(PYTHON),
         "--disable-pip-version-check",
+    ]
+    install = [
+        *pip,
         "install",
         "--no-input",
-    ]
-    pip += [
         "--root-user-action=ignore",
         "--progress-bar=off",
         "--no-compile",
@@ -192,11 +201,13 @@ def environment(lock: str) -> None:
     # The locks list every dependency, hence --no-deps: otherwise pip would choose a newer release
     # of a package that another one requires with an extra, and then refuse it because its hash is
     # not in the lock.
-    locked = [*pip, "--no-build-isolation", "--no-deps", "--require-hashes", "-r"]
+    locked = [*install, "--no-build-isolation", "--no-deps", "--require-hashes", "-r"]
     step("build tools", [*locked, "requirements/build.txt"])
     step("Python packages (about half a minute)", [*locked, f"requirements/{lock}.txt"])
     editable = [option for name in OWN for option in ("--editable", f"./{name}")]
-    step("Frankly itself", [*pip, "--no-build-isolation", "--no-deps", *editable])
+    step("Frankly itself", [*install, "--no-build-isolation", "--no-deps", *editable])
+    # As pip resolves nothing, it does not notice that a lock lacks a dependency.
+    step("check of dependencies", [*pip, "check"], hint=INCOMPLETE.format(lock=lock))
     stamp.touch()
 
 

@@ -65,6 +65,28 @@ def test_the_build_has_what_run_py_needs(image: list[tuple[str, str]]) -> None:
     assert set(run.BUILD) <= set(installed[0].split())
 
 
+def test_pip_resolves_nothing_and_checks_each_environment(image: list[tuple[str, str]]) -> None:
+    commands = [
+        command.strip()
+        for arguments in instructions(image, "RUN")
+        for command in arguments.split("&&")
+        if " -m pip " in command
+    ]
+    *_, last = commands
+    assert last == "python3 -m pip --python /opt/frankly/bin/python check"
+    uses = [re.findall(r"--python (\S+) (install|wheel|check)\b", command) for command in commands]
+    installed: set[str] = set()
+    for command, [(python, verb)] in zip(commands, uses, strict=True):
+        if verb == "check":
+            installed.remove(python)
+            continue
+        assert "--no-deps" in command
+        assert ("--require-hashes" in command) == ("-r requirements/" in command)
+        if verb == "install":
+            installed.add(python)
+    assert not installed, "installed without a check"
+
+
 def test_every_setting_exists(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
     settings_known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
     services = [service for service in compose["services"].values() if "build" in service]

@@ -3,11 +3,16 @@
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tools.blocks import blocks, pages
 
 LOCKS = ["build", "runtime", "demo", "test"]
 PACKAGES = ["shared", "client_sdk", "analyst", "server"]
@@ -66,6 +71,122 @@ def test_every_declared_dependency_is_locked(root: Path, package: str) -> None:
             continue
         [exact] = locked[canonicalize_name(declared.name)]
         assert declared.specifier.contains(exact.version), text
+
+
+def _locked_versions(root: Path, lock: str) -> dict[str, str]:
+    """Return the versions in a lock, by name, that pip installs on this platform."""
+    lines = [Requirement(name + pin) for name, pin in _pins(root, lock)]
+    return {
+        line.name: str(line.specifier).removeprefix("==")
+        for line in lines
+        if line.marker is None or line.marker.evaluate()
+    }
+
+
+def _projects(root: Path) -> dict[str, dict[str, Any]]:
+    """Return the `project` tables of our own packages, by name."""
+    tables = [
+        tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]
+        for folder in PACKAGES
+    ]
+    return {table["name"]: table for table in tables}
+
+
+def _required(root: Path, lock: str) -> Iterator[Requirement]:
+    """Yield the requirements in an `.in` file and in the files that it includes."""
+    for line in (root / "requirements" / f"{lock}.in").read_text().splitlines():
+        if line.startswith("-r "):
+            yield from _required(root, line.removeprefix("-r ").removesuffix(".in"))
+        elif match := re.fullmatch(r"\./(\w+)(\[.+\])?", line):
+            folder, extras = match.groups(default="")
+            project = tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]
+            yield Requirement(project["name"] + extras)
+        elif not line.startswith("#"):
+            yield Requirement(line)
+
+
+def _dependencies(name: str, extra: str, projects: Mapping[str, Any]) -> list[Requirement]:
+    """Return the dependencies on this platform of a package without an extra ("") or of an extra.
+
+    Our own packages' are read from pyproject.toml, because the metadata of an editable installation
+    may be older.
+    """
+    if name in projects:
+        project = projects[name]
+        texts = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    else:
+        texts = distribution(name).requires or []
+    parsed = [Requirement(text) for text in texts]
+    return [one for one in parsed if one.marker is None or one.marker.evaluate({"extra": extra})]
+
+
+def _unlocked(root: Path, lock: str, pins: Mapping[str, str]) -> set[str]:
+    """Return the packages (name==version) in the closure of an `.in` file that `pins` lack.
+
+    The closure follows every requirement with its extras, in the metadata of the installed
+    packages; `pip check` ignores extras. `pins` are versions by name.
+    """
+    projects = _projects(root)
+    waiting = list(_required(root, lock))
+    followed: set[tuple[str, str]] = set()
+    unlocked: set[str] = set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        version = projects[name]["version"] if name in projects else distribution(name).version
+        assert requirement.specifier.contains(version, prereleases=True), requirement
+        if name not in projects and pins.get(name) != version:
+            unlocked.add(f"{name}=={version}")
+        new = {(name, canonicalize_name(extra)) for extra in requirement.extras} | {(name, "")}
+        for _, extra in new - followed:
+            waiting += _dependencies(name, extra, projects)
+        followed |= new
+    return unlocked
+
+
+@pytest.mark.parametrize("lock", [*LOCKS[1:], pytest.param("full", marks=pytest.mark.full_only)])
+def test_the_closure_of_the_requirements_is_locked(root: Path, lock: str) -> None:
+    assert _unlocked(root, lock, _locked_versions(root, lock)) == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "email-validator",  # apiflask: pydantic[email]
+        "psycopg-binary",  # frankly-server: psycopg[binary]
+        "dnspython",  # email-validator
+        "flask",  # in pyproject.toml
+    ],
+)
+def test_a_missing_line_and_another_version_are_found(root: Path, name: str) -> None:
+    pins = _locked_versions(root, "runtime")
+    version = pins.pop(name)
+    assert _unlocked(root, "runtime", pins) == {f"{name}=={version}"}
+    assert _unlocked(root, "runtime", pins | {name: f"{version}.1"}) == {f"{name}=={version}"}
+
+
+def test_extras_in_the_requirements_are_followed(root: Path) -> None:
+    """`./server[parquet,duckdb]` and `./analyst[files,models]` are in test.in only."""
+    extras = {"pyarrow", "duckdb", "pyreadstat"}
+    assert not extras & _locked_versions(root, "runtime").keys()
+    pins = _locked_versions(root, "test")
+    versions = {f"{name}=={pins.pop(name)}" for name in extras}
+    assert _unlocked(root, "test", pins) == versions
+
+
+def test_documented_installations_of_a_lock_resolve_nothing_and_are_checked(root: Path) -> None:
+    documented = [
+        block
+        for page in pages(root)
+        for block in blocks(page.read_text(encoding="utf-8"))
+        if re.search(r"-r requirements/\w+\.txt", block.body)
+    ]
+    assert documented
+    for block in documented:
+        installs = [command for command in block.commands if " install " in command]
+        assert all("--no-deps" in command for command in installs)
+        assert all("--require-hashes" in command for command in installs if " -r " in command)
+        assert block.commands[-1] == "pip check"
 
 
 def test_all_packages_have_one_version(root: Path) -> None:
