@@ -9,6 +9,7 @@ integer weights.
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,12 +28,13 @@ from frankly_server.design.api.result import Design, FrontierPoint
 from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_server.design.families.sets import ldp_subsets
 from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.interior import interior_table
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
 from frankly_server.design.optimum.programme import Optimum
 from frankly_server.design.tables import objectives
 from frankly_server.design.tables.limits import TimeExceeded, no_poll
-from frankly_server.design.tables.quantise import BITS, quantise, quantise_by_columns
+from frankly_server.design.tables.quantise import BITS, equalised, quantise, quantise_by_columns
 
 SMALLER_TABLES: Final = "use subset-selection, oue or grr, or put each question in its own block"
 """Advice for the error message about a table that is too large."""
@@ -72,7 +74,9 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
         cone, prior, targets_of(request), points, request.limits, request.method
     ):
         rows, poll = _rows(point.optimum, prior), request.limits.require_time
-        mechanism = quantise(rows, request.claims, shares, poll=poll).mechanism
+        mechanism = quantise(
+            rows, request.claims, shares, poll=poll, interior=partial(interior_table, cone)
+        ).mechanism
         information = objectives.information(mechanism.weights, shares)
         variance = math.fsum(
             objectives.target_variances(mechanism.weights, shares, request.targets)
@@ -118,13 +122,18 @@ def design(request: DesignRequest) -> Design:
     solved, decoder_prior = _optimum(request, cone)  # (3) (4)
     rows = _rows(solved.optimum, decoder_prior)
     is_low = request.targets is not None and rational.least_rank(rows) < len(rows)
-    rounding = quantise_by_columns if is_low and len(rows[0]) < MAX_REPORTS else quantise
+    rounding = (
+        quantise_by_columns
+        if is_low and len(rows[0]) < MAX_REPORTS
+        else partial(quantise, interior=partial(interior_table, cone))
+    )
     rounded = rounding(
         rows, request.claims, decoder_prior.shares, poll=request.limits.require_time
     )  # (5)
+    filled = {"filled_zeros": rounded.filled_zeros} if rounded.filled_zeros else {}
     return _design_of(
         request,
-        Built(rounded.mechanism, request.claims, {}, rounded.eta),
+        Built(rounded.mechanism, request.claims, filled, rounded.eta),
         solved,
         decoder_prior,
     )
@@ -153,14 +162,14 @@ def _by_symmetry(request: DesignRequest, cone: Cone) -> tuple[Built, solver.Solv
 
 
 def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
-    """Return the rows of an optimum as integers.
+    """Return the rows of an optimum as integers, with equal entries where it has them.
 
     Raises InvalidInput(optimiser_limit) if it has more reports than a document can hold.
     """
     if len(optimum.rays) > MAX_REPORTS:
         message = f"the best mechanism found for {prior.answers} answers has more than {MAX_REPORTS} reports"
         raise InvalidInput(Problem.OPTIMISER_LIMIT, f"{message}: {SMALLER_TABLES}", "mechanism")
-    return optimum.rows(prior)
+    return equalised(optimum.rows(prior))
 
 
 def _binary_mechanism(request: DesignRequest) -> Built:

@@ -8,7 +8,7 @@ may need fewer reports. The comparison uses equal shares, for which closed forms
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_server.design.api.decoded import total_variance
 from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.interior import interior_table
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum import solver
 from frankly_server.design.tables.limits import Limits, TimeExceeded
@@ -153,7 +154,13 @@ def _optimum(claims: tuple[Claim, ...], even: Prior, limits: Limits) -> Mechanis
         ).optimum
         limits.require_time()  # an unfinished search would understate the regret
         rows = best.rows(even)
-        return quantise(rows, claims, even.shares, poll=limits.require_time).mechanism
+        return quantise(
+            rows,
+            claims,
+            even.shares,
+            poll=limits.require_time,
+            interior=partial(interior_table, cone),
+        ).mechanism
     except TimeExceeded:
         raise
     except InvalidInput:

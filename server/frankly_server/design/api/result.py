@@ -32,7 +32,7 @@ class Design:
     rank : exact rank of Q.
     identifiable : True if the rank equals the number of answers.
     estimable : as text, the combinations of shares that can be estimated.
-    eta : share of constant noise mixed in by rounding.
+    eta : share of noise mixed in by rounding.
     identity : True if answers are sent unchanged.
     decoder_prior : counts of the answers, which determine the published decoder.
     left_out : names of figures that are nan because time was up.

@@ -78,7 +78,7 @@ class Built:
     """Mechanism that satisfies its claims, none of which has an open level.
 
     parameters : figures of the family, for display only.
-    eta : share of constant noise mixed in by rounding.
+    eta : share of noise mixed in by rounding.
     """
 
     mechanism: Mechanism

@@ -7,6 +7,7 @@ a column, such as the criterion of one group of answers.
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -103,7 +104,8 @@ def rounded_inside(
 
     Every row sums to 2^bits. The result is (1−η)·Q + η·1uᵀ with the first η of 0, 2^-44, 2^-41, …,
     2^-20 that passes (spec 2.4). u is the distribution of the reports; mixing in 1uᵀ moves a table
-    inside its notion, because constant columns do not depend on the truth.
+    inside its notion, because constant columns do not depend on the truth. Where Q has zeros, 1uᵀ
+    with the same zeros is tried first.
 
     Parameters
     ----------
@@ -121,9 +123,13 @@ def rounded_inside(
     fine = [[v for v, e in zip(row, expected, strict=True) if e] for row in fine]
     mixture = [e for e in expected if e]
 
-    def attempt(eta: Fraction) -> Table | None:
-        table = tuple(rounded(row, mixture, eta, bits) for row in fine)
+    def attempt(mixtures: Sequence[Sequence[int]], eta: Fraction) -> Table | None:
+        table = tuple(
+            rounded(row, mixture, eta, bits) for row, mixture in zip(fine, mixtures, strict=True)
+        )
         columns = list(zip(*table, strict=True))
         return table if all(any(column) and keeps(column) for column in columns) else None
 
-    return least_mixed(attempt)
+    within = [[e if v else 0 for v, e in zip(row, mixture, strict=True)] for row in fine]
+    filled = [mixture] * len(fine)
+    return least_mixed(partial(attempt, within)) or least_mixed(partial(attempt, filled))
