@@ -130,10 +130,10 @@ def design(request: DesignRequest) -> Design:
     rounded = rounding(
         rows, request.claims, decoder_prior.shares, poll=request.limits.require_time
     )  # (5)
-    filled = {"filled_zeros": rounded.filled_zeros} if rounded.filled_zeros else {}
+    parameters = {"filled_zeros": rounded.filled_zeros}
     return _design_of(
         request,
-        Built(rounded.mechanism, request.claims, filled, rounded.eta),
+        Built(rounded.mechanism, request.claims, parameters, rounded.eta),
         solved,
         decoder_prior,
     )
