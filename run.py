@@ -211,10 +211,15 @@ def environment(lock: str) -> None:
     stamp.touch()
 
 
+def paths_in(arguments: Sequence[str]) -> list[Path]:
+    """Return the files and folders that pytest's arguments name; the checkout if they name none."""
+    paths = [Path(argument.partition("::")[0]) for argument in arguments if argument[:1] != "-"]
+    return [(ROOT / path).resolve() for path in paths if (ROOT / path).exists()] or [ROOT]
+
+
 def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], bool]]:
     """Return a lock's Debian packages that the tests in `arguments` need (all tests by default)."""
-    paths = [Path(argument.partition("::")[0]) for argument in arguments if argument[:1] != "-"]
-    wanted = [(ROOT / path).resolve() for path in paths if (ROOT / path).exists()] or [ROOT]
+    wanted = paths_in(arguments)
 
     def is_needed(name: str) -> bool:
         folders = [ROOT / folder for folder in NEEDED_BY.get(name, (".",))]
@@ -275,13 +280,12 @@ def run_all(commands: dict[str, list[str]]) -> None:
 
 
 def quick() -> None:
-    """Run lint, import contracts and the pure tests: no apt, no database, no browser."""
+    """Run lint, contracts, types and the pure tests: no apt, no database, no browser."""
     environment("test")
     workers = str(min(os.cpu_count() or 1, 4))
     pure = ["python", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
-    run_all(
-        LINT | {"pure tests": [*pure, "-m", "not slow and not database and not browser", *PURE]}
-    )
+    marked = ["-m", "not slow and not database and not browser"]
+    run_all(LINT | {"mypy": ["mypy"], "pure tests": [*pure, *marked, *PURE]})
 
 
 def check() -> None:
@@ -323,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "demo", help="example surveys, end to end, on real answers; [affairs|workplace|multi]"
     )
     verbs.add_parser(
-        "quick", help="lint and the pure tests, in about a minute: no apt, no database, no browser"
+        "quick", help="lint, types and the pure tests: no apt, no database, no browser"
     )
     verbs.add_parser("check", help="all static checks: lint, import contracts, types")
     verbs.add_parser(
@@ -351,9 +355,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":
         # Use one more worker than there are cores, because tests of servers and browsers often
-        # wait.
-        workers = str(min((os.cpu_count() or 1) + 1, 4))
-        become("-m", "pytest", "-n", workers, "--dist", "worksteal", *extra)
+        # wait. One file needs none: starting them would take longer than most files.
+        [first, *others] = paths_in(extra)
+        workers = 0 if first.is_file() and not others else min((os.cpu_count() or 1) + 1, 4)
+        become("-m", "pytest", "-n", str(workers), "--dist", "worksteal", *extra)
     elif chosen.verb == "bench":
         become(f"bench/{chosen.name}.py", *extra)
 

@@ -130,6 +130,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 raise pytest.UsageError(
                     f"{item.nodeid}: run.NEEDED_BY[{package!r}] lacks its folder"
                 )
+        # Only --full installs Go and the Node packages of the examples.
+        if "go_root" in fixtures or _is_in(item, *NEEDED_BY["npm"]):
+            item.add_marker(pytest.mark.full_only)
     if config.getoption("--full"):
         for item in items:
             if item.get_closest_marker("full_only") or "full" in getattr(item, "fixturenames", ()):

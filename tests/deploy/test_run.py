@@ -223,6 +223,29 @@ def test_each_verb(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "has_workers"),
+    [
+        ([], True),
+        (["-x", "-k", "a or b"], True),
+        (["tests/frankly_protocol"], True),
+        (["tests/deploy/test_run.py", "tests/deploy/test_locks.py"], True),
+        (["tests/deploy/test_run.py"], False),
+        (["tests/deploy/test_run.py::test_each_verb", "-x"], False),
+    ],
+)
+def test_one_file_runs_without_workers(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], has_workers: bool
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(run, "setup", lambda _lock, _paths: None)
+    monkeypatch.setattr(os, "execv", lambda _path, command: commands.append(command))
+    monkeypatch.setattr(os, "chdir", lambda _path: None)
+    run.main(["test", *arguments])
+    [command] = commands
+    assert (command[command.index("-n") + 1] != "0") == has_workers
+
+
+@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ([], {"chromium-headless-shell", "postgresql", "strace", "wrk"}),
@@ -262,7 +285,9 @@ def test_quick_needs_no_system_package_and_runs_the_pure_tests(
 ) -> None:
     monkeypatch.setattr(run, "system_packages", lambda needs: pytest.fail(f"installs {needs}"))
     commands = _started(monkeypatch, "quick")
-    assert set(commands) == {"lock", "ruff check", "ruff format", "import contracts", "pure tests"}
+    assert set(commands) == {
+        "lock", "ruff check", "ruff format", "import contracts", "mypy", "pure tests",
+    }  # fmt: skip
     folders = [Path(name) for name in commands["pure tests"] if name.startswith("tests/")]
     assert len(folders) == 5
     assert all((root / folder).is_dir() for folder in folders)

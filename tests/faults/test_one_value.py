@@ -93,10 +93,10 @@ def _all_of(reader: int) -> bytes:
         return file.read()
 
 
+# Event loops and threads that deliver do not survive forks; see test_sender.py.
+@pytest.mark.parametrize("driver", ["sync"], indirect=True)
 def test_a_fork_between_seal_and_send_sends_one_value(driver: str, tmp_path: Path) -> None:  # noqa: F811
     """The process forks after the seal and before the first byte is sent; both processes continue."""
-    if driver != "sync":
-        pytest.skip("event loops and turn-taking drivers do not survive forks; see test_sender.py")
     server, reader_writer = fresh(), os.pipe()
     children: list[int] = []
 

@@ -143,6 +143,7 @@ def test_after_a_crash_at_any_step_there_is_one_value(
                 again.answer({"affair": "no", "marriage": "bad"})
     assert len(set(server.posted)) == 1
     assert _outbox(tmp_path / "s.db") == []
+    client.close()  # a crash would also have ended the thread of its background sender
 
 
 def _crash_at(point: str, server: FakeServer, patched: pytest.MonkeyPatch) -> None:

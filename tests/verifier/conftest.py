@@ -4,7 +4,6 @@
 import fcntl
 import hashlib
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,10 +31,8 @@ def go(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="session")
-def go_root(root: Path, full: bool) -> Path:
-    """The checkout. Without Go, these tests are skipped, or fail with --full."""
-    if shutil.which("go") is None and not full:
-        pytest.skip("Go is not installed: apt-get install golang-go")
+def go_root(root: Path) -> Path:
+    """The checkout. Tests that use it need Go, and are marked full_only (tests/conftest.py)."""
     return root
 
 

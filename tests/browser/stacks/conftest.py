@@ -45,13 +45,6 @@ def _sources() -> list[Path]:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _packages(full: bool) -> None:
-    """Skip unless `run.py test --full` has installed the Node packages of the examples."""
-    if not full and not (EXAMPLES / "node_modules" / "vite").exists():
-        pytest.skip("the Node packages of client_sdk/examples are not installed")
-
-
 @pytest.fixture(scope="session")
 def built() -> Path:
     """The folder of the built examples, rebuilt if a source has changed."""

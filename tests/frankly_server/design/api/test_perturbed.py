@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Designs whose solver returns other last digits: the same zeros, kinds and statements.
 
-Processors differ in the last digits of a solver. Here every entry of an optimum is changed by up to
-1e-12 of its size, and every zero by up to 1e-15 (docs/maths/rounding.md, claim 9).
+Processors differ in the last digits of a solver (docs/maths/rounding.md, claim 9).
+`python -m tools.processors` runs all tests of the designer like this.
 """
 
 import random
@@ -19,8 +19,8 @@ from frankly_server.design.notions.promises import answer_ldp, two_sided
 from frankly_server.design.optimum.programme import Optimum
 
 from tests.frankly_server.maths import EVERY_NOTION, claims_of
+from tests.perturbation import perturbed
 
-Rows = list[list[int]]
 SEEDS = range(3)
 
 
@@ -70,20 +70,7 @@ def perturb(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     original = Optimum.rows
 
     def perturb(seed: int) -> None:
-        rng = random.Random(seed)
-
-        def rows(self: Optimum, prior: Prior) -> Rows:
-            return [
-                [
-                    v + int(v * 1e-12 * (2 * rng.random() - 1))
-                    if v
-                    else int(sum(row) * 1e-15 * rng.random())
-                    for v in row
-                ]
-                for row in original(self, prior)
-            ]
-
-        monkeypatch.setattr(Optimum, "rows", rows)
+        monkeypatch.setattr(Optimum, "rows", perturbed(original, seed))
 
     return perturb
 
