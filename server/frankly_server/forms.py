@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import comb, lcm, prod
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
@@ -38,10 +38,10 @@ class PartTable(DenseMechanism):
     within a component the columns are row-major over the sets of the parts.
     """
 
-    total: int = 1
-    form: AgreementMechanism | None = None
-    parts: tuple[int, ...] = ()
-    starts: tuple[tuple[int, int], ...] = ()
+    total: int
+    form: AgreementMechanism
+    parts: tuple[int, ...]
+    starts: tuple[tuple[int, int], ...]
 
     # DenseMechanism requires rows that sum to 2^bits. Nothing is drawn from this table, so its rows
     # may have any sum.
@@ -55,8 +55,7 @@ class PartTable(DenseMechanism):
 
     def column(self, symbol: Sequence[int]) -> int | None:
         """Return the column of a report on the form, None if it does not show all the parts."""
-        form = cast("AgreementMechanism", self.form)
-        sets = {part: (pool, number) for pool, part, number in form.drawn(symbol)}
+        sets = {part: (pool, number) for pool, part, number in self.form.drawn(symbol)}
         # A report counts for these parts only if its component drew them all.
         if not sets.keys() >= set(self.parts):
             return None
@@ -73,8 +72,7 @@ class PartTable(DenseMechanism):
 
     def _sizes(self, component: int) -> list[int]:
         """Return the number of sets of each part's cover in a component."""
-        form = cast("AgreementMechanism", self.form)
-        pools = _pools_of(form.components[component], self.parts) or ()
+        pools = _pools_of(self.form.components[component], self.parts) or ()
         return [len(pool.cover.masks) for pool in pools]
 
 
@@ -154,7 +152,7 @@ def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
     """Return the counted blocks that can be estimated, with the share of reports that show each."""
     return [
         (part, chance_shown(mechanism.form, mechanism.parts))
-        if isinstance(mechanism, PartTable) and mechanism.form is not None
+        if isinstance(mechanism, PartTable)
         else (part, Fraction(1))
         for part in counted_blocks(document)
         if not isinstance(mechanism := part.mechanism, AgreementMechanism)

@@ -77,11 +77,11 @@ class Part:
 
         Raises InvalidInput(unsupported) for parts of a form together with other blocks.
         """
-        parts = [m for m in self.mechanisms if isinstance(m, PartTable) and m.form is not None]
+        parts = [m for m in self.mechanisms if isinstance(m, PartTable)]
         forms = {id(part.form) for part in parts}
         if len(self.blocks) == 1 or len(forms) == len(parts):
             return None
-        if len(forms) > 1 or len(parts) < len(self.blocks) or parts[0].form is None:
+        if len(forms) > 1 or len(parts) < len(self.blocks):
             raise InvalidInput(
                 Problem.UNSUPPORTED,
                 "several questions of one form cannot be combined with others: name fewer",

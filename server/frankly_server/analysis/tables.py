@@ -170,10 +170,7 @@ def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) 
     # By identity, because an equality test of two forms would compare all their tables.
     forms = {id(part.form): part.form for part in parts}
     return any(
-        form is not None
-        and not is_estimable(
-            form, tuple(i for part in parts if part.form is form for i in part.parts)
-        )
+        not is_estimable(form, tuple(i for part in parts if part.form is form for i in part.parts))
         for form in forms.values()
     )
 

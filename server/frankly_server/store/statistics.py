@@ -157,7 +157,7 @@ def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
     """Return True if a report can show both; some parts of a form never occur together."""
     if not isinstance(first, PartTable) or not isinstance(second, PartTable):
         return True
-    if first.form is not second.form or first.form is None:
+    if first.form is not second.form:
         return True
     return are_shown_together(first.form, (*first.parts, *second.parts))
 
