@@ -13,7 +13,7 @@ from typing import Any
 from alembic import context
 from frankly_server.settings import Settings
 from frankly_server.store.database import Database
-from frankly_server.store.schema import SUPERSEDED, metadata
+from frankly_server.store.schema import metadata
 from sqlalchemy import Connection
 
 ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
@@ -48,7 +48,6 @@ def main(connection: Connection) -> None:
             target_metadata=metadata,
             render_as_batch=True,
             compare_type=True,
-            include_name=lambda name, kind, _parents: kind != "table" or name not in SUPERSEDED,
             transactional_ddl=True,
             transaction_per_migration=on_postgresql,
             on_version_apply=() if on_postgresql else check_references,

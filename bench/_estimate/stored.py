@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response times of the estimates service for few and for many stored reports, in SQLite.
 
-SQL inserts the rows that intake would write; a recount checks these counts at the small size.
+SQL inserts the rows that intake and one release would write; a recount checks these counts at the small size.
 """
 
 import sqlite3
@@ -29,22 +29,25 @@ from tests.survey_files import DRINKS, SMOKES, habits
 FEW, ROUNDS = 10_000, 21
 SURVEY = habits(SMOKES, DRINKS, budget="2")
 _REPORTS = """
-INSERT INTO reports (survey, id, document, symbols, strata)
+INSERT INTO reports (survey, id, document, symbols, strata, release)
 WITH RECURSIVE row(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < :n)
-SELECT :survey, randomblob(16), :document, (random() & 1) || ',' || (abs(random()) % 3), '' FROM row
+SELECT :survey, randomblob(16), :document, (random() & 1) || ',' || (abs(random()) % 3), '', 1 FROM row
+"""
+_BATCH = """
+INSERT INTO batches (document, release, stratum, released, n) VALUES (:document, 1, '', '2026-06-01T00:00:00Z', :n)
 """
 _COUNTS = """
-INSERT INTO counts (document, block, stratum, symbol, slot, n)
-SELECT document, :block, '', CAST(substr(symbols, :place, 1) AS INTEGER), 0, count(*) FROM reports GROUP BY 1, 4
+INSERT INTO batch_counts (document, block, stratum, symbol, n)
+SELECT document, :block, '', CAST(substr(symbols, :place, 1) AS INTEGER), count(*) FROM reports GROUP BY 1, 4
 """
 _PAIRS = """
-INSERT INTO pair_counts (document, block, other, stratum, symbol, other_symbol, slot, n)
-SELECT document, 0, 1, '', CAST(substr(symbols, 1, 1) AS INTEGER), CAST(substr(symbols, 3, 1) AS INTEGER), 0, count(*)
+INSERT INTO batch_pair_counts (document, block, other, stratum, symbol, other_symbol, n)
+SELECT document, 0, 1, '', CAST(substr(symbols, 1, 1) AS INTEGER), CAST(substr(symbols, 3, 1) AS INTEGER), count(*)
 FROM reports GROUP BY 1, 5, 6
 """
 _DAYS = """
-INSERT INTO counts_by_day (document, block, stratum, day, symbol, other_symbol, slot, n)
-SELECT document, block, stratum, '2026-06-01', symbol, -1, slot, n FROM counts
+INSERT INTO batch_counts_by_day (document, block, stratum, day, symbol, other_symbol, n)
+SELECT document, block, stratum, '2026-06-01', symbol, -1, n FROM batch_counts
 """
 
 
@@ -86,6 +89,7 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
     with closing(sqlite3.connect(home / "frankly.db")) as connection, connection:
         connection.execute("PRAGMA cache_size = -2000000")
         connection.execute(_REPORTS, {"n": n, "survey": survey, "document": document})
+        connection.execute(_BATCH, {"n": n, "document": document})
         for block, place in enumerate((1, 3)):
             connection.execute(_COUNTS, {"block": block, "place": place})
         connection.execute(_PAIRS)

@@ -217,7 +217,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the version of the database's schema", "frankly_server.store.schema:SCHEMA_VERSION"),
         ("what a backup contains", "frankly_server.store.backup:save"),
         ("which keys may sign a backup", "frankly_server.keys.backup_signature:signers_of"),
-        ("in which order migrations run (`down_revision` of each script)", "migrations/versions/0001_initial.py"),
+        ("in which order migrations run (`down_revision` of each script)", "migrations/versions/0100_initial.py"),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
     ),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from frankly_server.store import BackupBroken
 BACKUP_TYPE: Final = "application/vnd.frankly.backup+json"
 _FIELD: Final = "manifest.sig"
 _UNSIGNED: Final = (
-    "the backup is not signed: it was made by an earlier release or by another person. If you know "
+    "the backup is not signed: it was made with --unsigned, or by another person. If you know "
     "its origin, add --unsigned"
 )
 _OTHERS: Final = (

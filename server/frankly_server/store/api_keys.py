@@ -100,7 +100,7 @@ class ApiKeysTable(TableAccess):
                 created=row.created,
             )
         )
-        # The default scope needs no row; keys from before scopes existed have none either.
+        # The default scope needs no row.
         if row.organisation != MAIN or row.surveys:
             self._connection.execute(
                 insert(key_scopes).values(

@@ -30,8 +30,6 @@ _SIGNATURE: Final = "manifest.sig"
 # The file may come from anywhere; these limits prevent it from filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
-_LEFT_OUT: Final = frozenset({"webhooks", "webhook_deliveries"})
-"""Tables that early backups of this schema lack; restoring those leaves the tables empty."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip entry can carry
 
 
@@ -46,12 +44,12 @@ class BackupBroken(FranklyError):
 class Contents:
     """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) per table.
 
-    saved : UTC time, "" in backups of earlier releases.
+    saved : UTC time.
     """
 
     schema: str
     tables: Mapping[str, tuple[int, str]]
-    saved: str = ""
+    saved: str
 
     @property
     def rows(self) -> int:
@@ -193,7 +191,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
         tables = {
             str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()
         }
-        contents = Contents(str(body["schema"]), tables, str(body.get("saved", "")))
+        contents = Contents(str(body["schema"]), tables, str(body["saved"]))
         if body["format"] != FORMAT:
             raise BackupBroken(f"this program reads {FORMAT}", "format")
     except (KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError):
@@ -204,8 +202,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
             "with the version that saved it",
             "schema",
         )
-    missing = set(metadata.tables) - set(contents.tables)
-    if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
+    if set(contents.tables) != set(metadata.tables):
         raise BackupBroken("the tables of the backup are not those of this schema", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
     # This program would ignore a member that is not in the manifest, but another program could
@@ -219,7 +216,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     # the row that it refers to.
     return Contents(
         contents.schema,
-        {name: contents.tables[name] for name in all_tables() if name not in missing},
+        {name: contents.tables[name] for name in all_tables()},
         contents.saved,
     )
 

@@ -44,6 +44,10 @@ from frankly_server.store.webhooks import WebhookTables
 _TURN_S: Final = 5.0
 _TRY_S: Final = 5.0
 """Seconds between two attempts to write while the disk is full or read-only."""
+BEFORE_0_1_0: Final = (
+    "a database of a checkout from before 0.1.0 cannot be migrated, and its backups cannot be "
+    "restored: delete the SQLite file, or create an empty PostgreSQL database, then run `frankly migrate`"
+)
 _log: Final = structlog.get_logger("frankly.store")
 
 
@@ -174,7 +178,7 @@ class Database:
         if version != SCHEMA_VERSION and not (started and _is_newer(version)):
             raise UnsafeStore(
                 f"the database has schema version {version}, this program needs {SCHEMA_VERSION}; "
-                "run `frankly migrate` with the newer of the two versions"
+                f"run `frankly migrate` with the newer of the two versions; {BEFORE_0_1_0}"
             )
         if started and self._write_fault:
             self._try_again()

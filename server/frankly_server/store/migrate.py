@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from frankly_server.lazy import LazyModule
-from frankly_server.store.database import Database, schema_version
+from frankly_server.store.database import BEFORE_0_1_0, Database, schema_version
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def _run(database: Database, step: "Callable[[alembic_config.Config], None]") ->
             return schema_version(connection)
     except alembic_errors.CommandError:
         raise UnsafeStore(
-            "the database has a schema unknown to this program; use the version that made it"
+            "the database has a schema version unknown to this program: use the release that made it; "
+            + BEFORE_0_1_0
         ) from None
     except DBAPIError as error:
         raise StoreUnavailable("migrate", error.orig) from None

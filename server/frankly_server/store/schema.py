@@ -17,10 +17,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0012"
+SCHEMA_VERSION: Final = "0100"
 """The migration that this program needs; the server does not start with any other version."""
-SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
-"""Empty tables that only servers of the previous release use, during an upgrade."""
 
 metadata = MetaData(
     naming_convention={

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.store import Database, downgrade, upgrade
+from frankly_server.store import Database, upgrade
 
 from tests.frankly_server.samples import SURVEY, row, stored
 
@@ -69,20 +69,6 @@ def test_erasing_drops_the_partition(partitioned: Database) -> None:
         assert tx.reports.erase(OTHER) == 3
     put(partitioned, 2)
     assert (ids(partitioned), ids(partitioned, OTHER)) == ([f"{i:032x}" for i in range(2)], [])
-    partitioned.close()
-
-
-def test_reports_survive_the_migration_both_ways(partitioned: Database) -> None:
-    put(partitioned, 5)
-    put(partitioned, 3, OTHER)
-    with partitioned.transaction("make") as tx:
-        tx.partitions.make(OTHER)
-    for step in (lambda: downgrade(partitioned, "0007"), lambda: upgrade(partitioned)):
-        step()
-        assert ids(partitioned) == [f"{i:032x}" for i in range(5)]
-        assert ids(partitioned, OTHER) == [f"{i:032x}" for i in range(3)]
-    put(partitioned, 1)  # the key is still unique
-    assert len(ids(partitioned)) == 5
     partitioned.close()
 
 
