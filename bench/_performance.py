@@ -1,65 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md, written from the results of benches in docs/bench/.
+"""docs/performance.md, a summary of the results of benches in docs/bench/.
 
 ``python bench/_performance.py [JSON …]`` stores results of benches (``run.py bench NAME --json``),
 then rewrites the page and its picture. A partial result (some items, some panels, --loaded)
-replaces only that part.
+replaces only that part. `_performance.toml` contains the words of the page.
 """
 
+import ast
 import json
-import statistics
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from _growth.plots import svg
-from _runner import markdown, number
+from _runner import markdown
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `papers` is not an installed package
+from _growth.plots import PANELS, svg
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-_DEMANDS = {
-    1: "c = 2, a = 5, random priors: against vertex enumeration in the printed form",
-    2: "Adult, the panels of Funnel's Figure 6, and native-country × occupation: LIP, against enumeration",
-    3: "17 answers, 5 secrets (the set-up of On the Lift): two-sided lift, 20 priors per cell",
-    4: "200 answers, 15 secrets: two-sided lift, against subset random response",
-    5: "side-channel resistance on the joint cone, attributes 3·3·4, ten joints per level",
-    6: "robust LDP on Adult (β = .05, ε = 1.5), against Independent Reporting",
-    7: "the variance objective, against explicit families; frontier; what a promise costs",
-    8: "random designs over all notions: verified, and bounds against an independent search",
-    9: "random requests of up to 10 answers, with targets: none refused, nearly all certified in 5 s",
-    10: "LIP with a ceiling, which the wizard recommends: certified up to 16 answers",
-    11: "levels of pairs (metric-ldp): certified up to 10 answers, and no worse than what is known",
-    12: "long lists of equally likely answers under ldp: certified in seconds, small, quick to verify",
-    13: "LIP, 60 secrets and 20 answers, and 20 and 60: certified in 60 s of CPU time, and bounded",
-}
-_PLAIN = {
-    "sdk": "The SDK, compared with other libraries",
-    "browser": "The browser SDK",
-    "verify": "Exact verification",
-    "estimate": "Estimates, compared with other libraries",
-    "analyst": "Weights and models of the analyst's client",
-    "intake": "Intake",
-    "scale": "A survey that grows",
-    "mutation": "Mutants: single errors in the code, against its tests",
-}
-_AT_THE_LIMIT = {
-    "accepted": "CPU seconds for the largest documents within the work budget and 4 MiB (n is the "
-    "size that varies; a promise that does not hold takes as long):",
-    "too_large": "Documents that took up to a minute in Python, and ten in JavaScript, before "
-    "there was a work budget:",
-}
-_BY_AREA = {
-    "areas": "By area; `bench/_mutation/survivors.toml` gives a reason for each equivalent or "
-    "harmless mutant:"
-}
-_COVERED = {
-    "covered": "Coverage of 95% intervals: the least and the median over the estimates of each case:",
-    "shipped": "The same for all shipped designs, computed from the scores of single reports: the "
-    "least coverage over figures, truths and sizes, and the largest mean width of `score` relative "
-    "to `clt`:",
-    "missed": "Figures that miss their limits:",
-}
-_HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
+WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+TIMING, OTHER = 2, 3
+"""Significant digits; times on a shared machine vary too much for more than two."""
+_UNITS = {"_per_s": "", "_s": " s", "_ms": " ms", "_us": " µs", "_kb": " KB", "_mb": " MB"}
+Row = dict[str, Any]
 
 
 def main(results: Sequence[str]) -> None:
@@ -72,66 +40,44 @@ def main(results: Sequence[str]) -> None:
 
 def files() -> dict[Path, str]:
     """Return the contents of the page, and of its picture if growth was measured."""
-    pages = {DOCS / "performance.md": page()}
-    if (growth := _filed("growth")) is not None:
-        pages[DOCS / "bench" / "growth.svg"] = svg(growth["points"], _where(growth))
-    return pages
-
-
-def _filed(name: str) -> dict[str, Any] | None:
-    home = DOCS / "bench" / f"{name}.json"
-    return json.loads(home.read_text()) if home.exists() else None
-
-
-def _where(result: dict[str, Any]) -> str:
-    note = (
-        f"Measured on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
-    )
-    return note if "load" not in result else f"{note} {_busy(result)}"
-
-
-def _busy(result: dict[str, Any]) -> str:
-    """Return a sentence about the load of the machine; at 2 both cores are busy."""
-    return f"Load average during the run: {min(result['load']):.1f} to {max(result['load']):.1f}."
-
-
-def _file(result: dict[str, Any]) -> None:
-    home = DOCS / "bench" / f"{result['bench']}.json"
-    if "rows" not in result:
-        before = json.loads(home.read_text()) if home.exists() else {}
-        home.write_text(json.dumps(_with_the_rest(before, result), indent=1) + "\n")
-        return
-    filed = (
-        json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
-    )
-    fresh = {row["item"] for row in result["rows"]}
-    rows = [row for row in filed["rows"] if row["item"] not in fresh] + result["rows"]
-    rows.sort(key=lambda row: row["item"])
-    body = {
-        "bench": result["bench"],
-        "python": result["python"],
-        "machine": result["machine"],
-        "rows": rows,
+    pictures = {
+        DOCS / "bench" / f"{result['bench']}.svg": svg(result["points"], _where(result))
+        for result in _results()
+        if "points" in result
     }
-    home.write_text(json.dumps(body, indent=1) + "\n")
+    return {DOCS / "performance.md": page()} | pictures
 
 
-def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result completed from the previous one: other panels, other figures of a part."""
+def _results() -> list[Row]:
+    """Return all stored results, those without words last."""
+    stored = {path.stem: json.loads(path.read_text()) for path in (DOCS / "bench").glob("*.json")}
+    return [stored[name] for name in (*WORDS, *sorted(stored.keys() - WORDS)) if name in stored]
+
+
+def _where(result: Row) -> str:
+    """Return machine, Python and load; at a load of 2 both cores are busy."""
+    machine = f"{result['machine']}, Python {result['python']}"
+    note, load = f"Measured on 2 cores of a shared machine ({machine}).", result.get("load")
+    busy = f" Load average during the run: {min(load):.1f} to {max(load):.1f}." if load else ""
+    return note + busy
+
+
+def _file(result: Row) -> None:
+    home = DOCS / "bench" / f"{result['bench']}.json"
+    before = json.loads(home.read_text()) if home.exists() else {}
+    home.write_text(json.dumps(_with_the_rest(before, result), indent=1) + "\n")
+
+
+def _with_the_rest(before: Row, result: Row) -> Row:
+    """Return a result completed from the previous one: other items, panels, figures of a part."""
     both = {"load": [*before.get("load", []), *result["load"]]} if "load" in result else {}
-    if "points" in result:
-        fresh = {point["panel"] for point in result["points"]}
-        unchanged = [point for point in before.get("points", []) if point["panel"] not in fresh]
-        both = both if unchanged else {}
-        return (
-            result
-            | both
-            | {
-                "points": sorted(
-                    [*unchanged, *result["points"]], key=lambda point: str(point["panel"])
-                )
-            }
-        )
+    for table, part in {"rows": "item", "points": "panel"}.items():
+        if table in result:
+            fresh = {row[part] for row in result[table]}
+            unchanged = [row for row in before.get(table, []) if row[part] not in fresh]
+            rows = sorted([*unchanged, *result[table]], key=lambda row: row[part])
+            about = {k: result[k] for k in ("bench", "python", "machine", "load") if k in result}
+            return about | (both if unchanged else {}) | {table: rows}
     if not result.get("part"):
         return result
     short = [name for name in before.get("short", []) if name not in result] + result["short"]
@@ -140,121 +86,181 @@ def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, 
 
 
 def page() -> str:
-    """Return the whole page."""
-    design = json.loads((DOCS / "bench" / "design.json").read_text())
-    lines = [
-        "# Performance",
-        "",
-        "Written by `bench/_performance.py` from the results in docs/bench/, one run each on 2 cores",
-        "of a shared machine: times show the order of magnitude; ratios are of times measured side",
-        "by side. Values are in the unit of the objective: nats for information, variance at n = 1.",
-        "≥: the baseline was stopped at its time limit, which counts as its time.",
-        "",
-        f"## Design (`python3 run.py bench design`, Python {design['python']})",
-    ]
-    for item in sorted({row["item"] for row in design["rows"]}):
-        rows = [row for row in design["rows"] if row["item"] == item]
-        lines += [
-            "",
-            f"### {item}. {_DEMANDS[item]}",
-            "",
-            _summary(rows),
-            "",
-            _HEAD,
-            "|---" * 11 + "|",
-        ]
-        lines += [_line(row) for row in rows]
-    return "\n".join([*lines, *_growth(), *_figures()]) + "\n"
+    """Return the whole page: a line per bench, then a section of each."""
+    results, benches = _results(), []
+    for result in results:
+        verdicts = [row["holds"] for row in result.get("rows", ())]
+        verdicts += [name not in result.get("short", ()) for name in _targets(result)]
+        title, met = _words(result)["title"], _met(verdicts) or "no targets"
+        anchor = re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", title.lower()))
+        benches.append({"bench": f"[{title}](#{anchor})", "targets met": met})
+    sections = [line for result in results for line in _section(result)]
+    return "\n".join([WORDS["introduction"], *markdown(benches), *sections]) + "\n"
 
 
-def _growth() -> list[str]:
-    """Return the section about growth, if it was measured: picture, and points as a table."""
-    filed = _filed("growth")
-    if filed is None:
-        return []
-    head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(filed), ""]
-    head += ["![how the work grows](bench/growth.svg)", ""]
-    rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in filed["points"]]
-    return [
-        *head,
-        "| panel | curve | x | y (CPU seconds; intake: reports a second) |",
-        "|---" * 4 + "|",
-        *rows,
-    ]
+def _section(result: Row) -> Iterator[str]:
+    """Yield the lines about one bench; a field that its result lacks has none."""
+    name, words = result["bench"], _words(result)
+    source = Path(__file__).with_name(f"{name}.py")
+    yield from ("", f"## {words['title']}", "")
+    if source.exists():
+        yield (ast.get_docstring(ast.parse(source.read_text())) or "").split("\n\n")[0]
+    yield f"`python3 run.py bench {name}`. {_where(result)} All rows: [{name}.json](bench/{name}.json)."
+    yield from ("", words["note"]) if "note" in words else ()
+    yield from ("", f"![{words['picture']}](bench/{name}.svg)") if "picture" in words else ()
+    for rows in (_items(result), _figures(result), _curves(result), result.get("areas")):
+        yield from ("", *markdown(rows)) if rows else ()
+    if missed := [*_missed(result)]:
+        yield from ("", "Missed:", "", *missed)
 
 
-def _figures() -> list[str]:
-    """Return a table of each bench of plain figures: medians, with least and most if known."""
-    lines: list[str] = []
-    for name, title in _PLAIN.items():
-        filed = _filed(name)
-        if filed is None:
-            continue
-        lines += [
-            "",
-            f"## {title} (`python3 run.py bench {name}`)",
-            "",
-            *([_where(filed), ""] if "load" in filed else []),
-            "| figure | median | least | most | demand |",
-            "|---" * 5 + "|",
-        ]
-        spread, demands = filed.get("spread", {}), filed.get("asked", {})
-        for figure, value in filed.items():
-            if isinstance(value, float):
-                low, high = spread.get(figure, (None, None))
-                cells = (number(value), number(low), number(high), demands.get(figure, ""))
-                lines.append(f"| {figure} | {' | '.join(cells)} |")
-        lines += ["", f"Demands missed: {', '.join(filed['short']) or 'none'}."]
-        if "coverage" in filed:
-            lines += [
-                "",
-                "Coverage of margins at 95%, the least over several truths:",
-                "",
-            ]
-            lines += markdown(filed["coverage"])
-        for rows, heading in _COVERED.items():
-            if filed.get(rows):
-                lines += ["", heading, "", *markdown(filed[rows])]
-        for rows, heading in (_AT_THE_LIMIT | _BY_AREA).items():
-            if rows in filed:
-                lines += ["", heading, "", *markdown(filed[rows])]
+def _words(result: Row) -> Row:
+    words: Row = WORDS.get(result["bench"], {})
+    return {"title": result["bench"], "items": {}, "figures": {}, "reasons": {}} | words
+
+
+def _targets(result: Row) -> dict[str, str]:
+    """Return the targets of plain figures as text, "" if only a miss is stored."""
+    missed: dict[str, str] = dict.fromkeys(result.get("short", ()), "")
+    return missed | dict(result.get("asked", {}))
+
+
+def _met(verdicts: Iterable[bool | None]) -> str:
+    """Return how many targets are met, in bold unless all are; None : no target."""
+    judged = [verdict for verdict in verdicts if verdict is not None]
+    text = f"{sum(judged)} of {len(judged)}" if judged else ""
+    return text if all(judged) else f"**{text}**"
+
+
+def _grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Return rows by the values of some keys, in the order of their first occurrence."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
+
+
+def _items(result: Row) -> list[Row]:
+    """Return a line per item, target and baseline."""
+    # Details of a single row, such as a number of vertices, end the name of its baseline.
+    details = re.compile(r":.*|, (ε|exactly|above|\d).*| \(\w+ [\d.]+\)")
+    rows = [row | {"baseline": details.sub("", row["baseline"])} for row in result.get("rows", ())]
+    lines, previous = [], None
+    for (item, limit, baseline), group in _grouped(rows, "item", "limit", "baseline").items():
+        known = {key: [row[key] for row in group if row[key] is not None] for key in group[0]}
+        most = "≥ " if any(known["capped"]) else ""
+        relative = [row["value"] / row["baseline_value"] for row in group if row["baseline_value"]]
+        title = f"{item}. {_words(result)['items'].get(str(item), '')}"
+        lines.append(
+            {
+                "item": title if item != previous else "",
+                "target": limit,
+                "met": _met(known["holds"]),
+                "seconds": span([s for s in known["seconds"] if s > 0], TIMING),
+                "value": span(known["value"]),
+                "largest gap": significant(max(known["gap"]), TIMING) if known["gap"] else "",
+                "compared with": baseline,
+                "value ÷ its": span(relative),
+                "its seconds ÷ ours": span(known["ratio"], TIMING, most=most),
+            }
+        )
+        previous = item
     return lines
 
 
-def _summary(rows: Sequence[dict[str, Any]]) -> str:
-    judged = [row["holds"] for row in rows if row["holds"] is not None]
-    seconds = [row["seconds"] for row in rows if row["seconds"] > 0]
-    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    sentences = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
-    if seconds:
-        sentences.append(
-            f"median {number(statistics.median(seconds))} s, longest {number(max(seconds))} s"
-        )
-    if ratios:
-        sentences.append(f"ratios {number(min(ratios))} to {number(max(ratios))}")
-    return "; ".join(sentences) + "."
+def _figures(result: Row) -> list[Row]:
+    """Return a line per pattern of figures and target.
+
+    Of a pattern with targets, the figures without one are only in the JSON; a figure with a target
+    that no pattern fits has a line of its own.
+    """
+    patterns, targets = _words(result)["figures"], _targets(result)
+    names = [name for name, value in result.items() if type(value) in (int, float)]
+    rows: list[Row] = []
+    for pattern in (*patterns, "*"):
+        fitting = [name for name in names if fnmatchcase(name, pattern)]
+        names = [name for name in names if name not in fitting]
+        for name in [n for n in fitting if n in targets] or fitting * (pattern in patterns):
+            what = patterns.get(pattern, f"`{name}`")
+            rows.append({"name": name, "what": what, "target": targets.get(name, "")})
+    lines = []
+    for (what, target), group in _grouped(rows, "what", "target").items():
+        shown = [row["name"] for row in group]
+        digits, unit = _format(shown[0])
+        figures = span([result[name] for name in shown], digits, unit)
+        met = _met(name not in result.get("short", ()) for name in shown if name in targets)
+        bound = target and target + unit
+        lines.append({"what": what, "figures": figures, "target": bound, "met": met})
+    return lines
 
 
-def _line(row: dict[str, Any]) -> str:
-    least = "≥ " if row["capped"] else ""
-    cells: Iterable[str] = (
-        row["case"].replace("|", "\\|"),
-        number(row["value"]),
-        number(row["bound"]),
-        "" if row["gap"] is None else f"{row['gap']:.1e}",
-        number(row["seconds"]),
-        row["baseline"],
-        number(row["baseline_value"]),
-        _at_least(least, row["baseline_seconds"]),
-        _at_least(least, row["ratio"]),
-        row["limit"],
-        {None: "", True: "yes", False: "**no**"}[row["holds"]],
-    )
-    return "| " + " | ".join(cells) + " |"
+def _format(name: str) -> tuple[int, str]:
+    """Return the significant digits of a figure, and its unit."""
+    end = next((end for end in _UNITS if name.endswith(end)), "")
+    return OTHER if end in ("", "_kb", "_mb") else TIMING, _UNITS.get(end, "")
 
 
-def _at_least(least: str, value: float | None) -> str:
-    return "" if value is None else least + number(value)
+def _curves(result: Row) -> list[Row]:
+    """Return a line per curve."""
+    panels, lines = {panel.key: panel for panel in PANELS}, []
+    for (key, curve), group in _grouped(result.get("points", ()), "panel", "curve").items():
+        title, unit = f"{panels[key].title}; {curve}", f" {panels[key].y}"
+        sizes = f"{panels[key].x}: {span([group[0]['x'], group[-1]['x']])}"
+        figures = span([point["y"] for point in group], TIMING, unit)
+        lines.append({"curve": title, "sizes": sizes, "figures": figures})
+    return lines
+
+
+def _missed(result: Row) -> Iterator[str]:
+    """Yield each figure that misses its target: rows, plain figures, and cells by design."""
+    for row in result.get("rows", ()):
+        if row["holds"] is False:
+            keys = ("value", "bound", "gap", "seconds", "baseline_value", "ratio")
+            known = [key for key in keys if row[key] is not None]
+            figures = [f"{key} {beside(row[key], row['limit'], OTHER)}" for key in known]
+            yield f"- {row['item']}, {row['case']}: {', '.join(figures)}; target {row['limit']}."
+    targets, reasons = _targets(result), _words(result)["reasons"]
+    for name in result.get("short", ()):
+        (digits, unit), target = _format(name), targets[name]
+        figure = beside(result[name], target, digits) + unit if name in result else "not stored"
+        bound = target + unit if target else "not stored"
+        yield f"- `{name}`: {figure}; target {bound}. {reasons.get(name, 'No reason is stated.')}"
+    for (demand, design), group in _grouped(result.get("missed", ()), "demand", "design").items():
+        target = next((text for name, text in targets.items() if name.endswith(demand)), "")
+        cells = [
+            f"{cell['kind']}, {cell['truth']}, n = {cell['n']}, no. {cell['target']}: "
+            + beside(cell["figure"], target, OTHER)
+            for cell in group
+        ]
+        yield f"- `{demand}` {target}, {design}: {'; '.join(cells)}."
+
+
+def span(values: Sequence[float], digits: int = OTHER, unit: str = "", most: str = "") -> str:
+    """Return the least and the largest value, and the median of three or more, as text.
+
+    most : text before the largest value.
+    """
+    if not values:
+        return ""
+    low, middle, high = (significant(f(values), digits) for f in (min, median, max))
+    if low == high:
+        return f"{most}{high}{unit}"
+    return f"{low} to {most}{high}{unit}" + f", median {middle}" * (len(values) > 2)
+
+
+def significant(value: float, digits: int) -> str:
+    """Return a figure with significant digits as text; a whole number that is no time has all."""
+    rounded = value if digits > TIMING and value % 1 == 0 else float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.{max(digits, 15)}g}"
+
+
+def beside(value: float, target: str, digits: int) -> str:
+    """Return a figure as text, with enough digits to be on its side of the target's bounds."""
+    bounds = [float(bound) for bound in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", target)]
+    rounded = float(significant(value, digits).replace(",", ""))
+    if all((value < b, value > b) == (rounded < b, rounded > b) for b in bounds):
+        return significant(value, digits)
+    return beside(value, target, digits + 1)
 
 
 if __name__ == "__main__":

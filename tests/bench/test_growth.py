@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth bench at a few small sizes, and its page, which shows every measured point."""
+"""Growth bench at a few small sizes, and the page, which has a line per curve and every miss."""
 
 import importlib
 import json
@@ -63,9 +63,13 @@ def test_filed_results_are_on_the_page(
         (tmp_path / f"{name}.out").write_text(json.dumps(body))
     performance.main([str(tmp_path / "growth.out"), str(tmp_path / "intake.out")])
     page = (tmp_path / "performance.md").read_text()
-    assert "| design | c = 2 secrets | 16 | 1.6 |" in page
-    assert "| ratio_single_sqlite | 0.9 | 0.8 | 1 | ≥ 0.8 |" in page
-    assert "Demands missed: ratio_single_sqlite." in page
+    assert (
+        "| Design: LIP optimum, ε = 1; c = 2 secrets | answers a: 4 to 16 "
+        "| 0.4 to 1.6 CPU seconds, median 0.8 |" in page
+    )
+    assert "| 900 to 1,800 reports a second |" in page
+    assert "| `ratio_single_sqlite` | 0.9 | ≥ 0.8 | **0 of 1** |" in page
+    assert "- `ratio_single_sqlite`: 0.9; target ≥ 0.8." in page
     drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
     curves = [
         line.get("points", "").split() for line in drawn.iter() if line.tag.endswith("polyline")
@@ -113,6 +117,21 @@ def test_a_result_of_a_part_replaces_that_part(
     assert (merged["holds"], merged["load"]) == (False, [1.0, 2.0, 9.0, 8.0])
     again = filed(complete | {"short": [], "holds": True})
     assert (again["crosstab_s"], again["load"]) == (3.0, [1.0, 2.0])
+
+    def items(*numbers: int, seconds: float) -> dict[str, Any]:
+        rows = [{"item": item, "seconds": seconds} for item in numbers]
+        return filed({"bench": "design", "python": "3", "rows": rows, "ratio": 2.0, "holds": True})
+
+    items(2, 3, seconds=1.0)
+    assert items(1, 3, seconds=2.0) == {
+        "bench": "design",
+        "python": "3",
+        "rows": [
+            {"item": 1, "seconds": 2.0},
+            {"item": 2, "seconds": 1.0},
+            {"item": 3, "seconds": 2.0},
+        ],
+    }
 
     def panels(*names: str, y: float, load: float) -> dict[str, Any]:
         points = [{"panel": name, "curve": "c", "x": 1, "y": y} for name in names]
