@@ -341,7 +341,7 @@ def check_runs_until_sigterm(command: list[str], environment: dict[str, str], fo
         time.sleep(0.2)
         assert process.poll() is None
         process.terminate()
-        process.wait(timeout=15)
+        process.wait(timeout=60)
 
 
 def config(root: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -178,7 +178,7 @@ def test_a_desktop_app(
         )
         yes.press()
         assert status.text == "queued"
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while status.text != "sent":
             window.update()
             server.clock.advance(timedelta(seconds=0.1))

@@ -116,7 +116,7 @@ class Parking:
 
     def settle(self) -> None:
         """Wait until the sender is parked."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         with self._changed:
             while not self._is_parked or self._event.is_set():
                 self._changed.wait(0.01)

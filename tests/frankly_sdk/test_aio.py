@@ -40,7 +40,7 @@ class Gate:
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         self.arrived.set()
-        assert self.open.wait(10)
+        assert self.open.wait(60)
         return self._server.post(url, body, limit)
 
 
@@ -207,7 +207,7 @@ def test_a_cancelled_opening_closes_what_it_opened(
 
     def slow(url: str, limit: int) -> Reply:
         fetching.set()
-        assert through.wait(10)
+        assert through.wait(60)
         return get(url, limit)
 
     monkeypatch.setattr(server, "get", slow)

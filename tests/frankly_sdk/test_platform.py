@@ -77,7 +77,7 @@ def test_an_answer_and_a_turn_on_a_simulated_windows(tmp_path: Path) -> None:
     windows = subprocess.run(
         [sys.executable, "-c", WINDOWS, store], capture_output=True, text=True, timeout=60
     )
-    holder.communicate("end\n", timeout=10)
+    holder.communicate("end\n", timeout=60)
     assert (windows.stdout, windows.stderr) == ("False\n", ""), "another process must have the turn"
 
 

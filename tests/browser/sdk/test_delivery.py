@@ -132,7 +132,7 @@ def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(
         )
     else:
         page.goto("about:blank")
-    assert wire.arrived.wait(10)
+    assert wire.arrived.wait(60)
     assert len(set(wire.posted)) == 1  # leaving also hides the page, which sends the same bytes
 
 
@@ -208,7 +208,7 @@ def test_an_hour_offline_loses_nothing(context: BrowserContext, wire: Wire) -> N
     assert wire.posted == []
     context.set_offline(offline=False)
     page.clock.run_for(10)
-    assert wire.arrived.wait(10)
+    assert wire.arrived.wait(60)
     page.evaluate(SENT)
     assert len(wire.stored) == 1
 

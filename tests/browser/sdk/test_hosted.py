@@ -272,14 +272,14 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
 
 
 def test_routes_and_headers_of_the_hosted_page(site: Site) -> None:
-    page = requests.get(site.link, timeout=5)
+    page = requests.get(site.link, timeout=60)
     assert page.headers["Content-Security-Policy"] == hosted_page()[1]
     assert page.headers["Content-Type"].startswith("text/html")
     assert "Set-Cookie" not in page.headers
     served = files()
     assert {"index.js", "element.js", "hosted.js", "hosted.css"} <= set(served)
     for name, content in served.items():
-        answer = requests.get(f"{site.origin}/sdk/v1/{name}", timeout=5)
+        answer = requests.get(f"{site.origin}/sdk/v1/{name}", timeout=60)
         assert answer.content == content
         assert integrity(answer.content).startswith("sha384-")
     for path in (
@@ -289,10 +289,10 @@ def test_routes_and_headers_of_the_hosted_page(site: Site) -> None:
         "/s/" + "00" * 16,
         "/s/x",
     ):
-        assert requests.get(site.origin + path, timeout=5).status_code == 404, path
+        assert requests.get(site.origin + path, timeout=60).status_code == 404, path
     for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # closed to other origins
         assert (
-            "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
+            "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=60).headers
         )
 
 
@@ -306,7 +306,7 @@ def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) ->
     page.locator("button[type=submit]").wait_for()
     assert workers == [f"{site.origin}/sdk/v1/page/verifier.js"]
     assert page.evaluate("violations") == []
-    policy = requests.get(workers[0], timeout=5).headers["Content-Security-Policy"]
+    policy = requests.get(workers[0], timeout=60).headers["Content-Security-Policy"]
     assert policy == "default-src 'none'; script-src 'self'"
     context.close()
 

@@ -60,7 +60,7 @@ def test_the_plain_page_embeds_the_sdk(context: BrowserContext, site: Site) -> N
 def test_a_flask_apps_page_serves_its_own_sdk_files_and_keys(
     context: BrowserContext, site: Site
 ) -> None:
-    keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    keys = requests.get(f"{site.origin}/v1/keys", timeout=60).content
     app = create_app(site.link, keys)
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page, requested = context.new_page(), []
@@ -136,7 +136,7 @@ def test_the_client_of_the_docs(
         "link => import('/other.js').then(({open}) => open(link)).then((c) => c.trust.pinned)",
         site.link,
     )
-    keys = list(requests.get(f"{site.origin}/v1/keys", timeout=5).content)
+    keys = list(requests.get(f"{site.origin}/v1/keys", timeout=60).content)
     result = page.evaluate(
         """async ([link, keys]) => {
           const {run} = await import("/first.js"), shown = [];
@@ -183,7 +183,7 @@ def test_an_element_without_a_link_waits_for_options_and_uses_only_its_keys(
     head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)
     wait = "await new Promise((done) => setTimeout(done, 100));"
     run = f"{head}\nexport async function run(link, shippedKeys) {{\n{wait}\n{body}\n}}"
-    server_keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    server_keys = requests.get(f"{site.origin}/v1/keys", timeout=60).content
     for keys, store in ((sealed_keys(keys_document()), "false"), (server_keys, "true")):
         page = context.new_page()
         with_map(wire, page, options=run.replace("keys: ", f"store: '{store}', keys: ").encode())
@@ -246,12 +246,12 @@ def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wi
 
 
 def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
-    answer = requests.get(site.link, timeout=5)
+    answer = requests.get(site.link, timeout=60)
     (text,) = re.findall(r'<script type="importmap">(.*?)</script>', answer.text, re.DOTALL)
     named = json.loads(text)["integrity"]
     assert set(named) == {f"/sdk/v1/page/{name}" for name in page_files()}
     for path, value in named.items():
-        assert value == integrity(requests.get(site.origin + path, timeout=5).content)
+        assert value == integrity(requests.get(site.origin + path, timeout=60).content)
     assert answer.headers["Content-Security-Policy"] == hosted_page()[1]
     assert f"'{integrity(text.encode(), 'sha256')}'" in answer.headers["Content-Security-Policy"]
 

@@ -271,7 +271,7 @@ def test_the_queue_is_bounded_and_the_next_one_fails_at_once() -> None:
     hashes: list[str] = []
     inside = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     inside.start()
-    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=60)
     waiting = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     waiting.start()
     while passwords._known._places._value:  # until the second check is in the queue

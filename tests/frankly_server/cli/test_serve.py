@@ -30,12 +30,12 @@ def test_it_serves_and_stops_gracefully(
         assert process.stderr is not None
         url = json.loads(process.stdout.readline())["url"]
         with requests.Session() as session:
-            assert session.get(f"{url}/health", timeout=10).json() == {"status": "ok"}
-            answer = session.get(f"{url}/v1/surveys/{survey}/document", timeout=10)
+            assert session.get(f"{url}/health", timeout=60).json() == {"status": "ok"}
+            answer = session.get(f"{url}/v1/surveys/{survey}/document", timeout=60)
             assert answer.status_code == 200
             assert not {"Server", "Set-Cookie", "Via"} & set(answer.headers)
         process.send_signal(how)
-        assert process.wait(timeout=15) == 0
+        assert process.wait(timeout=60) == 0
         logged = process.stderr.read()
     assert "Traceback" not in logged
     # On a busy machine, the server may also log a warning that requests are waiting.

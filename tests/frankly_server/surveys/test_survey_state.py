@@ -162,7 +162,7 @@ def test_a_job_is_watched_and_cancelled(sqlite: Database) -> None:
     slow = _Slow()
     jobs = Jobs(sqlite, slow, FixedClock(NOW))  # type: ignore[arg-type]
     job = jobs.start(SURVEY)
-    assert slow.begun.wait(5)
+    assert slow.begun.wait(60)
     row = jobs.get(SURVEY, job)
     assert (row.state, row.done, row.total, row.detail) == ("running", 0, 2, "first")
     assert _code(jobs.start, SURVEY) == "immutable"

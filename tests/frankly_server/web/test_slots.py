@@ -22,7 +22,7 @@ class Held:
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         if environ["PATH_INFO"] != LIVE:
             self.begun.release()
-            assert self.let_go.wait(20)
+            assert self.let_go.wait(60)
         if environ["PATH_INFO"] == "/fails":
             raise ZeroDivisionError
         start_response("200 OK", [])
@@ -59,7 +59,7 @@ def test_a_free_thread_refuses_while_all_slots_wait(
     threads = [threading.Thread(target=ask, args=(application,)) for _ in range(number)]
     for thread in threads:
         thread.start()
-        assert held.begun.acquire(timeout=20)
+        assert held.begun.acquire(timeout=60)
     waits.clear()
     for _ in range(3):
         status, headers, body = ask(application, method="POST")

@@ -224,7 +224,7 @@ def interleaved(desk: Desk, first: Act, second: Act) -> Any:
 
         threads.append(run("first", first_when_listed))
         started.set()
-        assert at_the_write.wait(20)
+        assert at_the_write.wait(60)
         threads.append(run("second", second))
         for thread in threads:
             thread.join(30)
