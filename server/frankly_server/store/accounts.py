@@ -3,38 +3,23 @@
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    Integer,
-    String,
-    Table,
-    UniqueConstraint,
-    select,
-)
+from sqlalchemy import CheckConstraint, Integer, String, Table, UniqueConstraint, select
 
 from frankly_server.store.access import RowsById
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata, nullable_column
 
 accounts = Table(
     "accounts",
     metadata,
-    Column("id", HexBytes(16), primary_key=True, comment="random"),
-    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
-    Column(
-        "email",
-        String(254),
-        nullable=False,
-        comment="e-mail address, folded; the name for signing in",
-    ),
-    Column(
-        "password", String(300), nullable=False, comment="argon2id, with its parameters and salt"
-    ),
-    Column("role", String(16), nullable=False, comment="owner, admin, analyst or viewer"),
-    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
-    Column("disabled", String(20), comment="UTC, RFC 3339; null while the account works"),
-    Column("failures", Integer, nullable=False, comment="wrong passwords since the last right one"),
-    Column("locked_until", String(20), comment="UTC, RFC 3339; null if it was never locked"),
+    key_column("id", HexBytes(16), "random"),
+    column("organisation", String(64), "the organisation's name"),
+    column("email", String(254), "e-mail address, folded; the name for signing in"),
+    column("password", String(300), "argon2id, with its parameters and salt"),
+    column("role", String(16), "owner, admin, analyst or viewer"),
+    column("created", String(20), "UTC, RFC 3339"),
+    nullable_column("disabled", String(20), "UTC, RFC 3339; null while the account works"),
+    column("failures", Integer, "wrong passwords since the last right one"),
+    nullable_column("locked_until", String(20), "UTC, RFC 3339; null if it was never locked"),
     UniqueConstraint("email"),
     CheckConstraint("role IN ('owner', 'admin', 'analyst', 'viewer')", name="role"),
     CheckConstraint("failures >= 0", name="failures"),
@@ -68,7 +53,7 @@ class AccountsTable(RowsById[AccountRow]):
 
     def by_email(self, email: str) -> AccountRow | None:
         """Return the account with this folded address, or None."""
-        return self._first(AccountRow, select(accounts).where(accounts.c.email == email))
+        return self._first(AccountRow, select(accounts).filter_by(email=email))
 
     def every(self) -> list[AccountRow]:
         """Return all accounts, sorted by organisation and address."""
@@ -77,5 +62,5 @@ class AccountsTable(RowsById[AccountRow]):
 
     def of_organisation(self, organisation: str) -> list[AccountRow]:
         """Return an organisation's accounts, sorted by address."""
-        members = accounts.c.organisation == organisation
-        return self._every(AccountRow, select(accounts).where(members).order_by(accounts.c.email))
+        members = select(accounts).filter_by(organisation=organisation)
+        return self._every(AccountRow, members.order_by(accounts.c.email))

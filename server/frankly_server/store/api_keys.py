@@ -3,54 +3,30 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    RowMapping,
-    Select,
-    String,
-    Table,
-    Text,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, RowMapping, Select, String, Table, Text, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata, nullable_column
 from frankly_server.store.survey_states import MAIN
 
 api_keys = Table(
     "api_keys",
     metadata,
-    Column(
-        "prefix",
-        String(16),
-        primary_key=True,
-        comment="first characters of the secret part, shown in lists",
-    ),
-    Column("hash", HexBytes(32), nullable=False, comment="SHA-256 of the whole key"),
-    Column("role", String(16), nullable=False, comment="admin or analyst"),
-    Column("label", String(200), nullable=False, comment="the admin's note"),
-    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
-    Column("revoked", String(20), comment="UTC, RFC 3339; null while the key works"),
+    key_column("prefix", String(16), "first characters of the secret part, shown in lists"),
+    column("hash", HexBytes(32), "SHA-256 of the whole key"),
+    column("role", String(16), "admin or analyst"),
+    column("label", String(200), "the admin's note"),
+    column("created", String(20), "UTC, RFC 3339"),
+    nullable_column("revoked", String(20), "UTC, RFC 3339; null while the key works"),
     CheckConstraint("role IN ('admin', 'analyst')", name="role"),
 )
 
 key_scopes = Table(
     "api_key_scopes",
     metadata,
-    Column(
-        "prefix", String(16), ForeignKey("api_keys.prefix"), primary_key=True, comment="the key"
-    ),
-    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
-    Column(
-        "surveys",
-        Text,
-        nullable=False,
-        comment="ids of the surveys that it opens, separated by spaces; empty: all",
-    ),
+    key_column("prefix", String(16), "the key", ForeignKey("api_keys.prefix")),
+    column("organisation", String(64), "the organisation's name"),
+    column("surveys", Text, "ids of the surveys that it opens, separated by spaces; empty: all"),
 )
 
 
@@ -91,30 +67,25 @@ class ApiKeysTable(TableAccess):
 
     def add(self, row: ApiKeyRow) -> None:
         """Insert a new key."""
-        self._connection.execute(
-            insert(api_keys).values(
-                prefix=row.prefix,
-                hash=row.hash,
-                role=row.role,
-                label=row.label,
-                created=row.created,
-            )
+        self._insert(
+            api_keys,
+            prefix=row.prefix,
+            hash=row.hash,
+            role=row.role,
+            label=row.label,
+            created=row.created,
         )
         # The default scope needs no row.
         if row.organisation != MAIN or row.surveys:
-            self._connection.execute(
-                insert(key_scopes).values(
-                    prefix=row.prefix, organisation=row.organisation, surveys=" ".join(row.surveys)
-                )
+            surveys = " ".join(row.surveys)
+            self._insert(
+                key_scopes, prefix=row.prefix, organisation=row.organisation, surveys=surveys
             )
 
     def revoke(self, prefix: str, at: str) -> bool:
         """Mark a working key as revoked; return False if no working key has this prefix."""
         working = (api_keys.c.prefix == prefix) & api_keys.c.revoked.is_(None)
-        return (
-            self._connection.execute(update(api_keys).where(working).values(revoked=at)).rowcount
-            == 1
-        )
+        return self._update(api_keys, working, revoked=at) == 1
 
 
 def _keys_with_scopes() -> Select[tuple[object, ...]]:

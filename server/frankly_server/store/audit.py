@@ -3,19 +3,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Integer,
-    String,
-    Table,
-    insert,
-    literal,
-    select,
-)
+from sqlalchemy import BigInteger, Column, Integer, String, Table, literal, select
 
-from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import metadata
+from frankly_server.store.access import TableAccess, values_of
+from frankly_server.store.schema import column, metadata
 
 audit_events = Table(
     "audit_events",
@@ -27,13 +18,11 @@ audit_events = Table(
         autoincrement=True,
         comment="grows; rows are never changed",
     ),
-    Column("at", String(20), nullable=False, comment="UTC, RFC 3339"),
-    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
-    Column("actor", String(254), nullable=False, comment="an account's email, or the command line"),
-    Column("action", String(64), nullable=False, comment="the action"),
-    Column(
-        "subject", String(254), nullable=False, comment="name of the thing that the action changed"
-    ),
+    column("at", String(20), "UTC, RFC 3339"),
+    column("organisation", String(64), "the organisation's name"),
+    column("actor", String(254), "an account's email, or the command line"),
+    column("action", String(64), "the action"),
+    column("subject", String(254), "name of the thing that the action changed"),
 )
 
 
@@ -58,12 +47,9 @@ class AuditTrail(TableAccess):
     def add(self, event: AuditEvent) -> None:
         """Append an event."""
         # The subject is cut to the column's length: a long name must not block the action itself.
-        self._connection.execute(
-            insert(audit_events).values(
-                at=event.at, organisation=event.organisation, actor=event.actor, action=event.action,
-                subject=event.subject[:254],
-            )
-        )  # fmt: skip
+        values = values_of(event) | {"subject": event.subject[:254]}
+        del values["position"]  # the database assigns it
+        self._insert(audit_events, **values)
 
     def newest(self, organisation: str, before: int | None, limit: int) -> list[AuditEvent]:
         """Return at most `limit` events of an organisation, newest first.

@@ -4,42 +4,20 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Integer,
-    String,
-    Table,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import BigInteger, CheckConstraint, Integer, String, Table, func, select
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.documents import documents
-from frankly_server.store.schema import DigestBytes, metadata
+from frankly_server.store.schema import column, key_column, key_columns, metadata
 
 batches = Table(
     "batches",
     metadata,
-    Column(
-        "document",
-        DigestBytes(32),
-        primary_key=True,
-        comment="the document whose mechanism made the symbols",
-    ),
-    Column(
-        "release",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="1, 2, ... within the document",
-    ),
-    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("released", String(20), nullable=False, comment="time of the release; UTC, RFC 3339"),
-    Column("n", BigInteger, nullable=False, comment="number of its reports; never changed"),
+    *key_columns("document"),
+    key_column("release", Integer, "1, 2, ... within the document"),
+    *key_columns("stratum"),
+    column("released", String(20), "time of the release; UTC, RFC 3339"),
+    column("n", BigInteger, "number of its reports; never changed"),
     CheckConstraint("release >= 1", name="release"),
     CheckConstraint("n >= 1", name="n"),
     sqlite_with_rowid=False,
@@ -78,20 +56,17 @@ class BatchesTable(TableAccess):
             }
             for stratum, n in sorted(numbers.items())
         ]
-        # If no cell is full, the release has no batches, and an INSERT without rows would fail.
-        if rows:
-            self._connection.execute(insert(batches), rows)
+        self._insert_all(batches, rows)  # none, if no cell is full
 
     def newest(self, digest: str) -> int:
         """Return the number of the newest release of a document, 0 if there is none."""
         newest = func.coalesce(func.max(batches.c.release), 0)
-        query = select(newest).where(batches.c.document == digest)
-        return int(self._connection.execute(query).scalar_one())
+        return self._number(select(newest).where(batches.c.document == digest))
 
     def newest_time(self, digest: str) -> str | None:
         """Return the time of a document's newest release, None if there is none."""
         query = select(batches.c.released).where(batches.c.document == digest)
-        return self._connection.execute(query.order_by(batches.c.release.desc()).limit(1)).scalar()
+        return self._connection.scalar(query.order_by(batches.c.release.desc()).limit(1))
 
     def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
@@ -105,9 +80,8 @@ class BatchesTable(TableAccess):
         of_survey = batches.c.document.in_(
             select(documents.c.digest).where(documents.c.survey == survey),
         )
-        total = select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey)
-        return int(self._connection.execute(total).scalar_one())
+        return self._number(select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey))
 
     def erase(self, digest: str) -> None:
         """Delete the batches of a document."""
-        self._connection.execute(delete(batches).where(batches.c.document == digest))
+        self._delete(batches, document=digest)

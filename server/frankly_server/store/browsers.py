@@ -1,36 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known browsers: hashes of the random cookies set at a sign-in. The cookies are not stored."""
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Integer, String, Table, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 known_browsers = Table(
     "known_browsers",
     metadata,
-    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the cookie's token"),
-    Column(
+    key_column("hash", HexBytes(32), "SHA-256 of the cookie's token"),
+    column(
         "account",
         HexBytes(16),
+        "account that signed in with it",
         ForeignKey("accounts.id"),
-        nullable=False,
         index=True,
-        comment="account that signed in with it",
     ),
-    Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
-    Column("failures", Integer, nullable=False, comment="wrong passwords since that sign-in"),
+    column("expires", String(20), "UTC, RFC 3339"),
+    column("failures", Integer, "wrong passwords since that sign-in"),
     CheckConstraint("failures >= 0", name="failures"),
 )
 
@@ -40,10 +28,8 @@ class BrowsersTable(TableAccess):
 
     def add(self, token_hash: str, account_id: str, expires: str, most: int) -> None:
         """Insert a browser; delete all but the `most` browsers of the account that expire last."""
-        self._connection.execute(
-            insert(known_browsers).values(
-                hash=token_hash, account=account_id, expires=expires, failures=0
-            )
+        self._insert(
+            known_browsers, hash=token_hash, account=account_id, expires=expires, failures=0
         )
         latest = (
             select(known_browsers.c.hash)
@@ -51,7 +37,7 @@ class BrowsersTable(TableAccess):
             .order_by(known_browsers.c.expires.desc(), known_browsers.c.hash)
         )
         surplus = self._connection.scalars(latest.offset(most)).all()
-        self._connection.execute(delete(known_browsers).where(known_browsers.c.hash.in_(surplus)))
+        self._delete(known_browsers, known_browsers.c.hash.in_(surplus))
 
     def knows(self, token_hash: str, account_id: str, now: str) -> bool:
         """Return True if this is a known browser of the account and has not expired."""
@@ -66,19 +52,13 @@ class BrowsersTable(TableAccess):
         """Count a wrong password; delete the browser when the count reaches `most`."""
         browser = known_browsers.c.hash == token_hash
         # Incremented in the database, so that concurrent guesses all count.
-        self._connection.execute(
-            update(known_browsers).where(browser).values(failures=known_browsers.c.failures + 1)
-        )
-        self._connection.execute(
-            delete(known_browsers).where(browser, known_browsers.c.failures >= most)
-        )
+        self._update(known_browsers, browser, failures=known_browsers.c.failures + 1)
+        self._delete(known_browsers, browser, known_browsers.c.failures >= most)
 
     def forget(self, token_hash: str) -> None:
         """Delete one browser."""
-        self._connection.execute(delete(known_browsers).where(known_browsers.c.hash == token_hash))
+        self._delete(known_browsers, hash=token_hash)
 
     def forget_all(self, account_id: str) -> None:
         """Delete every browser of an account."""
-        self._connection.execute(
-            delete(known_browsers).where(known_browsers.c.account == account_id)
-        )
+        self._delete(known_browsers, account=account_id)

@@ -12,45 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from frankly_protocol.errors import FranklyError
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Integer,
-    SmallInteger,
-    String,
-    Table,
-    delete,
-    select,
-)
+from sqlalchemy import BigInteger, CheckConstraint, Integer, SmallInteger, String, Table, select
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.batches import batches, day_of
 from frankly_server.store.documents import documents
 from frankly_server.store.released_reports import IdenticalReports, ReleasedReports
-from frankly_server.store.schema import DigestBytes, metadata
+from frankly_server.store.schema import column, key_column, key_columns, metadata
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
-from frankly_server.store.upsert import add_to, driver_of
 
 counts = Table(
     "batch_counts",
     metadata,
-    Column(
-        "document",
-        DigestBytes(32),
-        primary_key=True,
-        comment="the document whose mechanism made the symbols",
-    ),
-    Column(
-        "block",
-        SmallInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="position of the block, from 0",
-    ),
-    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
-    Column("n", BigInteger, nullable=False, comment="number of released reports with this symbol"),
+    *key_columns("document", "block", "stratum"),
+    key_column("symbol", Integer, "the report symbol"),
+    column("n", BigInteger, "number of released reports with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -58,42 +34,14 @@ counts = Table(
 pair_counts = Table(
     "batch_pair_counts",
     metadata,
-    Column(
-        "document",
-        DigestBytes(32),
-        primary_key=True,
-        comment="the document whose mechanism made the symbols",
+    *key_columns("document", "block"),
+    key_column("other", SmallInteger, "position of a later block; for a set, its own"),
+    *key_columns("stratum"),
+    key_column("symbol", Integer, "symbol of the block, or a position in a set"),
+    key_column(
+        "other_symbol", Integer, "symbol of the other block, or a later position in the set"
     ),
-    Column(
-        "block",
-        SmallInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="position of the block, from 0",
-    ),
-    Column(
-        "other",
-        SmallInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="position of a later block; for a set, its own",
-    ),
-    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column(
-        "symbol",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="symbol of the block, or a position in a set",
-    ),
-    Column(
-        "other_symbol",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="symbol of the other block, or a later position in the set",
-    ),
-    Column("n", BigInteger, nullable=False, comment="number of released reports with both"),
+    column("n", BigInteger, "number of released reports with both"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -101,38 +49,11 @@ pair_counts = Table(
 counts_by_day = Table(
     "batch_counts_by_day",
     metadata,
-    Column(
-        "document",
-        DigestBytes(32),
-        primary_key=True,
-        comment="the document whose mechanism made the symbols",
-    ),
-    Column(
-        "block",
-        SmallInteger,
-        primary_key=True,
-        autoincrement=False,
-        comment="position of the block, from 0",
-    ),
-    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("day", String(10), primary_key=True, comment="UTC day of the release"),
-    Column(
-        "symbol",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="the report symbol, or a set's position",
-    ),
-    Column(
-        "other_symbol",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="a set's later position; -1 for a symbol alone",
-    ),
-    Column(
-        "n", BigInteger, nullable=False, comment="reports released on that day with this symbol"
-    ),
+    *key_columns("document", "block", "stratum"),
+    key_column("day", String(10), "UTC day of the release"),
+    key_column("symbol", Integer, "the report symbol, or a set's position"),
+    key_column("other_symbol", Integer, "a set's later position; -1 for a symbol alone"),
+    column("n", BigInteger, "reports released on that day with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -287,7 +208,7 @@ class CountsTables(TableAccess):
     def erase(self, digest: str) -> None:
         """Delete the counts of a document."""
         for table in _TABLES:
-            self._connection.execute(delete(table).where(table.c.document == digest))
+            self._delete(table, document=digest)
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Return the counts of a survey that differ from its released reports, sorted by key."""
@@ -310,7 +231,7 @@ class CountsTables(TableAccess):
         Releases wait until the transaction ends. Intake does not wait: pending reports are not
         counted.
         """
-        if self._connection.dialect.name != "sqlite":  # SQLite has one writer at a time
+        if self._is_postgresql:  # SQLite has one writer at a time
             # EXCLUSIVE blocks writers but not readers, so estimates can still read the old counts.
             tables = ", ".join(table.name for table in _TABLES)
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
@@ -325,9 +246,7 @@ class CountsTables(TableAccess):
     def _tally(self, survey_id: str) -> _Tally:
         tally, released = _Tally(), ReleasedReports(self._connection)
         for digest in self._digests(survey_id):
-            query = select(batches.c.release, batches.c.released).where(
-                batches.c.document == digest,
-            )
+            query = select(batches.c.release, batches.c.released).filter_by(document=digest)
             days = {release: day_of(str(time)) for release, time in self._connection.execute(query)}
             layout = self._layout(digest)
             for reports in released.of_document(survey_id, digest):
@@ -339,7 +258,7 @@ class CountsTables(TableAccess):
             # Sorted by key, so that two transactions that add to the same rows cannot deadlock.
             rows = [{**key._asdict(), "n": n} for key, n in sorted(totals.items())]
             for start in range(0, len(rows), _CHUNK):
-                add_to(*driver_of(self._connection), table, rows[start : start + _CHUNK])
+                self._add_to(table, rows[start : start + _CHUNK])
 
     def _stored(self, table: Table, key_type: Any, *conditions: Any) -> dict[Any, int]:
         columns = [table.c[name] for name in key_type._fields]

@@ -3,27 +3,18 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    String,
-    Table,
-    delete,
-    select,
-)
+from sqlalchemy import BigInteger, CheckConstraint, String, Table, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
-from frankly_server.store.upsert import add_to, driver_of
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 day_counts = Table(
     "day_counts",
     metadata,
-    Column("survey", HexBytes(16), primary_key=True, comment="survey to which the report was sent"),
-    Column("day", String(10), primary_key=True, comment="UTC day; no finer time is stored"),
-    Column("event", String(64), primary_key=True, comment="the problem code of refused reports"),
-    Column("n", BigInteger, nullable=False, comment="number of refusals"),
+    key_column("survey", HexBytes(16), "survey to which the report was sent"),
+    key_column("day", String(10), "UTC day; no finer time is stored"),
+    key_column("event", String(64), "the problem code of refused reports"),
+    column("n", BigInteger, "number of refusals"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -40,11 +31,11 @@ class DaysTable(TableAccess):
                 {"survey": survey_id, "day": day, "event": event, "n": n}
                 for event, n in sorted(events.items())
             ]
-            add_to(*driver_of(self._connection), day_counts, rows)
+            self._add_to(day_counts, rows)
 
     def erase(self, survey_id: str) -> None:
         """Delete the counters of a survey."""
-        self._connection.execute(delete(day_counts).where(day_counts.c.survey == survey_id))
+        self._delete(day_counts, survey=survey_id)
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""

@@ -8,15 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    ExceptionContext,
-    create_engine,
-    event,
-    make_url,
-)
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
 from frankly_server.store.errors import READ_ONLY, UnsafeStore

@@ -48,8 +48,8 @@ class ReportExport(TableAccess):
 
     def number(self, survey: str, document: str, after: str, last: str) -> int:
         """Return the number of released reports in a range."""
-        query = _within(select(func.count()).select_from(reports), survey, document, after, last)
-        return int(self._connection.execute(query).scalar_one())
+        count = select(func.count()).select_from(reports)
+        return self._number(_within(count, survey, document, after, last))
 
 
 def _within(query: Select[Any], survey: str, document: str, after: str, last: str) -> Select[Any]:

@@ -3,47 +3,25 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    Text,
-    select,
-    update,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Integer, String, Table, Text, select
 
 from frankly_server.store.access import RowsById
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("id", HexBytes(16), primary_key=True, comment="random"),
-    Column(
-        "survey",
-        HexBytes(16),
-        ForeignKey("surveys.id"),
-        nullable=False,
-        comment="the survey being published",
-    ),
-    Column(
-        "state",
-        String(16),
-        nullable=False,
-        comment="running, cancelling, done, failed or cancelled",
-    ),
-    Column("done", Integer, nullable=False, comment="blocks designed"),
-    Column("total", Integer, nullable=False, comment="number of blocks"),
-    Column(
+    key_column("id", HexBytes(16), "random"),
+    column("survey", HexBytes(16), "the survey being published", ForeignKey("surveys.id")),
+    column("state", String(16), "running, cancelling, done, failed or cancelled"),
+    column("done", Integer, "blocks designed"),
+    column("total", Integer, "number of blocks"),
+    column(
         "detail",
         Text,
-        nullable=False,
-        comment="id of the current block, digest of the new version, or reason of the failure",
+        "id of the current block, digest of the new version, or reason of the failure",
     ),
-    Column("updated", String(20), nullable=False, comment="UTC, RFC 3339"),
+    column("updated", String(20), "UTC, RFC 3339"),
     CheckConstraint(
         "state IN ('running', 'cancelling', 'done', 'failed', 'cancelled')", name="state"
     ),
@@ -78,5 +56,4 @@ class JobsTable(RowsById[JobRow]):
         """Set a running job to ``cancelling``; return False if it is not running."""
         # Compare-and-set in one statement, because the job may end between a read and a write.
         running = (jobs.c.id == job_id) & (jobs.c.state == "running")
-        cancellation = update(jobs).where(running).values(state="cancelling", updated=now)
-        return bool(self._connection.execute(cancellation).rowcount)
+        return self._update(jobs, running, state="cancelling", updated=now) == 1

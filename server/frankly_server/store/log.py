@@ -6,39 +6,32 @@ from dataclasses import dataclass
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
-    Column,
     ForeignKey,
     Integer,
     String,
     Table,
     UniqueConstraint,
-    delete,
-    func,
-    insert,
     literal,
     select,
 )
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.documents import documents
-from frankly_server.store.schema import DigestBytes, HexBytes, is_digest, metadata
+from frankly_server.store.schema import (
+    DigestBytes,
+    HexBytes,
+    column,
+    is_digest,
+    key_column,
+    metadata,
+)
 
 log_entries = Table(
     "log_entries",
     metadata,
-    Column(
-        "position",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="index of the leaf, from 0, no gaps",
-    ),
-    Column(
-        "document",
-        DigestBytes(32),
-        ForeignKey("documents.digest"),
-        nullable=False,
-        comment="digest of the logged document",
+    key_column("position", Integer, "index of the leaf, from 0, no gaps"),
+    column(
+        "document", DigestBytes(32), "digest of the logged document", ForeignKey("documents.digest")
     ),
     UniqueConstraint("document"),
     CheckConstraint("position >= 0", name="position"),
@@ -47,15 +40,9 @@ log_entries = Table(
 log_cosignatures = Table(
     "log_cosignatures",
     metadata,
-    Column(
-        "size",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="number of entries in the signed head",
-    ),
-    Column("key_id", HexBytes(32), primary_key=True, comment="key of the witness"),
-    Column("line", String(1000), nullable=False, comment="its newest signature line on that head"),
+    key_column("size", Integer, "number of entries in the signed head"),
+    key_column("key_id", HexBytes(32), "key of the witness"),
+    column("line", String(1000), "its newest signature line on that head"),
     CheckConstraint("size >= 0", name="size"),
 )
 
@@ -83,7 +70,7 @@ class LogEntriesTable(TableAccess):
         """
         # Positions have no gaps, so two transactions must not read the same size. SQLite has one
         # writer anyway.
-        if self._connection.dialect.name == "postgresql":
+        if self._is_postgresql:
             self._connection.exec_driver_sql("LOCK TABLE log_entries IN EXCLUSIVE MODE")
         position = self.size()
         self._insert(log_entries, position=position, document=document)
@@ -91,22 +78,20 @@ class LogEntriesTable(TableAccess):
 
     def size(self) -> int:
         """Return the number of entries."""
-        return int(
-            self._connection.execute(select(func.count()).select_from(log_entries)).scalar_one(),
-        )
+        return self._count(log_entries)
 
     def position(self, document: str) -> int | None:
         """Return the position of a document, None if it is not logged."""
         if not is_digest(document):
             return None
         query = select(log_entries.c.position).where(log_entries.c.document == document)
-        return self._connection.execute(query).scalar()
+        return self._connection.scalar(query)
 
     def digests(self, start: int) -> list[str]:
         """Return the digests from position `start` on."""
         position = log_entries.c.position
         query = select(log_entries.c.document).where(position >= start).order_by(position)
-        return list(self._connection.execute(query).scalars())
+        return list(self._connection.scalars(query))
 
     def entries(self, start: int, limit: int) -> list[LogEntryRow]:
         """Return at most `limit` entries from position `start` on."""
@@ -128,11 +113,8 @@ class LogEntriesTable(TableAccess):
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
         """Store a witness' signature line on the head of this size, replacing its previous one."""
-        same = (log_cosignatures.c.size == size) & (log_cosignatures.c.key_id == key_id)
-        self._connection.execute(delete(log_cosignatures).where(same))
-        self._connection.execute(
-            insert(log_cosignatures).values(size=size, key_id=key_id, line=line),
-        )
+        self._delete(log_cosignatures, size=size, key_id=key_id)
+        self._insert(log_cosignatures, size=size, key_id=key_id, line=line)
 
     def cosignatures(self, size: int) -> dict[str, str]:
         """Return key id -> signature line for the head of this size."""
@@ -144,4 +126,4 @@ class LogEntriesTable(TableAccess):
         """Return the `limit` largest sizes that any witness has signed, largest first."""
         sizes = select(log_cosignatures.c.size).distinct()
         largest = sizes.order_by(log_cosignatures.c.size.desc()).limit(limit)
-        return list(self._connection.execute(largest).scalars())
+        return list(self._connection.scalars(largest))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sign-in rules of organisations; an organisation without a row has no rules."""
 
-from sqlalchemy import Boolean, Column, String, Table, delete, select
+from sqlalchemy import Boolean, String, Table, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import metadata
+from frankly_server.store.schema import column, key_column, metadata
 
 organisations = Table(
     "organisations",
     metadata,
-    Column("name", String(64), primary_key=True, comment="as in accounts.organisation"),
-    Column("second_factor", Boolean, nullable=False, comment="its members need a second factor"),
+    key_column("name", String(64), "as in accounts.organisation"),
+    column("second_factor", Boolean, "its members need a second factor"),
 )
 
 
@@ -24,5 +24,5 @@ class OrganisationsTable(TableAccess):
 
     def set_second_factor(self, name: str, needed: bool) -> None:
         """Set whether members need a second factor; call this in an administering transaction."""
-        self._connection.execute(delete(organisations).where(organisations.c.name == name))
+        self._delete(organisations, name=name)
         self._insert(organisations, name=name, second_factor=needed)

@@ -27,7 +27,7 @@ class Partitions(TableAccess):
     @property
     def supported(self) -> bool:
         """Return True if this kind of database has partitions."""
-        return self._connection.dialect.name == "postgresql"
+        return self._is_postgresql
 
     def surveys(self) -> set[str]:
         """Return the ids of the surveys that have their own partition; none on SQLite."""

@@ -4,46 +4,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    LargeBinary,
-    String,
-    Table,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, LargeBinary, String, Table, select
 
 from frankly_server.store.access import TableAccess, values_of
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 passkeys = Table(
     "passkeys",
     metadata,
-    Column("credential", String(1400), primary_key=True, comment="its id, base64url"),
-    Column(
-        "account",
-        HexBytes(16),
-        ForeignKey("accounts.id"),
-        nullable=False,
-        index=True,
-        comment="its account",
-    ),
-    Column("public_key", LargeBinary, nullable=False, comment="COSE key"),
-    Column(
-        "sign_count", BigInteger, nullable=False, comment="the authenticator's counter; 0 if none"
-    ),
-    Column(
+    key_column("credential", String(1400), "its id, base64url"),
+    column("account", HexBytes(16), "its account", ForeignKey("accounts.id"), index=True),
+    column("public_key", LargeBinary, "COSE key"),
+    column("sign_count", BigInteger, "the authenticator's counter; 0 if none"),
+    column(
         "last_challenge",
         BigInteger,
-        nullable=False,
-        comment="time of issue of the newest challenge used, microseconds since 1970",
+        "time of issue of the newest challenge used, microseconds since 1970",
     ),
-    Column("name", String(64), nullable=False, comment="name given by its owner"),
-    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
+    column("name", String(64), "name given by its owner"),
+    column("created", String(20), "UTC, RFC 3339"),
     CheckConstraint("sign_count >= 0", name="sign_count"),
 )
 
@@ -66,13 +45,12 @@ class PasskeysTable(TableAccess):
 
     def get(self, credential: str) -> PasskeyRow | None:
         """Return a passkey by the id of its credential, or None."""
-        return self._first(PasskeyRow, select(passkeys).where(passkeys.c.credential == credential))
+        return self._first(PasskeyRow, select(passkeys).filter_by(credential=credential))
 
     def of_account(self, account_id: str) -> Sequence[PasskeyRow]:
         """Return an account's passkeys, oldest first."""
-        mine = passkeys.c.account == account_id
-        query = select(passkeys).where(mine).order_by(passkeys.c.created, passkeys.c.credential)
-        return self._every(PasskeyRow, query)
+        mine = select(passkeys).filter_by(account=account_id)
+        return self._every(PasskeyRow, mine.order_by(passkeys.c.created, passkeys.c.credential))
 
     def add(self, row: PasskeyRow) -> None:
         """Insert a new passkey."""
@@ -81,13 +59,7 @@ class PasskeysTable(TableAccess):
     def use(self, credential: str, challenge: int, sign_count: int) -> bool:
         """Record a use; return False if this challenge or a newer one was used before."""
         fresh = (passkeys.c.credential == credential) & (passkeys.c.last_challenge < challenge)
-        statement = update(passkeys).where(fresh)
-        return (
-            self._connection.execute(
-                statement.values({"last_challenge": challenge, "sign_count": sign_count})
-            ).rowcount
-            == 1
-        )
+        return self._update(passkeys, fresh, last_challenge=challenge, sign_count=sign_count) == 1
 
     def remove(self, account_id: str, credential: str | None = None) -> int:
         """Delete one passkey of an account, or all of them; return the number deleted."""
@@ -97,4 +69,4 @@ class PasskeysTable(TableAccess):
         mine = passkeys.c.account == account_id
         if credential is not None:
             mine &= passkeys.c.credential == credential
-        return self._connection.execute(delete(passkeys).where(mine)).rowcount
+        return self._delete(passkeys, mine)

@@ -2,63 +2,35 @@
 """Estimates written at releases for tools that read SQL; the view `v_estimates` shows them."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    Integer,
-    String,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import BigInteger, Double, Integer, String, Table, Text, func, select
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.batches import batches
 from frankly_server.store.documents import documents
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata, nullable_column
 
 published_estimates = Table(
     "published_estimates",
     metadata,
-    Column("survey", HexBytes(16), primary_key=True, comment="the survey"),
-    Column(
-        "version",
-        Integer,
-        primary_key=True,
-        autoincrement=False,
-        comment="newest version with this question and its choices",
-    ),
-    Column("question", String(64), primary_key=True, comment="id of the question"),
-    Column(
-        "by_question",
-        String(64),
-        primary_key=True,
-        comment="public question of the group; empty for all reports",
-    ),
-    Column("by_choice", String(64), primary_key=True, comment="its answer in the group"),
-    Column("choice", String(64), primary_key=True, comment="id of the choice"),
-    Column("question_text", Text, nullable=False, comment="in the survey's first language"),
-    Column("label", Text, nullable=False, comment="of the choice, in the first language"),
-    Column("estimate", Double, nullable=False, comment="unbiased share; may leave [0, 1]"),
-    Column("se", Double, comment="standard error; null if unknown"),
-    Column("low", Double, comment="lower end of the interval; null if unknown"),
-    Column("high", Double, comment="upper end of the interval; null if unknown"),
-    Column("level", Double, nullable=False, comment="confidence level of the interval"),
-    Column("method", String(32), nullable=False, comment="kind of interval"),
-    Column("n", BigInteger, nullable=False, comment="reports that the estimate uses"),
-    Column("flags", Text, nullable=False, comment="warnings, separated by spaces"),
-    Column(
-        "released",
-        BigInteger,
-        nullable=False,
-        comment="released reports of the survey when this was computed",
-    ),
+    key_column("survey", HexBytes(16), "the survey"),
+    key_column("version", Integer, "newest version with this question and its choices"),
+    key_column("question", String(64), "id of the question"),
+    key_column("by_question", String(64), "public question of the group; empty for all reports"),
+    key_column("by_choice", String(64), "its answer in the group"),
+    key_column("choice", String(64), "id of the choice"),
+    column("question_text", Text, "in the survey's first language"),
+    column("label", Text, "of the choice, in the first language"),
+    column("estimate", Double, "unbiased share; may leave [0, 1]"),
+    nullable_column("se", Double, "standard error; null if unknown"),
+    nullable_column("low", Double, "lower end of the interval; null if unknown"),
+    nullable_column("high", Double, "upper end of the interval; null if unknown"),
+    column("level", Double, "confidence level of the interval"),
+    column("method", String(32), "kind of interval"),
+    column("n", BigInteger, "reports that the estimate uses"),
+    column("flags", Text, "warnings, separated by spaces"),
+    column("released", BigInteger, "released reports of the survey when this was computed"),
 )
 _LOCK: Final = "estimates "
 
@@ -120,30 +92,20 @@ class PublishedEstimates(TableAccess):
             published_estimates.c.survey == survey
         )
         # Another process may have written rows of a later release, or erased the survey.
-        if (self._connection.scalar(total) or 0) < released or (
-            self._connection.scalar(newest) or 0
-        ) > released:
+        if self._number(total) < released or self._number(newest) > released:
             return False
-        self._delete(survey)
-        values: list[dict[str, Any]] = [
-            {"survey": survey, "released": released, **row._asdict()} for row in rows
-        ]
-        if values:
-            self._connection.execute(insert(published_estimates), values)
+        self._delete(published_estimates, survey=survey)
+        values = [{"survey": survey, "released": released, **row._asdict()} for row in rows]
+        self._insert_all(published_estimates, values)
         return True
 
     def erase(self, survey: str) -> None:
         """Delete a survey's rows."""
         self._lock(survey)
-        self._delete(survey)
-
-    def _delete(self, survey: str) -> None:
-        self._connection.execute(
-            delete(published_estimates).where(published_estimates.c.survey == survey)
-        )
+        self._delete(published_estimates, survey=survey)
 
     def _lock(self, survey: str) -> None:
         """Wait until no other transaction writes this survey's rows. SQLite needs no lock."""
-        if self._connection.dialect.name == "postgresql":
+        if self._is_postgresql:
             key = func.hashtextextended(_LOCK + survey, 0)
             self._connection.execute(select(func.pg_advisory_xact_lock(key)))

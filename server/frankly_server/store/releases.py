@@ -66,7 +66,7 @@ class Releases(TableAccess):
         released : time of the release, UTC, RFC 3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
-        if dialect == "postgresql" and not self._locked(digest):
+        if self._is_postgresql and not self._locked(digest):
             return 0
         # Read after taking the lock, because another process may just have released the document.
         newest = batches.newest_time(digest) if unless_in else None
@@ -74,12 +74,8 @@ class Releases(TableAccess):
             return 0
         document = bytes.fromhex(digest.removeprefix("sha256:"))
         release = batches.newest(digest) + 1
-        values = {
-            "survey": bytes.fromhex(survey),
-            "document": document,
-            "release": release,
-            "step": step,
-        }
+        keys = {"survey": bytes.fromhex(survey), "document": document}
+        values = keys | {"release": release, "step": step}
         self._run(_RELEASE[dialect], values)
         if is_over:
             self._release_remainder(values)

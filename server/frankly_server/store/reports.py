@@ -11,11 +11,18 @@ from operator import attrgetter
 from typing import Any
 
 from frankly_protocol.report import SymbolJson
-from sqlalchemy import Column, Dialect, Integer, Table, Text, delete, func, select
+from sqlalchemy import Dialect, Integer, Table, Text, select
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.partitions import Partitions
-from frankly_server.store.schema import DigestBytes, HexBytes, metadata
+from frankly_server.store.schema import (
+    DigestBytes,
+    HexBytes,
+    column,
+    key_column,
+    metadata,
+    nullable_column,
+)
 from frankly_server.store.upsert import add_new, driver_of
 
 # No foreign keys: on PostgreSQL every insert of a report would lock the `documents` row that all
@@ -24,27 +31,16 @@ from frankly_server.store.upsert import add_new, driver_of
 reports = Table(
     "reports",
     metadata,
-    Column("survey", HexBytes(16), primary_key=True, comment="the survey answered"),
-    Column("id", HexBytes(16), primary_key=True, comment="random, drawn on the device"),
-    Column(
-        "document",
-        DigestBytes(32),
-        nullable=False,
-        comment="the document whose mechanism made the symbols",
-    ),
-    Column(
-        "symbols",
-        Text,
-        nullable=False,
-        comment="randomised symbols, one per block, comma-separated",
-    ),
-    Column(
+    key_column("survey", HexBytes(16), "the survey answered"),
+    key_column("id", HexBytes(16), "random, drawn on the device"),
+    column("document", DigestBytes(32), "the document whose mechanism made the symbols"),
+    column("symbols", Text, "randomised symbols, one per block, comma-separated"),
+    column(
         "strata",
         Text,
-        nullable=False,
-        comment="public answers as canonical JSON; empty without public questions or if withheld",
+        "public answers as canonical JSON; empty without public questions or if withheld",
     ),
-    Column("release", Integer, comment="the release that counted it; null while it is pending"),
+    nullable_column("release", Integer, "the release that counted it; null while it is pending"),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
@@ -86,7 +82,7 @@ class ReportsTable(TableAccess):
         """Delete reports that this transaction inserted."""
         if ids:
             inserted = (reports.c.survey == survey_id) & reports.c.id.in_(ids)
-            self._connection.execute(delete(reports).where(inserted))
+            self._delete(reports, inserted)
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids, pending or released."""
@@ -97,15 +93,13 @@ class ReportsTable(TableAccess):
 
     def accepted(self, survey_id: str) -> int:
         """Return the number of a survey's reports, pending or not. Show it only in bands."""
-        query = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
-        return int(self._connection.execute(query).scalar_one())
+        return self._count(reports, survey=survey_id)
 
     def erase(self, survey_id: str) -> int:
         """Delete every report of a survey; return their number."""
         if (dropped := Partitions(self._connection).empty(survey_id)) is not None:
             return dropped
-        deletion = delete(reports).where(reports.c.survey == survey_id)
-        return int(self._connection.execute(deletion).rowcount)
+        return self._delete(reports, survey=survey_id)
 
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:

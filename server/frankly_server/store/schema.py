@@ -10,12 +10,10 @@ Constraint names follow one convention, so that migrations can refer to the cons
 from typing import Any, Final
 
 from frankly_protocol.schema import DIGEST, HEX128, ID
-from sqlalchemy import (
-    LargeBinary,
-    MetaData,
-    TypeDecorator,
-)
+from sqlalchemy import Column, LargeBinary, MetaData, SmallInteger, String, TypeDecorator
 from sqlalchemy.engine import Dialect
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import TypeEngine
 
 SCHEMA_VERSION: Final = "0100"
 """The migration that this program needs; the server does not start with any other version."""
@@ -67,3 +65,36 @@ class DigestBytes(HexBytes):
 
     cache_ok = True
     prefix = "sha256:"
+
+
+Kind = TypeEngine[Any] | type[TypeEngine[Any]]
+
+
+def key_column(name: str, kind: Kind, comment: str, *constraints: SchemaItem) -> Column[Any]:
+    """Return a column of the primary key whose values the program chooses."""
+    # autoincrement=False: otherwise PostgreSQL would give a lone integer key a sequence.
+    return Column(name, kind, *constraints, primary_key=True, autoincrement=False, comment=comment)
+
+
+def column(
+    name: str, kind: Kind, comment: str, *constraints: SchemaItem, **options: Any
+) -> Column[Any]:
+    """Return a column that is never null. options : other arguments of `Column`."""
+    return Column(name, kind, *constraints, nullable=False, comment=comment, **options)
+
+
+def nullable_column(name: str, kind: Kind, comment: str) -> Column[Any]:
+    """Return a column that may be null; the comment says what null means."""
+    return Column(name, kind, comment=comment)
+
+
+_KEYS: Final[dict[str, tuple[Kind, str]]] = {
+    "document": (DigestBytes(32), "the document whose mechanism made the symbols"),
+    "block": (SmallInteger, "position of the block, from 0"),
+    "stratum": (String(1200), "as in reports.strata"),
+}
+
+
+def key_columns(*names: str) -> list[Column[Any]]:
+    """Return key columns that batches and counts share: document, block or stratum."""
+    return [key_column(name, *_KEYS[name]) for name in names]

@@ -4,67 +4,42 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Integer, String, Table, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata, nullable_column
 
 second_factors = Table(
     "second_factors",
     metadata,
-    Column(
-        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="its account"
-    ),
-    Column(
+    key_column("account", HexBytes(16), "its account", ForeignKey("accounts.id")),
+    nullable_column(
         "totp_secret",
         String(64),
-        comment="base32, not hashed, because codes are computed from it; null: none",
+        "base32, not hashed, because codes are computed from it; null: none",
     ),
-    Column("totp_since", String(20), comment="UTC, RFC 3339; null until its first code was right"),
-    Column(
-        "last_step", BigInteger, nullable=False, comment="time step of the last code; used up to it"
-    ),
-    Column("failures", Integer, nullable=False, comment="wrong codes since the last right one"),
-    Column("locked_until", String(20), comment="UTC, RFC 3339; null if it was never locked"),
+    nullable_column("totp_since", String(20), "UTC, RFC 3339; null until its first code was right"),
+    column("last_step", BigInteger, "time step of the last code; used up to it"),
+    column("failures", Integer, "wrong codes since the last right one"),
+    nullable_column("locked_until", String(20), "UTC, RFC 3339; null if it was never locked"),
     CheckConstraint("failures >= 0", name="failures"),
 )
 
 recovery_codes = Table(
     "recovery_codes",
     metadata,
-    Column(
-        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="its account"
-    ),
-    Column(
-        "hash", HexBytes(32), primary_key=True, comment="SHA-256 of the code, which has 80 bits"
-    ),
+    key_column("account", HexBytes(16), "its account", ForeignKey("accounts.id")),
+    key_column("hash", HexBytes(32), "SHA-256 of the code, which has 80 bits"),
 )
 
 pending_sign_ins = Table(
     "pending_sign_ins",
     metadata,
-    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the cookie's token"),
-    Column(
-        "account",
-        HexBytes(16),
-        ForeignKey("accounts.id"),
-        nullable=False,
-        comment="account that has given its password",
+    key_column("hash", HexBytes(32), "SHA-256 of the cookie's token"),
+    column(
+        "account", HexBytes(16), "account that has given its password", ForeignKey("accounts.id")
     ),
-    Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
+    column("expires", String(20), "UTC, RFC 3339"),
 )
 
 
@@ -116,51 +91,40 @@ class SecondFactorsTables(TableAccess):
 
     def change(self, account_id: str, **values: str | int | None) -> None:
         """Set columns of a row that `lock` has returned."""
-        self._connection.execute(
-            update(second_factors).where(second_factors.c.account == account_id).values(**values)
-        )
+        self._update(second_factors, second_factors.c.account == account_id, **values)
 
     def remove(self, account_id: str) -> None:
         """Delete the account's row, recovery codes and pending sign-ins."""
         for table in (second_factors, recovery_codes, pending_sign_ins):
-            self._connection.execute(delete(table).where(table.c.account == account_id))
+            self._delete(table, account=account_id)
 
     def put_codes(self, account_id: str, code_hashes: Iterable[str]) -> None:
         """Replace the account's recovery codes."""
-        self._connection.execute(
-            delete(recovery_codes).where(recovery_codes.c.account == account_id)
-        )
+        self._delete(recovery_codes, account=account_id)
         rows = [{"account": account_id, "hash": code_hash} for code_hash in code_hashes]
-        if rows:
-            self._connection.execute(insert(recovery_codes), rows)
+        self._insert_all(recovery_codes, rows)
 
     def codes(self, account_id: str) -> int:
         """Return the number of the account's unused recovery codes."""
-        mine = recovery_codes.c.account == account_id
-        count = select(func.count()).select_from(recovery_codes).where(mine)
-        return int(self._connection.scalar(count) or 0)
+        return self._count(recovery_codes, account=account_id)
 
     def use_code(self, account_id: str, code_hash: str) -> bool:
         """Delete a recovery code; return False if the account has no such code."""
-        code = (recovery_codes.c.account == account_id) & (recovery_codes.c.hash == code_hash)
-        return self._connection.execute(delete(recovery_codes).where(code)).rowcount == 1
+        return self._delete(recovery_codes, account=account_id, hash=code_hash) == 1
 
     def add_pending(self, token_hash: str, account_id: str, expires: str, now: str) -> None:
         """Insert a pending sign-in; delete expired ones."""
-        self._connection.execute(delete(pending_sign_ins).where(pending_sign_ins.c.expires <= now))
+        self._delete(pending_sign_ins, pending_sign_ins.c.expires <= now)
         self._insert(pending_sign_ins, hash=token_hash, account=account_id, expires=expires)
 
     def pending(self, token_hash: str, now: str) -> str | None:
         """Return the account id of a pending sign-in, or None if it is unknown or has expired."""
         valid = (pending_sign_ins.c.hash == token_hash) & (pending_sign_ins.c.expires > now)
-        return self._connection.execute(select(pending_sign_ins.c.account).where(valid)).scalar()
+        return self._connection.scalar(select(pending_sign_ins.c.account).where(valid))
 
     def end_pending(self, account_id: str) -> None:
         """Delete every pending sign-in of the account."""
-        self._connection.execute(
-            delete(pending_sign_ins).where(pending_sign_ins.c.account == account_id)
-        )
+        self._delete(pending_sign_ins, account=account_id)
 
     def _one(self, account_id: str) -> SecondFactorRow | None:
-        query = select(second_factors).where(second_factors.c.account == account_id)
-        return self._first(SecondFactorRow, query)
+        return self._first(SecondFactorRow, select(second_factors).filter_by(account=account_id))

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of signed-in people: hashes of the cookies' tokens, not the tokens."""
 
-from sqlalchemy import Column, ForeignKey, String, Table, delete, select
+from sqlalchemy import ForeignKey, String, Table, select
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 sessions = Table(
     "sessions",
     metadata,
-    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the cookie's token"),
-    Column(
-        "account",
-        HexBytes(16),
-        ForeignKey("accounts.id"),
-        nullable=False,
-        comment="account that is signed in",
-    ),
-    Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
+    key_column("hash", HexBytes(32), "SHA-256 of the cookie's token"),
+    column("account", HexBytes(16), "account that is signed in", ForeignKey("accounts.id")),
+    column("expires", String(20), "UTC, RFC 3339"),
 )
 
 
@@ -33,16 +27,16 @@ class SessionsTable(TableAccess):
         # Text comparison works, because RFC 3339 times in UTC with whole seconds sort
         # chronologically.
         valid = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
-        return self._connection.execute(select(sessions.c.account).where(valid)).scalar()
+        return self._connection.scalar(select(sessions.c.account).where(valid))
 
     def end(self, token_hash: str) -> None:
         """Delete one session."""
-        self._connection.execute(delete(sessions).where(sessions.c.hash == token_hash))
+        self._delete(sessions, hash=token_hash)
 
     def end_all(self, account_id: str) -> None:
         """Delete every session of an account."""
-        self._connection.execute(delete(sessions).where(sessions.c.account == account_id))
+        self._delete(sessions, account=account_id)
 
     def forget(self, now: str) -> None:
         """Delete expired sessions."""
-        self._connection.execute(delete(sessions).where(sessions.c.expires <= now))
+        self._delete(sessions, sessions.c.expires <= now)

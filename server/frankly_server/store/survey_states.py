@@ -4,43 +4,24 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    bindparam,
-    select,
-    update,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Integer, String, Table, bindparam, select
 
 from frankly_server.store.access import TableAccess, values_of
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata, nullable_column
 
 survey_states = Table(
     "survey_standings",
     metadata,
-    Column(
-        "survey", HexBytes(16), ForeignKey("surveys.id"), primary_key=True, comment="the survey"
+    key_column("survey", HexBytes(16), "the survey", ForeignKey("surveys.id")),
+    column("organisation", String(64), "the organisation's name"),
+    column("state", String(16), "state set by the admin: open, paused, closed or archived"),
+    nullable_column(
+        "stop_reports", Integer, "number of released reports at which the survey closes; null: none"
     ),
-    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
-    Column(
-        "state",
-        String(16),
-        nullable=False,
-        comment="state set by the admin: open, paused, closed or archived",
-    ),
-    Column(
-        "stop_reports",
-        Integer,
-        comment="number of released reports at which the survey closes; null: none",
-    ),
-    Column(
+    nullable_column(
         "stop_margin",
         String(20),
-        comment="margin from which that number was computed, as a decimal text; null: none",
+        "margin from which that number was computed, as a decimal text; null: none",
     ),
     CheckConstraint("state IN ('open', 'paused', 'closed', 'archived')", name="state"),
 )
@@ -89,6 +70,5 @@ class SurveyStatesTable(TableAccess):
     def put(self, survey_id: str, row: SurveyStateRow) -> None:
         """Set a survey's state."""
         values = values_of(row)
-        change = update(survey_states).where(survey_states.c.survey == survey_id).values(values)
-        if self._connection.execute(change).rowcount == 0:
+        if self._update(survey_states, survey_states.c.survey == survey_id, **values) == 0:
             self._insert(survey_states, survey=survey_id, **values)

@@ -3,35 +3,22 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    Column,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    select,
-)
+from sqlalchemy import String, Table, Text, UniqueConstraint, select
 
 from frankly_server.store.access import RowsById
-from frankly_server.store.schema import HexBytes, is_name, metadata
+from frankly_server.store.schema import HexBytes, column, is_name, key_column, metadata
 from frankly_server.store.survey_states import MAIN
 
 surveys = Table(
     "surveys",
     metadata,
-    Column("id", HexBytes(16), primary_key=True, comment="random, fixed at the first apply"),
-    Column(
+    key_column("id", HexBytes(16), "random, fixed at the first apply"),
+    column(
         "name",
         String(129),
-        nullable=False,
-        comment="the admin's slug, with @ and the organisation unless that is main; unique on this server",
+        "the admin's slug, with @ and the organisation unless that is main; unique on this server",
     ),
-    Column(
-        "definition",
-        Text,
-        nullable=False,
-        comment="the draft as canonical JSON; the next version to publish",
-    ),
+    column("definition", Text, "the draft as canonical JSON; the next version to publish"),
     UniqueConstraint("name"),
 )
 
@@ -58,7 +45,7 @@ class SurveysTable(RowsById[SurveyRow]):
         """Return the survey with this name, or None."""
         if not is_name(name):
             return None
-        return self._first(SurveyRow, select(surveys).where(surveys.c.name == name))
+        return self._first(SurveyRow, select(surveys).filter_by(name=name))
 
     def all(self) -> list[SurveyRow]:
         """Return every survey, sorted by name."""

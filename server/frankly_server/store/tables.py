@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Table, func, insert, select
+from sqlalchemy import Table, select
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import metadata
@@ -41,12 +41,11 @@ class Tables(TableAccess):
         """Insert rows in the form of `rows`. Raises SQLAlchemy's error if a row does not fit."""
         values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
         while chunk := list(islice(values, _CHUNK)):
-            self._connection.execute(insert(metadata.tables[name]), chunk)
+            self._insert_all(metadata.tables[name], chunk)
 
     def is_empty(self) -> bool:
         """Return True if all tables are empty."""
-        counts = (select(func.count()).select_from(table) for table in metadata.sorted_tables)
-        return not any(self._connection.scalar(count) for count in counts)
+        return not any(map(self._count, metadata.sorted_tables))
 
 
 def _to_json(value: Any) -> Any:

@@ -7,35 +7,21 @@ position in the table may reveal when its token was spent.
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Boolean, Column, Table, case, delete, false, func, insert, select, update
+from sqlalchemy import Boolean, ColumnElement, Table, case, false, func, select, update
 
 from frankly_server.store.access import TableAccess
-from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 from frankly_server.store.upsert import add_new, driver_of
 
 tokens = Table(
     "tokens",
     metadata,
-    Column("survey", HexBytes(16), primary_key=True, comment="the survey the token opens, once"),
-    Column(
-        "hash",
-        HexBytes(32),
-        primary_key=True,
-        comment="SHA-256 of the token; the token itself is not stored",
+    key_column("survey", HexBytes(16), "the survey the token opens, once"),
+    key_column("hash", HexBytes(32), "SHA-256 of the token; the token itself is not stored"),
+    column(
+        "spent", Boolean, "true once used; the report, the person and the time are not recorded"
     ),
-    Column(
-        "spent",
-        Boolean,
-        nullable=False,
-        comment="true once used; the report, the person and the time are not recorded",
-    ),
-    Column(
-        "settled",
-        Boolean,
-        nullable=False,
-        server_default=false(),
-        comment="rewritten since it was spent",
-    ),
+    column("settled", Boolean, "rewritten since it was spent", server_default=false()),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
@@ -51,7 +37,7 @@ class TokensTable(TableAccess):
         rows = [
             {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
         ]
-        self._connection.execute(insert(tokens), rows)
+        self._insert_all(tokens, rows)
 
     def spend(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Mark tokens as spent; return the hashes of those that existed and were unspent."""
@@ -65,7 +51,7 @@ class TokensTable(TableAccess):
                 & tokens.c.spent.is_(False)
             )
             change = update(tokens).where(unspent).values(spent=True).returning(tokens.c.hash)
-            spent |= set(self._connection.execute(change).scalars())
+            spent |= set(self._connection.scalars(change))
         return spent
 
     def spend_new(self, survey: str, hashes: Iterable[str]) -> set[str]:
@@ -91,20 +77,16 @@ class TokensTable(TableAccess):
         condition = (tokens.c.survey == survey) & tokens.c.spent.is_(False)
         if token_hash is not None:
             condition &= tokens.c.hash == token_hash
-        return self._connection.execute(delete(tokens).where(condition)).rowcount
+        return self._delete(tokens, condition)
 
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to this survey, spent or not."""
-        query = select(tokens.c.hash).where(
-            tokens.c.survey == survey,
-            tokens.c.hash.in_(list(hashes)),
-        )
-        return set(self._connection.execute(query).scalars())
+        return self._among(hashes, tokens.c.survey == survey)
 
     def of_other_surveys(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to another survey."""
-        query = select(tokens.c.hash).where(
-            tokens.c.survey != survey,
-            tokens.c.hash.in_(list(hashes)),
-        )
-        return set(self._connection.execute(query).scalars())
+        return self._among(hashes, tokens.c.survey != survey)
+
+    def _among(self, hashes: Iterable[str], condition: ColumnElement[bool]) -> set[str]:
+        query = select(tokens.c.hash).where(condition, tokens.c.hash.in_(list(hashes)))
+        return set(self._connection.scalars(query))

@@ -4,66 +4,30 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    Integer,
-    String,
-    Table,
-    Text,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import CheckConstraint, ForeignKey, Integer, String, Table, Text, select
 
 from frankly_server.store.access import TableAccess, values_of
-from frankly_server.store.schema import HexBytes, metadata
-from frankly_server.store.upsert import insert_new
+from frankly_server.store.schema import HexBytes, column, key_column, metadata
 
 webhooks = Table(
     "webhooks",
     metadata,
-    Column(
-        "survey",
-        HexBytes(16),
-        ForeignKey("surveys.id"),
-        primary_key=True,
-        comment="the survey it is about",
-    ),
-    Column(
-        "url", String(500), nullable=False, comment="https address on a host the operator allows"
-    ),
-    Column(
-        "secret",
-        String(64),
-        nullable=False,
-        comment="HMAC key in hex, not hashed, because it signs requests",
-    ),
+    key_column("survey", HexBytes(16), "the survey it is about", ForeignKey("surveys.id")),
+    column("url", String(500), "https address on a host the operator allows"),
+    column("secret", String(64), "HMAC key in hex, not hashed, because it signs requests"),
 )
 
 deliveries = Table(
     "webhook_deliveries",
     metadata,
-    Column(
-        "survey",
-        HexBytes(16),
-        ForeignKey("surveys.id"),
-        primary_key=True,
-        comment="the survey it is about",
-    ),
-    Column(
-        "event",
-        String(64),
-        primary_key=True,
-        comment="the event and its version; unique within the survey",
-    ),
-    Column("id", HexBytes(16), nullable=False, comment="random; the same in every attempt"),
-    Column("body", Text, nullable=False, comment="JSON that is sent; the same in every attempt"),
-    Column("state", String(16), nullable=False, comment="waiting, delivered or failed"),
-    Column("tries", Integer, nullable=False, comment="number of attempts"),
-    Column("due", String(20), nullable=False, comment="time of the next attempt; UTC, RFC 3339"),
-    Column("detail", String(200), nullable=False, comment="result of the last attempt"),
+    key_column("survey", HexBytes(16), "the survey it is about", ForeignKey("surveys.id")),
+    key_column("event", String(64), "the event and its version; unique within the survey"),
+    column("id", HexBytes(16), "random; the same in every attempt"),
+    column("body", Text, "JSON that is sent; the same in every attempt"),
+    column("state", String(16), "waiting, delivered or failed"),
+    column("tries", Integer, "number of attempts"),
+    column("due", String(20), "time of the next attempt; UTC, RFC 3339"),
+    column("detail", String(200), "result of the last attempt"),
     CheckConstraint("state IN ('waiting', 'delivered', 'failed')", name="state"),
     CheckConstraint("tries >= 0", name="tries"),
 )
@@ -97,7 +61,7 @@ class WebhookTables(TableAccess):
 
     def get(self, survey: str) -> WebhookRow | None:
         """Return a survey's webhook, or None."""
-        return self._first(WebhookRow, select(webhooks).where(webhooks.c.survey == survey))
+        return self._first(WebhookRow, select(webhooks).filter_by(survey=survey))
 
     def all(self) -> Sequence[WebhookRow]:
         """Return every webhook."""
@@ -105,20 +69,18 @@ class WebhookTables(TableAccess):
 
     def put(self, row: WebhookRow) -> None:
         """Set a survey's webhook."""
-        self._connection.execute(delete(webhooks).where(webhooks.c.survey == row.survey))
+        self._delete(webhooks, survey=row.survey)
         self._insert(webhooks, **values_of(row))
 
     def remove(self, survey: str) -> None:
         """Delete a survey's webhook and waiting events; delivered and failed events stay listed."""
-        self._connection.execute(delete(webhooks).where(webhooks.c.survey == survey))
+        self._delete(webhooks, survey=survey)
         # Otherwise a waiting event would be sent to the next address.
-        waiting = (deliveries.c.survey == survey) & (deliveries.c.state == "waiting")
-        self._connection.execute(delete(deliveries).where(waiting))
+        self._delete(deliveries, survey=survey, state="waiting")
 
     def add(self, row: DeliveryRow) -> bool:
         """Put an event into the outbox; return False if it is already there."""
-        statement = insert_new(self._connection.dialect.name, deliveries, "event")
-        return self._connection.execute(statement, [values_of(row)]).first() is not None
+        return self._insert_new(deliveries, row, "event")
 
     def due(self, now: str, latest: str) -> Sequence[DeliveryRow]:
         """Return the waiting events that are due at `now`, the most overdue first.
@@ -138,16 +100,14 @@ class WebhookTables(TableAccess):
         # Compare-and-set with `tries` as the row's version, so that one process makes each attempt.
         unchanged = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
         unchanged &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
-        claim = update(deliveries).where(unchanged).values(tries=row.tries + 1, due=due)
-        return self._connection.execute(claim).rowcount == 1
+        return self._update(deliveries, unchanged, tries=row.tries + 1, due=due) == 1
 
     def settle(self, row: DeliveryRow, state: str, detail: str) -> None:
         """Record the result of an attempt; `detail` is cut to the 200 characters of its column."""
         same = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
-        change = update(deliveries).where(same).values(state=state, detail=detail[:200])
-        self._connection.execute(change)
+        self._update(deliveries, same, state=state, detail=detail[:200])
 
     def of_survey(self, survey: str) -> Sequence[DeliveryRow]:
         """Return all events of a survey, delivered or not."""
-        query = select(deliveries).where(deliveries.c.survey == survey).order_by(deliveries.c.event)
+        query = select(deliveries).filter_by(survey=survey).order_by(deliveries.c.event)
         return self._every(DeliveryRow, query)

@@ -9,6 +9,7 @@ from flask import Response, g, request
 from frankly_protocol.errors import InvalidInput
 from markupsafe import Markup
 
+from frankly_server.accounts import Person
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
@@ -97,12 +98,13 @@ def _add_second_factor(
 ) -> None:
     factors = services.second_factors
 
+    def attempt_with_password(act: Callable[[Person, str, str], object]) -> Response:
+        return attempt(lambda: act(person(), _password(), session.browser()), again, ACCOUNT)
+
     @routes.post("/account/totp")
     @needs("viewer", before_enrolment=True)
     def begin_totp() -> Response:
-        return attempt(
-            lambda: factors.begin_totp(person(), _password(), session.browser()), again, ACCOUNT
-        )
+        return attempt_with_password(factors.begin_totp)
 
     @routes.post("/account/totp/confirm")
     @needs("viewer", before_enrolment=True)
@@ -112,9 +114,7 @@ def _add_second_factor(
     @routes.post("/account/totp/remove")
     @needs("viewer", before_enrolment=True)
     def remove_totp() -> Response:
-        return attempt(
-            lambda: factors.remove_totp(person(), _password(), session.browser()), again, ACCOUNT
-        )
+        return attempt_with_password(factors.remove_totp)
 
     @routes.post("/account/recovery-codes")
     @needs("viewer", before_enrolment=True)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhook page: URL for notifications of a closed survey or a reached target, and deliveries."""
 
+from collections.abc import Callable
+
 from apiflask import APIBlueprint
 from flask import Response
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
+from frankly_server.store import Record
 from frankly_server.surveys.webhooks import WAITS_S
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
@@ -21,6 +24,15 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         # `tries` is the number of attempts: the first one, and one after each wait.
         return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
                     hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
+
+    def attempt_recorded(
+        survey: OpenedSurvey, act: Callable[[str, Record], object], action: str
+    ) -> Response:
+        return attempt(
+            lambda: act(survey.id, services.accounts.recorder(person(), action, survey.name)),
+            lambda refused: page(survey, refused),
+            survey.path("webhook"),
+        )
 
     @routes.get("/surveys/<survey_id>/webhook")
     @survey_view(services, "admin")
@@ -40,21 +52,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/webhook/test")
     @survey_view(services, "admin")
     def test_webhook(survey: OpenedSurvey) -> Response:
-        return attempt(
-            lambda: services.webhooks.send_test(
-                survey.id, services.accounts.recorder(person(), "webhook tested", survey.name)
-            ),
-            lambda refused: page(survey, refused),
-            survey.path("webhook"),
-        )
+        return attempt_recorded(survey, services.webhooks.send_test, "webhook tested")
 
     @routes.post("/surveys/<survey_id>/webhook/remove")
     @survey_view(services, "admin")
     def remove_webhook(survey: OpenedSurvey) -> Response:
-        return attempt(
-            lambda: services.webhooks.remove(
-                survey.id, services.accounts.recorder(person(), "webhook removed", survey.name)
-            ),
-            lambda refused: page(survey, refused),
-            survey.path("webhook"),
-        )
+        return attempt_recorded(survey, services.webhooks.remove, "webhook removed")
