@@ -13,7 +13,7 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.requests.design import design_json
-from frankly_server.requests.form_fields import FormFields, FormQuestionFields
+from frankly_server.requests.design_form import FormFields, FormQuestionFields
 
 from tests.docs.test_design_examples import GUIDE, ROOT, design
 

@@ -176,11 +176,11 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "Forms": (
         ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
         ("how a device turns numbers, boxes and skipped questions into choices", "frankly_sdk.answer:Answer.settled"),
-        ("the fields of a request for a form", "frankly_server.requests.form_fields:FormFields"),
+        ("the fields of a request for a form", "frankly_server.requests.design_form:FormFields"),
         ("how a form is designed", "frankly_server.design.form.engine:design_form"),
         ("how often a form draws each group of questions", "frankly_server.design.form.allocation:allocate"),
         ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
-        ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
+        ("the margins of a planned form", "frankly_server.requests.plan_form:FormPlan"),
         ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
         ("the chance that a report shows a question of a form", "frankly_server.forms:chance_shown"),
         ("which joint tables a form can estimate", "frankly_server.joint_tables:estimable_pairs"),

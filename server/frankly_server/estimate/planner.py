@@ -8,8 +8,9 @@ computed from the variance at these shares.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from statistics import NormalDist
 from typing import Literal
 
@@ -25,6 +26,8 @@ from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 Method = Literal["clt", "chebyshev", "simultaneous"]
 Against = Literal["groups", "value"]
+Margins = Callable[[int], list[float]]
+"""Half-widths at a number of reports."""
 
 MOST = 10**12
 """Largest number of reports in a plan, more than the population of the Earth."""
@@ -128,28 +131,8 @@ class Plan:
         return max(self.margins(n))
 
     def reports(self, margin: float) -> int:
-        """Return the least n with a margin of at most `margin`.
-
-        Raises InvalidInput(unsupported) if the margin is wider even with a report from everyone in
-        the population, or with `MOST` reports if no population is set.
-        """
-        return self._reports(self.margin, margin)
-
-    def reports_at(self, shares: FloatArray, margin: float) -> int:
-        """Return the least n with this margin at these true shares. Raises as `reports` does."""
-        return self._reports(lambda n: max(self.margins_at(shares, n)), margin)
-
-    def _reports(self, margin_of: Callable[[int], float], margin: float) -> int:
-        largest = self.setting.population or MOST
-        if margin_of(largest) > margin:
-            raise InvalidInput(
-                Problem.UNSUPPORTED,
-                f"even {largest} reports give a margin of {margin_of(largest):.2g}: "
-                "use a larger epsilon or a wider margin",
-                "margin",
-            )
-        # Bisection works because a margin decreases in n, as 1/n and `_sampling` do.
-        return _least(lambda n: margin_of(n) <= margin, 1, largest)
+        """Return the least n with a margin of at most `margin`. Raises as `least_reports` does."""
+        return least_reports(self.margins, repeat(margin), self.setting)
 
     def _sampling(self, n: float) -> float:
         """Return the share of the sampling variance that remains (finite population correction).
@@ -161,6 +144,31 @@ class Plan:
         # max(1, people − 1) avoids a division by zero for a population of one person.
         people, drawn = self.setting.population * self.setting.subgroup, n * self.setting.subgroup
         return max(0.0, (people - drawn) / max(1.0, people - 1))
+
+
+def reaches(margins: Iterable[float], goals: Iterable[float]) -> bool:
+    """Return True if every margin is at most its goal. goals : as many, or endless."""
+    return all(margin <= goal for margin, goal in zip(margins, goals, strict=False))
+
+
+def least_reports(margins: Margins, goals: Iterable[float], setting: Setting) -> int:
+    """Return the least n at which the margins reach their goals.
+
+    Raises InvalidInput(unsupported) if a margin is wider even with a report from everyone in
+    the population, or with `MOST` reports if no population is set.
+    """
+    largest = setting.population or MOST
+    pairs = zip(margins(largest), goals, strict=False)
+    too_wide = [margin for margin, goal in pairs if margin > goal]
+    if too_wide:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"even {largest} reports give a margin of {max(too_wide):.2g}: "
+            "use a larger epsilon or a wider margin",
+            "margin",
+        )
+    # Bisection works because a margin decreases in n, as 1/n and `Plan._sampling` do.
+    return _least(lambda n: reaches(margins(n), goals), 1, largest)
 
 
 def _least(holds: Callable[[int], bool], low: int, high: int) -> int:

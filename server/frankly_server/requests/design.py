@@ -25,9 +25,8 @@ from frankly_server.design.optimum.solver import METHODS
 from frankly_server.design.tables.limits import Progress, TimeExceeded
 from frankly_server.requests.claims import RequestedClaims
 from frankly_server.requests.design_fields import DesignFields, never_stopped, search_limits
-from frankly_server.requests.design_form import design_form_json
+from frankly_server.requests.design_form import FormFields, design_form_json
 from frankly_server.requests.fields import OneOf, require_only
-from frankly_server.requests.form_fields import FormFields
 from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of a design input, as parsed by the commands `design` and `plan` (spec 1.9)."""
+"""Fields of a design input (commands `design` and `plan`, spec 1.9), and time limits of requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from frankly_protocol.schema import REQUEST
 from pydantic import BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from frankly_server.design.tables.limits import Limits, Progress
+from frankly_server.design.tables.limits import FINISH_S, Limits, Progress, TimeExceeded
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import (
     ClosedModel,
@@ -24,6 +24,10 @@ from frankly_server.requests.fields import (
 )
 from frankly_server.requests.levels import Levels, NotionName, RobustBall
 from frankly_server.requests.targets import Targets
+
+Timer = Callable[[], float]
+Stopped = Callable[[], bool]
+Planner = Callable[[Any, Timer, Stopped], dict[str, Any]]
 
 
 def _positive(value: Any, field: str) -> float:
@@ -63,9 +67,9 @@ def never_stopped() -> bool:
 
 def search_limits(
     limits: SearchLimits,
-    timer: Callable[[], float],
+    timer: Timer,
     progress: Progress | None,
-    stopped: Callable[[], bool],
+    stopped: Stopped,
 ) -> Limits:
     """Return the limits of a search that starts at this call.
 
@@ -73,6 +77,27 @@ def search_limits(
     """
     limited = Limits.within(limits.seconds, timer, stopped, gap=limits.gap, memory=limits.memory)
     return limited if progress is None else replace(limited, progress=progress)
+
+
+def within(plan: Planner, obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
+    """Return a plan whose design searches take at most `seconds` in total.
+
+    After that, each search returns the best design so far. Raises InvalidInput, also if the request
+    has `limits`, and TimeExceeded if the plan is not complete `FINISH_S` seconds later.
+    """
+    if isinstance(obj, Mapping) and "limits" in obj:
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "the server sets the limits: leave them out", "limits"
+        )
+    deadline = timer() + seconds
+
+    def limited() -> float:
+        now = timer()
+        if now > deadline + FINISH_S:
+            raise TimeExceeded
+        return now
+
+    return plan(obj, limited, lambda: timer() > deadline)
 
 
 class RobustChoice(RobustBall):

@@ -1,15 +1,187 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly design --json` with a form: many questions under one level (spec 1.10)."""
+"""Forms in requests: many questions under one level (`frankly design --json`, spec 1.10).
 
-from typing import Any
+Survey files also use the fields of a question's wanted estimates.
+"""
 
-from frankly_server.design.form import FormDesign, FormRequest, design_form
+from collections.abc import Sized
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
+from frankly_protocol.problems import Problem
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+
+from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.form.comparisons import one_question, separate_blocks
+from frankly_server.design.form.request import check
 from frankly_server.design.tables.limits import Limits
+from frankly_server.faults import named
 from frankly_server.forms import chance_shown
 from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
-from frankly_server.requests.form_fields import FormFields
+from frankly_server.requests.fields import ClosedModel, Epsilon, Number, Positive, custom, whole
 from frankly_server.requests.measure import finite
+
+_MOST_CHOICES = 64
+_NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
+
+
+class Wanted(ClosedModel):
+    """Wanted estimates of a question; a subclass adds `choices`, a list of them or their number.
+
+    wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
+    `scores`. distribution : the share of every choice together with those before it, for choices in
+    order. contrast : the sum of the shares times the numbers in `contrast`.
+    scores, contrast : one number for each choice, in their order. importance : weight of the
+    question's variance in the design.
+    """
+
+    wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
+    # Defaults are validated, so that the error for missing numbers has the right field.
+    scores: tuple[Number, ...] | None = Field(None, validate_default=True)
+    contrast: tuple[Number, ...] | None = Field(None, validate_default=True)
+    importance: Positive = "1"
+
+    @field_validator("scores", "contrast")
+    @classmethod
+    def _one_for_each_choice(
+        cls, numbers: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        if numbers is None:
+            if info.data.get("wanted") == _NEEDED_BY[str(info.field_name)]:
+                raise custom(
+                    Problem.FIELD_MISSING,
+                    "the field wanted needs this: one number for each choice, in order",
+                )
+            return None
+        require_one_each(numbers, info)
+        if len({Decimal(text) for text in numbers}) == 1:
+            raise ValueError("the numbers are all equal: nothing would be left to estimate")
+        return numbers
+
+
+def require_one_each(numbers: Sized, info: ValidationInfo) -> None:
+    """Raise ValueError unless there is one number per choice; skipped for invalid choices."""
+    choices = info.data.get("choices")
+    if choices is None:
+        return
+    wanted = choices if isinstance(choices, int) else len(choices)
+    if len(numbers) != wanted:
+        raise ValueError(f"give one number for each choice: {wanted} numbers, not {len(numbers)}")
+
+
+def _choices(value: Any) -> int | tuple[int, ...]:
+    number = value if type(value) is int else len(value) if isinstance(value, list | tuple) else 0
+    if not 2 <= number <= _MOST_CHOICES:
+        raise custom(
+            Problem.CHOICES_COUNT,
+            f"give the number of choices, 2 to {_MOST_CHOICES}, or a count for each of them",
+        )
+    return number if type(value) is int else tuple(map(whole, value))
+
+
+def within_a_form(questions: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the questions; raises field_type if there are none, or too many for a form."""
+    if not 1 <= len(questions) <= MAX_QUESTIONS:
+        raise custom(
+            Problem.FIELD_TYPE,
+            f"a form has 1 to {MAX_QUESTIONS} questions; this one has {len(questions)}",
+        )
+    return questions
+
+
+_Place = Annotated[int, Strict(), Field(ge=0, lt=MAX_QUESTIONS)]
+_COUNT = {"type": "integer", "minimum": 1}
+
+
+class ChoiceFields(ClosedModel):
+    """The choices of a question: their number, or a count for each of them."""
+
+    choices: Annotated[
+        int | tuple[int, ...],
+        PlainValidator(_choices),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "integer", "minimum": 2, "maximum": _MOST_CHOICES},
+                    {"type": "array", "minItems": 2, "maxItems": _MOST_CHOICES, "items": _COUNT},
+                ],
+                "description": "The number of choices, or the expected count of each.",
+            }
+        ),
+    ]
+
+    @property
+    def prior(self) -> tuple[int, ...]:
+        """The expected counts; all equal if the request states only the number of choices."""
+        return (1,) * self.choices if isinstance(self.choices, int) else self.choices
+
+
+# The choices are the first field, because the validators of other fields need their number.
+class FormQuestionFields(Wanted, ChoiceFields):
+    """A question of a form: its choices and its wanted estimates."""
+
+    @field_validator("scores", "contrast")
+    @classmethod
+    def _if_wanted(
+        cls, numbers: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        needed_by = _NEEDED_BY[str(info.field_name)]
+        if numbers is not None and info.data.get("wanted", needed_by) != needed_by:
+            raise custom(Problem.UNSUPPORTED, f"these are used only with wanted: {needed_by}")
+        return numbers
+
+    @property
+    def question(self) -> FormQuestion:
+        """The question as an object of the form designer."""
+        numbers = self.scores or self.contrast
+        return FormQuestion(
+            prior=self.prior,
+            wanted=self.wanted,
+            scores=None if numbers is None else tuple(map(Fraction, numbers)),
+            importance=Fraction(self.importance),
+        )
+
+
+class FormFields(ClosedModel):
+    """A form: its questions, the level ε of all answers together, and pairs of positions.
+
+    cross_tables : pairs of questions, numbered from 0, whose joint shares are wanted too.
+    """
+
+    questions: Annotated[
+        tuple[FormQuestionFields, ...],
+        AfterValidator(within_a_form),
+        Field(json_schema_extra={"minItems": 1, "maxItems": MAX_QUESTIONS}),
+    ]
+    epsilon: Epsilon | None = None
+    cross_tables: Annotated[tuple[tuple[_Place, _Place], ...], Field(max_length=60)] = ()
+
+    def request(self, epsilon: str | None, limits: Limits) -> FormRequest:
+        """Return the designer's request at a level in nats; raises InvalidInput with the field."""
+        if epsilon is None:
+            raise InvalidInput(
+                Problem.FIELD_MISSING, "give the level of the whole form, in nats", "form.epsilon"
+            )
+        request = FormRequest(
+            tuple(question.question for question in self.questions),
+            Fraction(epsilon),
+            self.cross_tables,
+            limits,
+        )
+        with named("form"):
+            check(request)
+        return request
 
 
 def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model of plan requests (`frankly plan --json`, `POST /v1/plan`)."""
+"""Model of plan requests (`frankly plan --json`, `POST /v1/plan`), and levels as texts."""
 
+import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
 
+from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.problems import Problem
@@ -21,18 +25,18 @@ from pydantic.config import JsonDict
 from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Setting
 from frankly_server.requests.design_fields import DesignFields
+from frankly_server.requests.design_form import (
+    ChoiceFields,
+    FormFields,
+    FormQuestionFields,
+    within_a_form,
+)
 from frankly_server.requests.fields import (
     Epsilon,
     RequestModel,
     custom,
     errors_at_the_path,
     require_only,
-)
-from frankly_server.requests.form_fields import (
-    ChoiceFields,
-    FormFields,
-    FormQuestionFields,
-    within_a_form,
 )
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.requests.targets import Targets
@@ -53,6 +57,9 @@ def _people(size: int) -> int:
     return size
 
 
+_LEAST, _LARGEST = MIN_EPSILON, 2 * MAX_EPSILON
+_OPEN: Final = "inf"
+_PairLevels = Sequence[Sequence[str | None]]
 _Whole = Annotated[int, Strict()]
 _People: JsonDict = {"minimum": 1, "maximum": 10**12}
 _NOT_OF_FORMS = {"epsilon", "targets", "frontier", "guess"}
@@ -233,3 +240,56 @@ class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
             )
         if self.guess is not None and not _is_distribution(self.guess):
             raise InvalidInput(Problem.PRIOR_SUM, "guessed shares sum to 1", "guess")
+
+    def require_two(self, needed: Sequence[str], within: str | None = None) -> None:
+        """Raise InvalidInput unless the request has all needed quantities but the one to solve for.
+
+        within : path of the quantity to solve for within a form, None if it is not there.
+        """
+        others = [name for name in needed if name != self.solve_for]
+        for name in others:
+            if getattr(self, name) is None:
+                raise InvalidInput(
+                    Problem.FIELD_MISSING,
+                    f"to solve for {self.solve_for}, give {' and '.join(others)}",
+                    name,
+                )
+        field = within if getattr(self, self.solve_for) is None else self.solve_for
+        if field is not None:
+            raise InvalidInput(Problem.UNSUPPORTED, "leave out the quantity to solve for", field)
+        if self.solve_for != "n" and not 1 <= (self.n or 0) <= (self.population or 10**12):
+            raise InvalidInput(
+                Problem.COUNTS_INVALID, "give 1 report or more, at most one per person", "n"
+            )
+
+
+def nats(thousandths: int) -> str:
+    """Return a level in nats as a decimal text."""
+    return f"{thousandths // 1000}.{thousandths % 1000:03d}"
+
+
+def factor_range(epsilons: _PairLevels) -> tuple[int, int]:
+    """Return the least and the largest factor, in thousandths, with all levels in 0.01 to 20 nats.
+
+    If there is no level, the factor is 1, and the design refuses the request.
+    """
+    levels = [Fraction(e) for row in epsilons for e in row if e is not None and e != _OPEN]
+    if not levels:
+        return 1000, 1000
+    low = math.ceil(1000 * _LEAST / min(levels))
+    return max(1, low), math.floor(1000 * _LARGEST / max(levels))
+
+
+def scaled(epsilons: _PairLevels, factor: str) -> tuple[tuple[str | None, ...], ...]:
+    """Return the levels times a factor, to 28 digits; None for a pair without a level."""
+    by = Decimal(factor)
+    return tuple(
+        tuple(None if e is None or e == _OPEN else plain(Decimal(e) * by) for e in row)
+        for row in epsilons
+    )
+
+
+def plain(number: Decimal) -> str:
+    """Return a number without exponent and trailing zeros."""
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

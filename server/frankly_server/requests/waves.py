@@ -7,7 +7,6 @@ least variance of the changes.
 """
 
 import math
-from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -31,9 +30,8 @@ from frankly_server.estimate.wave_plan import (
     single_waves,
 )
 from frankly_server.requests.design import design_request
-from frankly_server.requests.design_fields import DesignFields, never_stopped
-from frankly_server.requests.plan_parts import Timer, nats
-from frankly_server.requests.plan_request import exact_number
+from frankly_server.requests.design_fields import DesignFields, Stopped, Timer, never_stopped
+from frankly_server.requests.plan_request import exact_number, nats
 
 MAX_WAVES = 52
 DIVISIONS: Final = ("equal", "once", "best")
@@ -60,9 +58,7 @@ class WavesRequest(DesignFields):
     level: Annotated[float, BeforeValidator(require_level)] = 0.95
 
 
-def waves_json(
-    obj: Any, timer: Timer, stopped: Callable[[], bool] = never_stopped
-) -> dict[str, Any]:
+def waves_json(obj: Any, timer: Timer, stopped: Stopped = never_stopped) -> dict[str, Any]:
     """Plan waves from a JSON request.
 
     In: a design input with notion "ldp" and an epsilon, which is one person's level over all waves;
@@ -125,7 +121,7 @@ def _levels(request: WavesRequest) -> list[int]:
 
 
 def _variances(
-    request: WavesRequest, levels: list[int], timer: Timer, stopped: Callable[[], bool]
+    request: WavesRequest, levels: list[int], timer: Timer, stopped: Stopped
 ) -> WaveVariances:
     """Return the variances at the prior's shares, with one designed mechanism per level."""
     designed: dict[int, FloatArray] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published versions: promises of blocks, level of the report."""
+"""Published versions: promises of blocks, level of the report, sentences about forms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.api.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.forms import part_blocks
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.surveys.devices import is_unstated
-from frankly_server.surveys.form_notes import form_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +115,22 @@ def regret_of(block: Block) -> Regret | None:
         return None
     claims = tuple(claim for promise in block.promises for claim in promise.claims)
     return regret(block.mechanism, claims, block.design_prior)
+
+
+def form_notes(block: Block) -> tuple[str, ...]:
+    """Return sentences about a form, none for other blocks."""
+    form = block.mechanism
+    if not isinstance(form, AgreementMechanism):
+        return ()
+    low, high = form.questions_drawn
+    number = str(low) if low == high else f"{low} to {high}"
+    has_boxes = any(question.box for question in block.questions)
+    what = "questions and boxes" if has_boxes else "questions"
+    notes = [f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."]
+    if len(form.choices) > 1:
+        names = [question.id for question in block.questions]
+        notes.append(joint_tables_in_words(estimable_pairs(form), names))
+    certificate = block.certificate
+    if certificate is not None and certificate.bound is not None and float(certificate.bound) > 0:
+        notes.append(excess_in_words(float(certificate.value), float(certificate.bound)))
+    return tuple(notes)

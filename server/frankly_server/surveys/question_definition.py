@@ -26,11 +26,10 @@ from pydantic import (
     model_validator,
 )
 
+from frankly_server.requests.design_form import Wanted, require_one_each
 from frankly_server.requests.fields import ClosedModel, Number, Slug, Whole, custom
-from frankly_server.requests.wanted import Wanted, require_one_each
 from frankly_server.surveys.fields import LocalisedText, folded
 from frankly_server.surveys.lookalikes import code_points
-from frankly_server.surveys.usual_words import known_words
 
 
 def _short_form(schema: dict[str, Any]) -> None:
@@ -49,6 +48,22 @@ def _short_form(schema: dict[str, Any]) -> None:
 Role = Literal["no_answer", "not_applicable"]
 TYPES: Final = ("single", "yes-no", "scale", "number", "multi")
 _IDS: Final = {role: role.replace("_", "-") for role in ROLES}
+_PLACES: Final = {"no": 0, "yes": 1, "no_answer": 2, "not_applicable": 3}
+_WORDS: Final = {
+    "ar": ("لا", "نعم", "أفضّل عدم الإجابة", "لا ينطبق"),
+    "da": ("Nej", "Ja", "Ønsker ikke at svare", "Ikke relevant"),
+    "de": ("Nein", "Ja", "Keine Angabe", "Trifft nicht zu"),
+    "en": ("No", "Yes", "Prefer not to say", "Does not apply"),
+    "es": ("No", "Sí", "Prefiero no responder", "No procede"),
+    "fr": ("Non", "Oui", "Je préfère ne pas répondre", "Sans objet"),
+    "it": ("No", "Sì", "Preferisco non rispondere", "Non pertinente"),
+    "nl": ("Nee", "Ja", "Zeg ik liever niet", "Niet van toepassing"),
+    "pl": ("Nie", "Tak", "Wolę nie odpowiadać", "Nie dotyczy"),
+    "pt": ("Não", "Sim", "Prefiro não responder", "Não se aplica"),
+    "sv": ("Nej", "Ja", "Vill inte svara", "Ej tillämpligt"),
+    "tr": ("Hayır", "Evet", "Belirtmek istemiyorum", "Geçerli değil"),
+}
+"""Labels of common choices by language, at the indices `_PLACES`."""
 
 
 class ChoiceDefinition(ClosedModel):
@@ -294,15 +309,15 @@ def _of_ranges(ranges: Any, languages: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _label(name: str, languages: Iterable[str]) -> dict[str, str]:
-    labels = {language: known_words(name, language) for language in languages}
-    unknown = [language for language, words in labels.items() if words is None]
+    known = {language: _WORDS.get(language.partition("-")[0].lower()) for language in languages}
+    unknown = [language for language, words in known.items() if words is None]
     if unknown:
         raise custom(
             Problem.FIELD_MISSING,
             f"there are no words for {name.replace('_', ' ')} in {', '.join(unknown)}: "
             f"write the choice out, with its id and label{'' if name in (NO, YES) else ' and role'}",
         )
-    return {language: words for language, words in labels.items() if words is not None}
+    return {language: words[_PLACES[name]] for language, words in known.items() if words}
 
 
 def _require_scores(choices: Any) -> None:

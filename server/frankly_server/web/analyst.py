@@ -15,8 +15,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.parquet import to_parquet
+from frankly_server.requests.design_fields import Planner, within
 from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_parts import Planner, within
 from frankly_server.requests.plan_request import PlanRequest
 from frankly_server.requests.waves import WavesRequest, waves_json
 from frankly_server.services import Services

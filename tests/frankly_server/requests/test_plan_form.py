@@ -13,8 +13,8 @@ from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.forms import chance_shown, part_table
 from frankly_server.requests.design import design_json
+from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_parts import within
 
 FIVE = {"choices": 5}
 TEN = {"questions": [FIVE] * 10, "epsilon": "2"}

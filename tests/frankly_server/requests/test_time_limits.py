@@ -21,8 +21,8 @@ from frankly_server.design.tables import quantise
 from frankly_server.design.tables.limits import FINISH_S, Limits, TimeExceeded
 from frankly_server.requests import design as design_requests
 from frankly_server.requests.design import design_json
+from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_parts import within
 
 JOINT = [[120, 300, 500, 81], [50, 20, 30, 7]]
 REQUEST: dict[str, Any] = {

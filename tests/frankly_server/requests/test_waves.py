@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.requests.plan_parts import within
+from frankly_server.requests.design_fields import within
 from frankly_server.requests.waves import DIVISIONS, waves_json
 
 SIX = {"prior": {"joint": [[7, 3]]}, "notion": "ldp", "epsilon": "3", "waves": 6, "n": 2000}

@@ -12,8 +12,8 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.requests.design import design_json
+from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_parts import within
 from scipy.stats import norm
 
 from tests.contract.test_every_mechanism import CASES

@@ -9,8 +9,8 @@ from frankly_protocol.errors import InvalidInput
 
 from frankly_server.forms import estimated_blocks
 from frankly_server.services import Services
-from frankly_server.surveys.form_notes import form_notes
 from frankly_server.surveys.preview import margin_points, planned
+from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import drafted, rehearse
 from frankly_server.web.admin.survey_page import OpenedSurvey, show
 

@@ -16,10 +16,9 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
-from frankly_server.surveys.form_notes import form_notes
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending
-from frankly_server.surveys.published import regret_of
+from frankly_server.surveys.published import form_notes, regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
