@@ -89,7 +89,7 @@ _ACCOUNTS = (
 )
 _ROLES = f"server/keys/test_access server/web/test_routes server/web/admin/test_matrix {_ACCOUNTS}"
 _KEYS = (
-    "server/keys/* server/test_durable server/store/test_backup server/cli/test_keys server/cli/test_keys_rotate "
+    "server/keys/* server/store/test_backup server/cli/test_keys server/cli/test_keys_rotate "
     "server/cli/test_keeping"
 )
 _REPORTS = (
@@ -207,8 +207,7 @@ AREAS: tuple[Area, ...] = (
         ),
     )),
     Area("keys", 56, (
-        Part(f"{_SERVER}/keys", "backup_signature files keyring rotation status", _KEYS),
-        Part(_SERVER, "durable", _KEYS),
+        Part(f"{_SERVER}/keys", "backup_signature durable files keyring rotation status", _KEYS),
         Part(f"{_SERVER}/cli", "keys keys_rotate", _KEYS),
     )),
     Area("estimate", 100, tuple(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.problems import Problem
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 from frankly_server.requests.estimate import estimate_json
 
 DEFINITION = "frankly_server/surveys/test_definition.py"

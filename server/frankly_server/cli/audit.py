@@ -8,7 +8,7 @@ from frankly_protocol.clock import SystemClock
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 from frankly_server.log.audit import Audit
 from frankly_server.log.audit import audit as audit_site
 from frankly_server.log.site import HttpSite

@@ -9,9 +9,9 @@ from frankly_protocol.clock import SystemClock, format_time
 
 from frankly_server.cli.console import json_option, remarks, respond
 from frankly_server.cli.services import open_services
-from frankly_server.durable import written_whole
 from frankly_server.keys import Keyring
 from frankly_server.keys.backup_signature import Signers, signer, signers_of
+from frankly_server.keys.durable import written_whole
 from frankly_server.settings import Settings
 from frankly_server.store import Contents, read_back, restore_backup, save_backup
 

@@ -26,7 +26,7 @@ from frankly_server.cli.console import (
 )
 from frankly_server.cli.remote import analyst_errors, remote_of, survey_id_of, url_and_key
 from frankly_server.cli.services import open_services
-from frankly_server.times import next_release
+from frankly_server.intake.times import next_release
 
 MAX_RESULT_BYTES = 64 * 2**20
 _NO_END = "no end"

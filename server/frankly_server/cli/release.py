@@ -6,7 +6,7 @@ from frankly_protocol.clock import SystemClock, format_time
 
 from frankly_server.cli.console import json_option, respond
 from frankly_server.cli.services import command_record, open_services, survey_id_named
-from frankly_server.times import next_release
+from frankly_server.intake.times import next_release
 
 
 @click.command()

@@ -14,7 +14,7 @@ from frankly_protocol.trust.notes import is_name
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, respond
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 from frankly_server.keys.files import read_key, to_pem
 from frankly_server.log.site import HttpSite
 from frankly_server.log.witness import Witness

@@ -12,7 +12,6 @@ from typing import Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.durable import sync_folder
 from frankly_server.evidence.access import access
 from frankly_server.evidence.checks import checks
 from frankly_server.evidence.content import FolderPart, Grid
@@ -23,6 +22,7 @@ from frankly_server.evidence.nist import nist
 from frankly_server.evidence.pages import csv_table, markdown, open_points, page
 from frankly_server.evidence.people import consent, participants
 from frankly_server.evidence.registry import OPEN_POINTS, registry
+from frankly_server.keys.durable import sync_folder
 
 _MAKERS: Final = (nist, linddun, dpia, consent, participants, access, checks)
 FILES: Final = (

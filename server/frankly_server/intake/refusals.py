@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from frankly_protocol.errors import InvalidInput
 
-from frankly_server.buckets import Buckets
+from frankly_server.intake.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
 # Mean rate of write transactions per second, and burst; reports need the database too.

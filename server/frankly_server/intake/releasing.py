@@ -12,8 +12,8 @@ from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
 from frankly_protocol.errors import FranklyError
 
+from frankly_server.intake.times import PERIOD, next_release
 from frankly_server.store import Database, DocumentRow, Transaction
-from frankly_server.times import PERIOD, next_release
 
 if TYPE_CHECKING:
     # Lazy, because most commands import this module, and estimates import numpy.

@@ -21,7 +21,7 @@ from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.durable import sync_folder
+from frankly_server.keys.durable import sync_folder
 
 _GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_FILE_BYTES: Final = 1 << 20

@@ -19,7 +19,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, SignedKeys
 from frankly_protocol.trust.notes import LOG, WITNESS
 
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 from frankly_server.keys.files import (
     key_file_problem,
     read_key,

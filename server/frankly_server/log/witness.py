@@ -32,7 +32,7 @@ from frankly_protocol.trust import (
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
 
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 from frankly_server.keys.files import key_file_problem, read_private
 from frankly_server.log.site import TEXT, Site
 

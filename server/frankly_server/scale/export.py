@@ -21,7 +21,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.durable import sync_folder, written_whole
+from frankly_server.keys.durable import sync_folder, written_whole
 from frankly_server.scale.columns import optional_module, schema, table
 from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest, Segment
 from frankly_server.store import Database, DocumentRow, Layout

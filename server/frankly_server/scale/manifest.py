@@ -17,7 +17,7 @@ from typing import Any, Final
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 
-from frankly_server.durable import written_whole
+from frankly_server.keys.durable import written_whole
 
 FORMAT: Final = "frankly.segments/1"
 NAME: Final = "manifest.json"

@@ -11,8 +11,8 @@ from typing import Final
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.forms import estimated_blocks
+from frankly_server.intake.times import next_release
 from frankly_server.surveys.preview import planned
-from frankly_server.times import next_release
 
 SMALL: Final = 10  # a smaller number could reveal that a single person has answered
 _LADDER: Final = (1, 2, 5)

@@ -14,7 +14,6 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.parquet import to_parquet
 from frankly_server.requests.design_fields import Planner, within
 from frankly_server.requests.plan import plan_json
 from frankly_server.requests.plan_request import PlanRequest
@@ -31,6 +30,7 @@ from frankly_server.web import (
 )
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
+from frankly_server.web.parquet import to_parquet
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),

@@ -13,7 +13,7 @@ from flask import g
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.buckets import BucketLevel, Buckets
+from frankly_server.intake.buckets import BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 

@@ -17,8 +17,8 @@ from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import NOTES
 from frankly_server.estimate.margins import METHODS
-from frankly_server.parquet import to_parquet
 from frankly_server.store import Database
+from frankly_server.web.parquet import to_parquet
 
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row

@@ -10,10 +10,10 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 from frankly_server.intake import Intake, Releasing
+from frankly_server.intake.times import next_release
 from frankly_server.store import Database
 from frankly_server.store.documents import documents
 from frankly_server.surveys.survey_state import Lifecycle
-from frankly_server.times import next_release
 
 from tests.frankly_protocol.samples import NOW, question, survey
 from tests.frankly_server.samples import SURVEY, put, report

@@ -13,9 +13,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
 from frankly_server.analysis.scales import Scale
+from frankly_server.intake.times import next_release
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
-from frankly_server.times import next_release
 from frankly_server.web.admin.estimates_query import (
     LEVELS,
     METHOD_WORDS,

@@ -9,7 +9,6 @@ from frankly_analyst.plots import PlotRow, interval_plot
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
 from frankly_server.web.admin.estimates_sentences import (
     Sentences,
@@ -17,6 +16,7 @@ from frankly_server.web.admin.estimates_sentences import (
     scale_sentences,
     sentences_of,
 )
+from frankly_server.web.trends import Trend, TrendPoint, trend_plot
 
 _DRAWN: Final = 40
 """Largest number of bars of a plot; a plot with more would be unreadable and is left out."""

@@ -4,7 +4,7 @@
 from fractions import Fraction
 
 import pytest
-from frankly_server.buckets import MAX_NAMES, Buckets
+from frankly_server.intake.buckets import MAX_NAMES, Buckets
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
-from frankly_server import durable
-from frankly_server.durable import written_whole
-from frankly_server.keys import Keyring
+from frankly_server.keys import Keyring, durable
+from frankly_server.keys.durable import written_whole
 
 Events = list[tuple[str, str]]
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 from frankly_analyst.plots import WIDTH, Mark, curve_plot
-from frankly_server.trends import Trend, TrendPoint, trend_plot
+from frankly_server.web.trends import Trend, TrendPoint, trend_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 DAYS = ["2026-06-01", "2026-06-02", "2026-06-03"]
