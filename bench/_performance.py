@@ -142,13 +142,11 @@ def _grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]
 
 def _items(result: Row) -> list[Row]:
     """Return a line per item, target and baseline."""
-    # Details of a single row, such as a number of vertices, end the name of its baseline.
-    details = re.compile(r":.*|, (ε|exactly|above|\d).*| \(\w+ [\d.]+\)")
-    rows = [row | {"baseline": details.sub("", row["baseline"])} for row in result.get("rows", ())]
+    # Details of a single row, such as a number of designs, follow the name of its baseline.
+    rows = [row | {"baseline": row["baseline"].split(":")[0]} for row in result.get("rows", ())]
     lines, previous = [], None
     for (item, limit, baseline), group in _grouped(rows, "item", "limit", "baseline").items():
         known = {key: [row[key] for row in group if row[key] is not None] for key in group[0]}
-        most = "≥ " if any(known["capped"]) else ""
         relative = [row["value"] / row["baseline_value"] for row in group if row["baseline_value"]]
         title = f"{item}. {_words(result)['items'].get(str(item), '')}"
         lines.append(
@@ -161,7 +159,7 @@ def _items(result: Row) -> list[Row]:
                 "largest gap": significant(max(known["gap"]), TIMING) if known["gap"] else "",
                 "compared with": baseline,
                 "value ÷ its": span(relative),
-                "its seconds ÷ ours": span(known["ratio"], TIMING, most=most),
+                "its seconds ÷ ours": span(known["ratio"], TIMING),
             }
         )
         previous = item
@@ -235,17 +233,14 @@ def _missed(result: Row) -> Iterator[str]:
         yield f"- `{demand}` {target}, {design}: {'; '.join(cells)}."
 
 
-def span(values: Sequence[float], digits: int = OTHER, unit: str = "", most: str = "") -> str:
-    """Return the least and the largest value, and the median of three or more, as text.
-
-    most : text before the largest value.
-    """
+def span(values: Sequence[float], digits: int = OTHER, unit: str = "") -> str:
+    """Return the least and the largest value, and the median of three or more, as text."""
     if not values:
         return ""
     low, middle, high = (significant(f(values), digits) for f in (min, median, max))
     if low == high:
-        return f"{most}{high}{unit}"
-    return f"{low} to {most}{high}{unit}" + f", median {middle}" * (len(values) > 2)
+        return f"{high}{unit}"
+    return f"{low} to {high}{unit}" + f", median {middle}" * (len(values) > 2)
 
 
 def significant(value: float, digits: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 10, LIP with a ceiling, which the wizard recommends: certified optima up to 16 answers."""
+"""Item 3, LIP with a ceiling, which the wizard recommends: certified optima up to 16 answers."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -32,7 +32,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             gap = None if design.gap is None else design.gap / design.value
             progress(f"{answers} answers, {objective}: {run.seconds:.1f} s")
             yield Row(
-                item=10,
+                item=3,
                 case=f"LIP {float(EPSILON)} with a ceiling of {float(CEILING)}, {answers} × {SECRETS}, {objective}",
                 value=design.value,
                 bound=design.bound,

@@ -9,8 +9,9 @@ from itertools import permutations, product
 
 import numpy as np
 from frankly_protocol.audit import Claim
+from numpy.typing import NDArray
 
-from _design.enumeration import FloatArray
+FloatArray = NDArray[np.float64]
 
 
 def rows(claims: Sequence[Claim], answers: int) -> FloatArray:

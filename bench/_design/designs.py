@@ -3,36 +3,42 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design import Design, DesignRequest, Prior, design
 from frankly_server.design.tables.limits import Limits
 
-from _design.enumeration import FloatArray
-from _design.measured import GAP, Measured
+from _design.definitions import FloatArray
+
+GAP = 1e-6
 
 
-def request(
-    prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None
-) -> DesignRequest:
-    """Return a request without limits. cap : largest total variance, for information."""
+@dataclass(frozen=True)
+class Measured:
+    """A design and the seconds it took."""
+
+    design: Design
+    seconds: float
+
+
+def request(prior: Prior, claims: Sequence[Claim], objective: str) -> DesignRequest:
+    """Return a request without limits."""
     return DesignRequest(
         prior,
         tuple(claims),
         objective=objective,
-        variance_cap=cap,
         accept_identity=True,
         accept_unidentifiable=True,
     )
 
 
-def designed(request: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
+def designed(request: DesignRequest, limit_s: float) -> Measured:
     """Design; stop after `limit_s` seconds with the best table so far and its bound."""
     start = time.perf_counter()
-    limits = Limits.within(limit_s, time.perf_counter, gap=gap)
+    limits = Limits.within(limit_s, time.perf_counter, gap=GAP)
     return Measured(design(replace(request, limits=limits)), time.perf_counter() - start)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 11, metric-ldp: a scale, against a geometric mechanism; sensitive answers, against LDP."""
+"""Item 4, metric-ldp: a scale, against a geometric mechanism; sensitive answers, against LDP."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ def _row(
     better = sign * design.value >= sign * value - 1e-6 * abs(value)
     must = prior.answers <= MOST_CERTIFIED
     return Row(
-        item=11,
+        item=4,
         case=case,
         value=design.value,
         bound=design.bound,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 12, long lists: equally likely answers under ldp; mechanism size, verification time."""
+"""Item 5, long lists: equally likely answers under ldp; mechanism size, verification time."""
 
 import json
 import time
@@ -31,7 +31,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             verify_s = time.perf_counter() - start
             progress(f"{answers} answers, {objective}: {run.seconds:.1f} s")
             yield Row(
-                item=12,
+                item=5,
                 case=f"ldp ε=1, {answers} equally likely answers, {objective}: {size} bytes, "
                 f"verified in {1000 * verify_s:.2g} ms",
                 value=design.value,

@@ -15,12 +15,3 @@ def dirichlet(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
     while True:
         cells = generator.dirichlet(np.ones(secrets * answers)).reshape(secrets, answers)
         yield Prior.from_rows(np.maximum(1, np.rint(_TOTAL * cells)).astype(int).tolist())
-
-
-def normalised(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
-    """Yield priors as both papers draw them: every cell uniform in [0, 1], then divided by their sum."""
-    generator = np.random.default_rng(seed)
-    while True:
-        cells = generator.random((secrets, answers))
-        counts = np.maximum(1, np.rint(_TOTAL * cells / cells.sum()))
-        yield Prior.from_rows(counts.astype(int).tolist())

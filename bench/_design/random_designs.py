@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 8, random designs over all notions: verified again, bounds checked with rivals."""
+"""Item 1, random designs over all notions: verified again, bounds checked with rivals."""
 
 import math
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _compared(best: float | None, design: Design) -> float | None:
 
 def _failed(tried: _Tried) -> Row:
     return Row(
-        item=8,
+        item=1,
         case=f"{'; '.join(tried.faults)}: {tried.drawn.description}",
         value=None,
         bound=None,
@@ -130,7 +130,7 @@ def _summary(kind: str, tried: list[_Tried]) -> Row:
     compared = [case.rival for case in tried if case.rival is not None]
     level = sum(share >= 1 - _LEVEL_WITH for share in compared)
     return Row(
-        item=8,
+        item=1,
         case=f"{kind}: share of {len(tried)} that are sound, {certified} certified; largest gap / value, mean s",
         value=sound / len(tried),
         bound=None,

@@ -15,8 +15,7 @@ class Row:
     value, bound, gap : of the engine's mechanism, in the unit of its objective (information in
     nats, unless the case says otherwise). seconds : the engine's time. baseline : the method
     compared with it, "" if none. limit : the requirement as text. holds : True if it is met, None
-    without a requirement. capped : True if the baseline was stopped at its time limit, which then
-    counts as its time.
+    without a requirement.
     """
 
     item: int
@@ -30,11 +29,10 @@ class Row:
     baseline_seconds: float | None
     limit: str
     holds: bool | None
-    capped: bool = False
 
     @property
     def ratio(self) -> float | None:
-        """Time of the baseline over the engine's; a lower bound if the baseline was capped."""
+        """Time of the baseline over the engine's."""
         if self.baseline_seconds is None or self.seconds <= 0:
             return None
         return self.baseline_seconds / self.seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Item 9, random requests of every notion, objective and rank of targets, as for `frankly design`.
+"""Item 2, random requests of every notion, objective and rank of targets, as for `frankly design`.
 
 Times are CPU seconds, so that other work on the machine does not end a search.
 """
@@ -112,7 +112,7 @@ def _line(case: str, tried: list[_Tried], holds: bool | None) -> Row:
     gaps = [one.gap for one in tried if math.isfinite(one.gap)]
     longest = max(one.seconds for one in tried)
     return Row(
-        item=9,
+        item=2,
         case=f"{case}: share of {len(tried)} that is certified; largest gap / value, mean s",
         value=certified / len(tried),
         bound=None,

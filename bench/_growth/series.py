@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from _design import priors
-from _design.measured import most_informative
+from _design.designs import designed, request
 from _intake import load
 from _intake.served import Served, ours, twin
 from frankly_protocol.audit import Claim, worst
@@ -47,7 +47,9 @@ def designs(answers: Sequence[int], secrets: Sequence[int], rounds: int) -> Iter
         for a in answers:
             requests = [
                 partial(
-                    most_informative, p, promises.promise("lip", p, Fraction(1)), DESIGN_LIMIT_S
+                    designed,
+                    request(p, [promises.promise("lip", p, Fraction(1))], "information"),
+                    DESIGN_LIMIT_S,
                 )
                 for p in islice(priors.dirichlet(c, a, seed=17), rounds)
             ]

@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from statistics import fmean, median
 
-from _counts.surveys import published, rows_of
 from _runner import Samples, once, ratios, turns
 from frankly_server.analysis import Analysis, encode
 from frankly_server.scale import DuckDB, count, export
@@ -17,6 +16,7 @@ from frankly_server.store import Database
 
 from _intake import load
 from _intake.served import Served, ours, prepared
+from _intake.surveys import published, rows_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.frankly_server.scale.bulk import fill

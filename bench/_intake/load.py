@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from _counts.surveys import rows_of
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
 
 from _intake.served import Served
+from _intake.surveys import rows_of
 
 JSON, BATCH_JSON = "application/json", "application/vnd.frankly.batch+json"
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)

@@ -14,13 +14,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
-from _counts.surveys import published
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
+
+from _intake.surveys import published
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.ports import free_port

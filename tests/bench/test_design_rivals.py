@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rival designs of bench items 5 to 8, checked against definitions, brute force and grids."""
+"""Rival designs of bench item 1, checked against definitions, brute force and grids."""
 
 import importlib
-import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_protocol.audit import require_private, worst
+from frankly_protocol.audit import require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
 from frankly_server.design.notions import promises
-
-from tests.narrowing import present
 
 Load = Callable[[str], ModuleType]
 
@@ -32,26 +29,9 @@ def load(root: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     return lambda name: importlib.import_module(f"_design.{name}")
 
 
-@pytest.mark.parametrize("answers", [2, 3, 4, 5])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
-def test_families_are_tables_of_their_level(load: Load, answers: int, epsilon: float) -> None:
-    E = math.exp(epsilon)
-    tables = dict(load("families").tables(answers, E))
-    assert len(tables) == answers  # GRR, subsets of 2 … a − 1, OUE
-    for Q in tables.values():
-        assert Q.sum(axis=1) == pytest.approx(np.ones(answers))
-        assert (Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(E)
-    assert tables["OUE"].shape == (answers, 2**answers)
-    # Each bit by itself is randomised response with probabilities 1/2 and 1/(E + 1).
-    bits = np.array(list(itertools.product((0, 1), repeat=answers)))
-    set_ = tables["OUE"] @ bits
-    assert np.diag(set_) == pytest.approx(np.full(answers, 0.5))
-    assert set_[0, 1:] == pytest.approx(np.full(answers - 1, 1 / (E + 1)))
-
-
 def test_variance_equals_that_of_the_decoder(load: Load) -> None:
     rng = np.random.default_rng(1)
-    families = load("families")
+    rivals = load("rivals")
     for _ in range(10):
         Q, p = rng.dirichlet(np.ones(5), size=3), rng.dirichlet(np.ones(3))
         sent = p @ Q
@@ -59,9 +39,9 @@ def test_variance_equals_that_of_the_decoder(load: Load) -> None:
         decoder = np.linalg.solve(A, Q / sent)  # V Qᵀ = 1: unbiased
         assert decoder @ Q.T == pytest.approx(np.eye(3))
         estimates = sum(sent[y] * ((decoder[:, y] - p) ** 2).sum() for y in range(5))
-        assert families.variance(Q, p) == pytest.approx(estimates)
+        assert rivals.variance(Q, p) == pytest.approx(estimates)
     flat = np.full((3, 4), 0.25)
-    assert families.variance(flat, np.full(3, 1 / 3)) == math.inf
+    assert rivals.variance(flat, np.full(3, 1 / 3)) == math.inf
 
 
 def test_information_is_the_drop_in_entropy(load: Load) -> None:
@@ -74,18 +54,7 @@ def test_information_is_the_drop_in_entropy(load: Load) -> None:
         return -sum(v * math.log(v) for v in q.ravel() if v)
 
     information = entropy(p) + entropy(p @ Q) - entropy(p[:, None] * Q)
-    assert load("families").information(Q, p) == pytest.approx(information)
-
-
-@pytest.mark.parametrize("answers", [3, 4, 5, 6])
-@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
-def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
-    load: Load, answers: int, epsilon: float
-) -> None:
-    families, E = load("families"), math.exp(epsilon)
-    p = np.full(answers, 1 / answers)
-    tried = [families.variance(families.subsets(answers, size, E), p) for size in range(1, answers)]
-    assert families.best_uniform_variance(answers, E) == pytest.approx(min(tried), rel=1e-9)
+    assert load("rivals").information(Q, p) == pytest.approx(information)
 
 
 def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
@@ -162,9 +131,7 @@ def test_rival_of_two_answers_comes_near_the_best_of_a_grid_and_not_above(
             (1 - pairs) @ columns.T >= 0, axis=1
         )
         for pair in pairs[feasible]:
-            best = max(
-                best, load("families").information(np.column_stack([pair, 1 - pair]), shares)
-            )
+            best = max(best, load("rivals").information(np.column_stack([pair, 1 - pair]), shares))
     search_best = rivals.Search([claim], shares, (2,)).best("information")
     assert best <= search_best + 1e-9
     assert search_best - best <= 0.02
@@ -179,42 +146,3 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
     assert search._columns @ drawn.request.prior.probabilities() == pytest.approx(
         np.ones(len(search._columns))
     )
-
-
-def test_theorem_4_promises_almost_level_0_for_two_copies_of_two_bits(load: Load) -> None:
-    """Erratum 9.15: neither report alone depends on the parity; both together determine it."""
-    side_channels = load("side_channels")
-    row = side_channels._counterexample()
-    assert row.value < 0.05
-    assert row.baseline_value > 2.5
-    # The exact verifier computes the true level of the same two mechanisms as integer tables.
-    prior = side_channels.parity(noise=1000, slip=1, total=10**5)
-    first, second = (
-        [99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2)
-    )
-    weights = [
-        [first[2 * i + a] * second[2 * j + b] for a in (0, 1) for b in (0, 1)]
-        for i in range(4)
-        for j in range(4)
-    ]
-    scaled = [[w << 48 for w in row] for row in weights]
-    rows = tuple(
-        tuple([v // 10**4 for v in row[:-1]] + [2**48 - sum(v // 10**4 for v in row[:-1])])
-        for row in scaled
-    )
-    level = worst(DenseMechanism(48, rows), promises.side_channels(prior, Fraction(1), (4, 4)))
-    assert math.log(present(level.ratio)) == pytest.approx(row.baseline_value, abs=1e-6)
-
-
-def test_realised_level_equals_that_of_the_estimate(load: Load) -> None:
-    joint = [[3, 1], [2, 4]]
-    mechanism = DenseMechanism(4, ((12, 4), (8, 8), (4, 12), (2, 14)))
-    first = [(3 * 12 + 1 * 8) / 4 / 16, (2 * 4 + 4 * 2) / 6 / 16]
-    expected = max(
-        abs(math.log(first[0] / first[1])), abs(math.log((1 - first[0]) / (1 - first[1])))
-    )
-    assert load("uncertain_priors").realised_level(mechanism, joint) == pytest.approx(expected)
-
-
-def test_redbook_prior_equals_that_of_the_demo(load: Load) -> None:
-    assert load("redbook").prior().joint == ((4, 32, 110, 348, 519), (9, 47, 146, 166, 119))

@@ -51,7 +51,7 @@ def test_figures_beyond_their_bounds_are_listed() -> None:
 @pytest.mark.usefixtures("path")
 def test_the_plain_route_refuses_invalid_reports() -> None:
     bare: Any = importlib.import_module("_intake.bare")
-    surveys: Any = importlib.import_module("_counts.surveys")
+    surveys: Any = importlib.import_module("_intake.surveys")
     load: Any = importlib.import_module("_intake.load")
     document = surveys.made("four_by_group", "ab" * 16, datetime(2026, 6, 1, tzinfo=UTC))
     [report] = [json.loads(body) for body in load.bodies(document, 1)]
@@ -70,7 +70,7 @@ def test_the_plain_route_refuses_invalid_reports() -> None:
 
 @pytest.mark.usefixtures("path")
 def test_rows_are_copied(postgres_url: str) -> None:
-    surveys: Any = importlib.import_module("_counts.surveys")
+    surveys: Any = importlib.import_module("_intake.surveys")
     document = surveys.made("four_by_group", "ab" * 16, datetime(2026, 6, 1, tzinfo=UTC))
     copying: Any = importlib.import_module("_intake.copying").Copying(postgres_url, document)
     assert copying.per_s(10, 5) > 0

@@ -5,8 +5,6 @@ writes the page."""
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as for pytest
-
 from tests.papers.coverage import page
 
 if "--write" in sys.argv[1:]:

@@ -11,7 +11,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from _design import adult
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from papers.draws import normalised
 from papers.funnel_families import CR, GRR, OUE, fitted
 from papers.records import read_records
 from papers.runner import make
+from tests.papers import adult
 from tests.papers.registry import paper
 from tests.papers.test_funnel import best_information, delta_rows, secret_rows, vertices
 

@@ -8,10 +8,11 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
-from baselines import funnel_theorem4
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 
+from papers import channel
+from papers.printed import theorem4
 from papers.sequential import best_product
 from tests.papers.registry import paper
 
@@ -108,7 +109,7 @@ def test_theorem_4_is_false() -> None:
         actual
     )  # plain LIP, without a side channel
     Q = np.array([[float(v) for v in row] for row in table])
-    assert funnel_theorem4.side_channel_level(Q, prior, (4, 4)) == pytest.approx(actual)
+    assert theorem4.side_channel_level(Q, prior, (4, 4)) == pytest.approx(actual)
 
 
 @paper("Funnel Thm 4")
@@ -134,10 +135,8 @@ def test_the_information_of_theorem_4s_product(full: bool) -> None:
     for epsilon, mean in means.items():
         values = []
         for prior in islice(drawn(1), count):
-            Q = funnel_theorem4.multiplied(
-                funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon))
-            )
-            values.append(funnel_theorem4.information(Q, prior))
+            Q = theorem4.multiplied(theorem4.factors(prior, (3, 3, 4), Fraction(epsilon)))
+            values.append(channel.information(Q, prior.probabilities()))
         deviation = np.std(values) * (1 / count + 1 / 10) ** 0.5
         assert abs(np.mean(values) - mean) < 2.5 * deviation
 
@@ -154,7 +153,5 @@ def test_the_sound_product_has_more_information_than_theorem_4s_and_keeps_defini
             Q = [[Fraction(w, sum(row)) for w in row] for row in rows]
             for answers in side_channels((3, 3, 4)):
                 assert log_ratio(Q, prior.joint, answers) <= math.log(level) + 1e-12
-            printed = funnel_theorem4.multiplied(
-                funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon))
-            )
-            assert sound.information > funnel_theorem4.information(printed, prior) + 0.3
+            printed = theorem4.multiplied(theorem4.factors(prior, (3, 3, 4), Fraction(epsilon)))
+            assert sound.information > channel.information(printed, prior.probabilities()) + 0.3

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _design import adult
-from baselines import lift_printed
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest, Prior, design
@@ -24,7 +22,10 @@ from frankly_server.design.notions.promises import promise
 from scipy.optimize import linprog
 
 from papers.lift_bounds import of_alip
+from papers.printed import lift as lift_printed
+from papers.records import read_records
 from tests.frankly_server.design.families.lift.reference import keeps, lifts
+from tests.papers import adult
 from tests.papers.registry import paper
 
 FAMILY = (watchdog, subset_merging, subset_random_response)
@@ -58,12 +59,10 @@ def share_left(prior: Prior, table: tuple[tuple[int, ...], ...]) -> float:
 def adult_prior() -> Prior:
     """Return the prior of §3.1.3 with S = relationship and X = occupation; five of six
     relationships (erratum 9.23)."""
-    records = adult._records()
-    names = sorted({record["relationship"] for record in records})
-    prior = adult.prior("relationship", "occupation")
-    rows = [row for name, row in zip(names, prior.joint, strict=True) if name != "Other-relative"]
-    assert prior.total - sum(map(sum, rows)) == 981
-    return Prior.from_rows([list(row) for row in rows])
+    records = read_records(adult.DATA)
+    prior = records.prior("relationship", "occupation", ("relationship", "Other-relative"))
+    assert len(records) - prior.total == 981
+    return prior
 
 
 # --- measures -------------------------------------------------------------------------------------------------------

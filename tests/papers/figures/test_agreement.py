@@ -2,12 +2,12 @@
 """Agreement with numbers printed in the papers, within tolerances, or outside as errata.md states."""
 
 import pytest
-from _design import adult
 
 from papers.catalogue import FIGURES
 from papers.figure import Check
 from papers.records import read_records
 from papers.runner import make
+from tests.papers import adult
 
 FEW = {"lift-1": (80, 0.5), "lift-2": (12, 0.08), "lift-6": (4, 0.06)}
 """Number of draws that take half a second, and the additional tolerance for these."""

@@ -10,8 +10,8 @@ from frankly_protocol.audit import Claim, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.store import Database, DocumentRow, Layout, ReportRow, SurveyRow
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, UnaryMechanism
+from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow
 
 D = 1 << 48
 DRAWN = 4_000
@@ -37,13 +37,7 @@ def _unary(answers: int) -> UnaryMechanism:
 
 
 CASES: dict[str, tuple[Mechanism, ...]] = {
-    "one_table": (_table(5),),
     "two_tables": (_table(5), _table(5)),
-    "ten_tables": (_table(4),) * 10,
-    "product": (ProductMechanism((_table(4), _table(4))),),
-    "unary_8": (_unary(8),),
-    "unary_16": (_unary(16),),
-    "unary_64": (_unary(64),),
     "two_of_16": (_table(16), _table(16)),
     "one_by_group": (_table(5),),
     "four_by_group": (_table(2), _table(5), _unary(8), _table(4)),
@@ -97,13 +91,6 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
         )
         for _ in range(min(n, DRAWN))
     ]
-    if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
-        # Real reports contain more distinct sets; rotating the bits is a cheap way to get them.
-        drawn = [
-            (_rotated(symbols[0], mechanisms[0], k),)
-            for k in range(mechanisms[0].answers)
-            for symbols in drawn
-        ]
     return [
         ReportRow(
             document.survey,
@@ -116,26 +103,12 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
     ]
 
 
-def layout_before(document: SurveyDocument) -> Layout:
-    """Return the layout used before pairs were counted: only the symbols of tables."""
-    tables = [isinstance(block.mechanism, DenseMechanism) for block in document.blocks]
-    radices = tuple(
-        (b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True)
-    )
-    return Layout(radices, (), (), tuple(block.mechanism for block in document.blocks))
-
-
 def _block(name: str, mechanism: Mechanism) -> Block:
-    factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-    questions = [
-        _question(name if j == 0 else f"{name}-{j}", factor.answers)
-        for j, factor in enumerate(factors)
-    ]
     promise = Promise(Claim("ldp", level_for(Fraction(5))))
     prior = (1,) * mechanism.answers
     return Block(
         name,
-        tuple(questions),
+        (_question(name, mechanism.answers),),
         mechanism,
         (promise,),
         prior,
@@ -149,8 +122,3 @@ def _question(name: str, choices: int) -> Question:
     return Question(
         name, {"en": f"{name}?"}, tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(choices))
     )
-
-
-def _rotated(symbol: str | int | list[int], mechanism: UnaryMechanism, k: int) -> str:
-    mask, size = int(str(symbol), 16), mechanism.answers
-    return mechanism.symbol_json((mask >> k | mask << (size - k)) & ((1 << size) - 1))

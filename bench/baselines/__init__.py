@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The papers' constructions as baselines; the server never publishes them."""
