@@ -136,7 +136,7 @@ def _coverage(runs: int) -> list[Cell]:
     ]
 
 
-def _grid(runs: int, only: str) -> list[grid.Held]:
+def _grid(runs: int, only: str) -> list[grid.Coverage]:
     """Return the cells of all shipped and the twelve designs whose names contain `only`."""
     designs = [design for design in shipped.example_designs() if only in design.name]
     twelve = [

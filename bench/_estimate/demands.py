@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from _estimate.grid import Held
+from _estimate.grid import Coverage
 from _estimate.guaranteed import OF_TWO
 from _estimate.linear import FloatArray
 
@@ -49,7 +49,7 @@ class Found:
     target: int
 
 
-def figures(cells: Sequence[Held]) -> Iterator[Found]:
+def figures(cells: Sequence[Coverage]) -> Iterator[Found]:
     """Yield the worst target's figure per cell and demand; none may exceed the demand's limit."""
     for cell in cells:
         for demand, figure in _figures(cell):
@@ -62,7 +62,7 @@ def figures(cells: Sequence[Held]) -> Iterator[Found]:
                 )
 
 
-def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
+def _figures(cell: Coverage) -> Iterator[tuple[str, FloatArray]]:
     runs = RUNS if cell.exactly else cell.runs
     for method, least in LEAST.items():
         if method in cell.coverage:
@@ -86,9 +86,9 @@ def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
         yield "kl_width_500", np.where(is_good & cell.two, cell.beside(OF_TWO, "kl"), np.nan)
 
 
-def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
+def rows(cells: Sequence[Coverage]) -> list[dict[str, Any]]:
     """Return by design the least coverage over all its cells, and the largest width of `score`."""
-    by_design: dict[str, list[Held]] = {}
+    by_design: dict[str, list[Coverage]] = {}
     for cell in cells:
         by_design.setdefault(cell.design, []).append(cell)
     return [

@@ -19,22 +19,22 @@ from _estimate.shipped import Shipped, truths
 
 Bools = NDArray[np.bool_]
 SIZES = (100, 500, 2000)
-HAIR = 1e-12
+TOLERANCE = 1e-12
 MOST_BOUNDS = 6
 """Largest number of targets per cell whose guaranteed intervals are checked, evenly spaced."""
 MOST_DIFFERENCES = 8
 CHECKED = 2
 """Number of surveys per cell whose margins the server's code computes as well."""
-CLOSE, NEAR_END = 1e-6, 5e-3
+SAME_WIDTH, NEAR_END = 1e-6, 5e-3
 """Shares of an interval's width: tolerance of its ends, and of a truth near an end."""
-ASKED = 1.2
+WIDTH_RATIO = 1.2
 """Ratio of the widths of `score` and `clt` above which neighbouring truths are checked."""
-MOVED = 2
+NEIGHBOUR_REPORTS = 2
 """Respondents who answer differently in a neighbouring truth."""
 
 
 @dataclass(frozen=True)
-class Held:
+class Coverage:
     """Coverage and mean width of intervals in one cell, by method and target (nan if no interval).
 
     exactly : True if enumerated, without Monte Carlo error. two : per target, True if scores take
@@ -61,7 +61,7 @@ class Held:
         )
 
 
-class Differs(AssertionError):
+class Mismatch(AssertionError):
     """A figure computed here differs from the server's."""
 
 
@@ -87,8 +87,8 @@ def targets_of(shipped: Shipped) -> dict[str, Targets]:
     return targets
 
 
-def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of one mechanism, without non-identifiable targets. Raises Differs."""
+def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Coverage]:
+    """Yield the cells of one mechanism, without non-identifiable targets. Raises Mismatch."""
     case = case_of(shipped.name, shipped.mechanism)
     for kind, targets in targets_of(shipped).items():
         linear = Linear(case, targets, shipped.prior)
@@ -101,8 +101,8 @@ def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
 
 def cell(
     linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, runs: int, seed: int
-) -> Held:
-    """Return one cell. Raises Differs."""
+) -> Coverage:
+    """Return one cell. Raises Mismatch."""
     counts, weights = draws(linear.case, p, n, runs, seed)
     surveys, theta = linear.surveys(counts), linear.W @ p
     held = holding(surveys.ends, theta) | _guaranteed(linear, surveys, counts, theta)
@@ -112,10 +112,10 @@ def cell(
     if named[1] == "shares":
         at_once = all_at_once(linear, counts, surveys.value - theta)
         coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
-    held_cell = Held(
+    held_cell = Coverage(
         *named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two
     )
-    if np.any(held_cell.beside("clt", "score") > ASKED):
+    if np.any(held_cell.beside("clt", "score") > WIDTH_RATIO):
         held_cell = replace(held_cell, nearby=nearby(linear, p, n, runs, seed))
     return held_cell
 
@@ -135,7 +135,9 @@ def draws(
 def holding(ends: Mapping[str, Both], theta: FloatArray) -> dict[str, FloatArray]:
     """Return 1 per survey and target if the interval contains the truth, nan without interval."""
     return {
-        method: np.where(np.isnan(low), np.nan, (low <= theta + HAIR) & (theta <= high + HAIR))
+        method: np.where(
+            np.isnan(low), np.nan, (low <= theta + TOLERANCE) & (theta <= high + TOLERANCE)
+        )
         for method, (low, high) in ends.items()
     }
 
@@ -152,7 +154,7 @@ def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> Float
     """Return the least coverage of `clt` at truths in which 2 more respondents give some answer."""
     neighbours = []
     for x in range(len(p)):
-        q = p + MOVED / n * (np.eye(len(p))[x] - p)
+        q = p + NEIGHBOUR_REPORTS / n * (np.eye(len(p))[x] - p)
         counts, weights = draws(linear.case, q, n, runs, seed)
         held = holding(linear.surveys(counts).ends, linear.W @ q)["clt"]
         neighbours.append(np.average(held, axis=0, weights=weights))
@@ -184,7 +186,7 @@ def _guaranteed(
         for method, (lower, upper) in hold(
             linear.scores[t], linear.W[t], float(theta[t]), n
         ).items():
-            held[method][:, t] = (lower <= means + HAIR) & (means <= upper + HAIR)
+            held[method][:, t] = (lower <= means + TOLERANCE) & (means <= upper + TOLERANCE)
     return held
 
 
@@ -207,13 +209,13 @@ def _check(
             low, high = (float(end[i, t]) for end in surveys.ends[method])
             room = max(pair[1] - pair[0], float(linear.worst[t]) / counts.sum() ** 0.5)
             if isnan(low):
-                holds = pair[0] - HAIR <= theta[t] <= pair[1] + HAIR
+                holds = pair[0] - TOLERANCE <= theta[t] <= pair[1] + TOLERANCE
                 # If no truth fits the scores, the server's interval is wider than assumed here.
                 same = holds >= ours or min(abs(theta[t] - end) for end in pair) < NEAR_END * room
             else:
-                same = max(abs(pair[0] - low), abs(pair[1] - high)) < CLOSE * room
+                same = max(abs(pair[0] - low), abs(pair[1] - high)) < SAME_WIDTH * room
             if not same:
                 where = f"{linear.case.name}, target {t}, counts {counts.tolist()}"
-                raise Differs(
+                raise Mismatch(
                     f"{method} of {where}: the server has {pair}, here {(low, high, bool(ours))}"
                 )

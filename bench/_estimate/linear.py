@@ -169,7 +169,7 @@ def cut(ends: Both, value: FloatArray, lower: FloatArray, upper: FloatArray) -> 
 
 
 def on_simplex(p: FloatArray) -> FloatArray:
-    """Return the Euclidean projection of each row onto the simplex [Held, Wolfe, Crowder 1974]."""
+    """Return the Euclidean projection of each row onto the simplex [Coverage, Wolfe, Crowder 1974]."""
     falling = -np.sort(-p, axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, p.shape[1] + 1)
     last = np.sum(falling > excess, axis=1) - 1

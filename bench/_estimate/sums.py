@@ -14,7 +14,17 @@ from frankly_server.estimate.pooling import combined_ends, kl_ends
 from frankly_server.estimate.target_ends import cut as cut_one
 
 from _estimate.designs import case_of
-from _estimate.grid import CHECKED, CLOSE, HAIR, SIZES, Differs, Held, draws, holding, widths
+from _estimate.grid import (
+    CHECKED,
+    SAME_WIDTH,
+    SIZES,
+    TOLERANCE,
+    Coverage,
+    Mismatch,
+    draws,
+    holding,
+    widths,
+)
 from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear, cut, product_margins
 from _estimate.shipped import Shipped, truths
 
@@ -29,8 +39,8 @@ KL_RUNS = 200
 """Simulated surveys of a pooled cell for which the server computes Chernoff bounds of a target."""
 
 
-def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of ratios, where all shares are identifiable. Raises Differs.
+def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Coverage]:
+    """Yield the cells of ratios, where all shares are identifiable. Raises Mismatch.
 
     An interval contains r if the interval of a − rb contains 0, or if it is unbounded because the
     interval of b contains 0.
@@ -65,7 +75,7 @@ def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
                 for method, hits in coverage.items()
             }
             where = shipped.name, "ratios", truth, n, len(counts)
-            yield Held(
+            yield Coverage(
                 *where, weights is not None, means, {}, np.zeros(len(ratio_pairs), dtype=np.bool_)
             )
 
@@ -87,7 +97,7 @@ def _check_ratio(
     counts: IntArray,
     ours: FloatArray,
 ) -> None:
-    """Compare one survey with the server's ratio. Raises Differs."""
+    """Compare one survey with the server's ratio. Raises Mismatch."""
     targets = tuple(
         tuple(Fraction(float(v)) for v in row)
         for top, over in ratio_pairs
@@ -103,19 +113,19 @@ def _check_ratio(
             continue
         ends = of_product.ratio([pair], of_product.Margin("score", normal_quantile(LEVEL))).ends
         low, high = ends or (-np.inf, np.inf)
-        room = 1e-3 * max(high - low, HAIR)
+        room = 1e-3 * max(high - low, TOLERANCE)
         inside, outside = (
             low + room < true[t] < high - room,
             true[t] < low - room or true[t] > high + room,
         )
         if (inside and not ours[t]) or (outside and ours[t]):
             where = f"{linear.case.name}, ratio {t}, counts {counts.tolist()}"
-            raise Differs(
+            raise Mismatch(
                 f"{where}: the server has {ends}; here {true[t]} is inside: {bool(ours[t])}"
             )
 
 
-def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
+def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Coverage]:
     """Yield the cells of two versions pooled by respondents, with equal or reversed truths."""
     by_name = {shipped.name: shipped for shipped in designs}
     for names in POOLS:
@@ -142,8 +152,8 @@ def _pooled(
     linears: Sequence[Linear],
     counts: Sequence[IntArray],
     ps: Sequence[FloatArray],
-) -> Iterator[Held]:
-    """Yield a cell of the score intervals, and one of the Chernoff bounds. Raises Differs."""
+) -> Iterator[Coverage]:
+    """Yield a cell of the score intervals, and one of the Chernoff bounds. Raises Mismatch."""
     sizes = [int(surveys[0].sum()) for surveys in counts]
     n, runs, a = sum(sizes), len(counts[0]), len(ps[0])
     surveys = [
@@ -175,7 +185,7 @@ def _pooled(
         )
     coverage = {method: held.mean(axis=0) for method, held in holding(ends, theta).items()}
     design, truth = named
-    yield Held(design, "pooled", truth, n, runs, False, coverage, widths(ends, None), nothing)
+    yield Coverage(design, "pooled", truth, n, runs, False, coverage, widths(ends, None), nothing)
     t, least = 1, min(runs, KL_RUNS)
     targets = [(tuple(Fraction(w) if x == t else Fraction(0) for x in range(a)),) for w in weights]
     held = np.empty((least, 1))
@@ -187,14 +197,18 @@ def _pooled(
             for linear, own_counts, target in zip(linears, counts, targets, strict=True)
         ]
         (pair,) = kl_ends(versions, LEVEL)
-        held[i] = pair is not None and pair[0] <= theta[t] + HAIR and theta[t] <= pair[1] + HAIR
-    yield Held(design, "pooled", truth, n, least, False, {"kl": held.mean(axis=0)}, {}, nothing[:1])
+        held[i] = (
+            pair is not None and pair[0] <= theta[t] + TOLERANCE and theta[t] <= pair[1] + TOLERANCE
+        )
+    yield Coverage(
+        design, "pooled", truth, n, least, False, {"kl": held.mean(axis=0)}, {}, nothing[:1]
+    )
 
 
 def _check_pooled(
     linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both
 ) -> None:
-    """Compare one survey with the server's pooled intervals. Raises Differs."""
+    """Compare one survey with the server's pooled intervals. Raises Mismatch."""
     spreads = [
         product_margins(linear, own_counts)
         for linear, own_counts in zip(linears, counts, strict=True)
@@ -205,6 +219,6 @@ def _check_pooled(
     for t, pair in enumerate(pairs):
         value = sum(w * v[t] for w, v in zip(weights, values, strict=True))
         low, high = cut_one(pair or (np.nan, np.nan), value, np.array([0.0, 1.0]))
-        if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < CLOSE:
+        if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < SAME_WIDTH:
             every = [own_counts.tolist() for own_counts in counts]
-            raise Differs(f"pooled {every}: the server has {(low, high)} for target {t}")
+            raise Mismatch(f"pooled {every}: the server has {(low, high)} for target {t}")

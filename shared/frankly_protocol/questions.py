@@ -211,7 +211,7 @@ class Question:
             ("score", [choice.score for choice in answers]),
         ):
             # If only some choices had numbers, the mean and the median would be undefined.
-            if any(v is None for v in values) != all(v is None for v in values):
+            if sum(v is not None for v in values) not in (0, len(values)):
                 raise schema.reject(
                     f"expected {name} in every choice that is an answer, or none", field
                 )

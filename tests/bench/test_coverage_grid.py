@@ -49,7 +49,7 @@ def test_changed_margins_are_detected(
         )
 
     monkeypatch.setattr(grid, "product_margins", wider)
-    with pytest.raises(grid.Differs, match="score of ldp, target 0"):
+    with pytest.raises(grid.Mismatch, match="score of ldp, target 0"):
         list(grid.cells(every["ldp"], 10, seed=1))
 
 

@@ -137,7 +137,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which warnings (flags) an estimate has", "frankly_server.estimate.flags:row_flags"),
         ("the sentences of the estimates page", "server/frankly_server/web/admin/estimates_sentences.py"),
         ("the minimum number of reports for an estimate; below it the status is `insufficient`, with HTTP 200",
-         "frankly_server.analysis.result:answer"),
+         "frankly_server.analysis.result:estimates_json"),
         ("the unbiased estimate from counts", "frankly_server.estimate.decoder:decoder"),
         ("which shares can be estimated", "frankly_server.estimate.identifiable:in_words"),
         ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),

@@ -13,7 +13,7 @@ from frankly_server.analysis.counts import counts_answer, requested_blocks
 from frankly_server.analysis.counts_request import CountsQuery
 from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.result import answer, encode, needed
+from frankly_server.analysis.result import encode, estimates_json, needed
 from frankly_server.store import Database, DocumentRow, Transaction
 
 
@@ -54,7 +54,7 @@ class Analysis:
                     with_periods(tx, row, document, request)
                     for row, document in zip(rows, documents, strict=True)
                 ]
-        return answer(survey_id, documents, request)
+        return estimates_json(survey_id, documents, request)
 
     def counts(self, survey_id: str, **fields: Any) -> dict[str, Any]:
         """Return released counts of noisy symbols by stratum, with the mechanisms (spec 8.11).
@@ -116,7 +116,7 @@ class Analysis:
                     replayed(tx, row, document, joint_blocks.get(row.digest, ()), request)
                     for row, document in zip(rows, documents, strict=True)
                 ]
-            return encode(answer(str(result["survey"]), documents, request))
+            return encode(estimates_json(str(result["survey"]), documents, request))
         except InvalidInput:
             raise
         # `result` is a file from the user, so any other error means that it was changed.

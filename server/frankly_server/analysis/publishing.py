@@ -13,7 +13,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.reading import received
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.result import answer
+from frankly_server.analysis.result import estimates_json
 from frankly_server.analysis.tables import estimable_blocks
 from frankly_server.store import Database, Layout
 from frankly_server.store.published_estimates import PublishedEstimate
@@ -56,7 +56,7 @@ def _rows(survey: str, documents: Sequence[Received]) -> Iterator[PublishedEstim
     strata = {question.id for source in documents for question in source.document.strata}
     for by in (None, *sorted(strata)):
         try:
-            result = answer(survey, documents, Request.from_json({"by": by}))
+            result = estimates_json(survey, documents, Request.from_json({"by": by}))
         except InvalidInput:
             # A question of an old version can lack this grouping; the API refuses such a request
             # too.

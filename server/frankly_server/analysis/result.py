@@ -37,7 +37,7 @@ _MAX_TABLES = 1000
 """Largest number of tables in one request; even this many take seconds."""
 
 
-def answer(survey: str, documents: Sequence[Received], request: Request) -> dict[str, Any]:
+def estimates_json(survey: str, documents: Sequence[Received], request: Request) -> dict[str, Any]:
     """Return the estimates of a survey's documents (oldest first) as JSON values.
 
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.

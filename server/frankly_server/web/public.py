@@ -32,7 +32,7 @@ FAILED: Final = "frankly.failed"
 _STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
-def answer(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     """Render a JSON response."""
     return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
@@ -171,7 +171,7 @@ def _batch(services: Services, settings: Settings, survey: str) -> Response:
         raise InvalidInput(
             Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports"
         )
-    return answer(
+    return json_response(
         {"results": [_result(judged) for judged in services.intake.accept_batch(survey, reports)]}
     )
 

@@ -4,17 +4,19 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from math import exp
 from typing import Any
 
 import numpy as np
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
+from frankly_server.analysis.part import Part
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.result import answer
+from frankly_server.analysis.result import estimates_json
+from frankly_server.estimate.decoder import shares
 
 from tests.frankly_protocol.samples import ldp_block, survey
 
@@ -72,7 +74,7 @@ def received(
 
 def result(*sources: Received, **asked: Any) -> dict[str, Any]:
     """Return the result of a request about these documents, oldest first."""
-    return answer("ab" * 16, list(sources), Request.from_json(asked))
+    return estimates_json("ab" * 16, list(sources), Request.from_json(asked))
 
 
 def law(mechanism: DenseMechanism) -> np.ndarray:
@@ -81,6 +83,36 @@ def law(mechanism: DenseMechanism) -> np.ndarray:
     return np.asarray(rows / mechanism.denominator)
 
 
-def cells_of(*questions: Question) -> list[tuple[str, ...]]:
-    """Return the choice ids of each joint answer; the last question varies fastest."""
-    return list(product(*([choice.id for choice in q.choices] for q in questions)))
+def grr(answers: int, epsilon: float) -> DenseMechanism:
+    """Return a randomised response mechanism."""
+    off = int(2**40 / (exp(epsilon) + answers - 1))
+    on = 2**40 - (answers - 1) * off
+    return DenseMechanism(
+        40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
+    )
+
+
+LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
+"""Four answers with rows of different shapes, like an optimum for a skewed prior."""
+
+
+def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
+    """Return a block with one question that has a choice for each answer."""
+    choices = tuple(Choice(f"c{x}", {"en": f"C{x}"}) for x in range(mechanism.answers))
+    return replace(
+        ldp_block(),
+        questions=(Question("q", {"en": "Q?"}, choices),),
+        mechanism=mechanism,
+        design_prior=prior,
+        ceiling=stated_ceiling(mechanism),
+    )
+
+
+def part(
+    mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None
+) -> Part:
+    """Return the counts of a document with one question."""
+    block = block_of(mechanism, prior or (1,) * mechanism.answers)
+    return Part(
+        (block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers)
+    )

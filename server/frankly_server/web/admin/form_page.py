@@ -16,22 +16,28 @@ from frankly_server.web.admin.survey_page import OpenedSurvey, show
 
 
 def form_page(
-    services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None,
+    services: Services,
+    survey: OpenedSurvey,
+    tab: str,
+    answers: dict[str, str] | None = None,
     refused: InvalidInput | None = None,
-) -> Response:  # fmt: skip
+) -> Response:
     """Render a tab for a form. answers : for a trial report. refused : error of an edit."""
-    values: dict[str, Any] = {"form": survey.definition.form, "given": answers or {}, "rehearsal": None,
-                             "notes": (), "margins": (), "points": margin_points(None)}  # fmt: skip
+    values: dict[str, Any] = {}
+    points = margin_points(None)
     try:
         document = drafted(survey.definition, services.surveys.now(), services.settings.public_url)
         values["notes"] = [note for block in document.blocks for note in form_notes(block)]
         if tab == "margins":
-            values["margins"] = _margins(document, values["points"])
+            values["margins"] = _margins(document, points)
         if answers is not None:
             values["rehearsal"] = rehearse(document, answers)
     except InvalidInput as fault:
         refused = refused or fault
-    return show("form.html", survey, tab, refused, **values)
+    form = survey.definition.form
+    return show(
+        "form.html", survey, tab, refused, form=form, given=answers or {}, points=points, **values
+    )
 
 
 def _margins(
