@@ -10,8 +10,10 @@ from frankly_protocol.audit import Claim, level_for
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum.variance.column_base import Listed
+from frankly_server.design.optimum.variance.objective import Prices
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.special import xlogy
 
 from tests.frankly_server.maths import random_epsilon, random_prior
 
@@ -169,3 +171,20 @@ def information(V: Floats, theta: Floats, p: Floats) -> float:
     product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     positive = joint > 0
     return float(np.sum(joint[positive] * np.log(joint[positive] / product[positive])))
+
+
+def patterns(E: float, p: Floats) -> Floats:
+    """Return all columns of LDP of the answer, one by one."""
+    U = np.array(
+        [[E if mask >> x & 1 else 1.0 for x in range(len(p))] for mask in range(1, 2 ** len(p) - 1)]
+    )
+    return np.asarray(U / (U @ p)[:, None])
+
+
+def worth(V: Floats, prices: Prices) -> Floats:
+    """Return g(v) + |Zᵀv|² − ν·v, column by column."""
+    values = []
+    for v in V:
+        g = float(prices.objective.prior @ xlogy(v, v)) if prices.objective.informative else 0.0
+        values.append(g + float(np.sum((prices.Z.T @ v) ** 2)) - float(prices.nu @ v))
+    return np.array(values)

@@ -15,8 +15,7 @@ from frankly_server.design.optimum.variance import branch, pricing
 from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.tables.limits import Limits
 
-from tests.frankly_server.design.optimum.variance.cases import cone_of
-from tests.frankly_server.design.optimum.variance.test_proof import worth
+from tests.frankly_server.design.optimum.variance.cases import cone_of, worth
 from tests.frankly_server.maths import random_prior
 
 MANY = Limits(boxes=100_000)

@@ -16,10 +16,10 @@ from tests.frankly_server.design.optimum.variance.cases import (
     level,
     lip_base,
     listed,
+    patterns,
     random_mechanisms,
     variances,
 )
-from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
 
 def by_slsqp(V: Floats, W: Floats, p: Floats) -> float:

@@ -21,10 +21,10 @@ from tests.frankly_server.design.optimum.variance.cases import (
     level,
     lip_base,
     listed,
+    patterns,
     random_mechanisms,
     variances,
 )
-from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
 SOME = [b for b in listed(61, 30, max_answers=5) if 4 <= len(b.rays) <= 30][:8]
 

@@ -88,9 +88,11 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
         by_S = -2 * masses[:, :, None] * (S / theta[:, None])
         return np.hstack([by_u, by_S.reshape(len(masses), -1), np.ones((len(masses), 1))])
 
-    best = np.inf
+    # Whether a local search ends at a feasible point depends on the last digits, and so on the
+    # processor: it starts at further points until two searches have succeeded.
+    found: list[float] = []
     uniform = np.linalg.lstsq(rays.T, np.ones(a), rcond=None)[0]
-    for spread in (0.3, 0.7):
+    for spread in (0.3, 0.7, 0.5, 0.1, 1.0, 0.2, 0.9, 0.4):
         theta = np.maximum(uniform, spread * np.abs(uniform).max() / n)
         A = (rays.T * theta) @ rays
         S = theta[:, None] * (rays @ np.linalg.solve(A, W.T))
@@ -108,8 +110,10 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
             options={"maxiter": 400, "ftol": 1e-10},
         )
         if np.abs(rows(solution.x)).max() < 1e-6 and below(solution.x).min() > -1e-6:
-            best = min(best, float(solution.fun))
-    return best
+            found.append(float(solution.fun))
+        if len(found) == 2:
+            break
+    return min(found)
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(SMALL)])

@@ -12,36 +12,19 @@ from frankly_server.design.optimum.variance.objective import Objective, Prices
 from frankly_server.design.optimum.variance.patterns import blocks
 from frankly_server.design.optimum.variance.proof import prove, relaxed_certificate
 from frankly_server.design.tables.limits import Limits
-from scipy.special import xlogy
 
 from tests.frankly_server.design.optimum.variance.cases import (
     AnswerLdp,
     ByRows,
-    Floats,
     information,
     level,
     lip_base,
     listed,
+    patterns,
     random_mechanisms,
     variances,
+    worth,
 )
-
-
-def patterns(E: float, p: Floats) -> Floats:
-    """Return all columns of LDP of the answer, one by one."""
-    U = np.array(
-        [[E if mask >> x & 1 else 1.0 for x in range(len(p))] for mask in range(1, 2 ** len(p) - 1)]
-    )
-    return np.asarray(U / (U @ p)[:, None])
-
-
-def worth(V: Floats, prices: Prices) -> Floats:
-    """Return g(v) + |Zᵀv|² − ν·v, column by column."""
-    values = []
-    for v in V:
-        g = float(prices.objective.prior @ xlogy(v, v)) if prices.objective.informative else 0.0
-        values.append(g + float(np.sum((prices.Z.T @ v) ** 2)) - float(prices.nu @ v))
-    return np.array(values)
 
 
 @pytest.mark.parametrize("base", listed(41, 10))

@@ -9,8 +9,13 @@ from frankly_server.design.optimum.variance.column_base import Listed
 from frankly_server.design.optimum.variance.criteria import least_variance
 from frankly_server.design.optimum.variance.symmetric import balanced_subsets
 
-from tests.frankly_server.design.optimum.variance.cases import AnswerLdp, Floats, level, variances
-from tests.frankly_server.design.optimum.variance.test_proof import patterns
+from tests.frankly_server.design.optimum.variance.cases import (
+    AnswerLdp,
+    Floats,
+    level,
+    patterns,
+    variances,
+)
 
 
 def best_subset_selection(a: int, E: float) -> float:
