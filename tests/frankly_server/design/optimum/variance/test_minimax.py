@@ -51,7 +51,7 @@ def published(Q: Floats, prior: Floats, W: Floats) -> Floats:
     return np.asarray(W @ np.linalg.solve(weighted @ Q.T, weighted), dtype=np.float64)
 
 
-def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
+def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:  # noqa: C901 - slopes and starts
     """Minimise the largest Σ_j (q·v_j)|S_j|²/θ_j − |Wq|² over θ ≥ 0 and scores S_j = θ_j d_j.
 
     Unlike the tested code, this function optimises mechanism and decoder together. θ = e^u stays
@@ -92,8 +92,10 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
     # processor: it starts at further points until two searches have succeeded.
     found: list[float] = []
     uniform = np.linalg.lstsq(rays.T, np.ones(a), rcond=None)[0]
-    for spread in (0.3, 0.7, 0.5, 0.1, 1.0, 0.2, 0.9, 0.4):
-        theta = np.maximum(uniform, spread * np.abs(uniform).max() / n)
+    for attempt in range(8):
+        theta = np.maximum(uniform, (0.3, 0.7)[attempt % 2] * np.abs(uniform).max() / n)
+        if attempt > 1:
+            theta *= np.exp(0.3 * np.random.default_rng(attempt).normal(size=n))
         A = (rays.T * theta) @ rays
         S = theta[:, None] * (rays @ np.linalg.solve(A, W.T))
         start = np.concatenate([np.log(theta), S.ravel(), [10.0]])
