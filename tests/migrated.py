@@ -5,6 +5,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from frankly_protocol.clock import Clock
+from frankly_server.accounts import Passwords
+from frankly_server.services import Services
+from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 
 
@@ -23,6 +27,13 @@ def migrated(url: str) -> Database:
     database = Database(url)
     upgrade(database)
     return database
+
+
+def opened(settings: Settings, clock: Clock, passwords: Passwords | None = None) -> Services:
+    """Return services with new keys on the migrated database that the settings name."""
+    services = Services(settings, migrated(settings.store_url()), clock, passwords)
+    services.keys.init()
+    return services
 
 
 @cache

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixture: one run of the demo, shared by all tests of its page."""
+"""Fixtures: Chromium, contexts that record violations of a page's policy, and one run of the demo."""
+
+from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+from tests.chromium import CHROMIUM, QUIET
 from tests.demo import DemoRun, run_demo
+
+WATCH = "window.violations = []; addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective))"
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +18,19 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     run = run_demo(tmp_path_factory.mktemp("demo"))
     run.require_complete()
     return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    new_context = browser.new_context()
+    new_context.add_init_script(WATCH)
+    yield new_context
+    new_context.close()

@@ -3,7 +3,6 @@
 
 import base64
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from frankly_protocol.trust import KeysDocument, write_chain
 
 from tests.frankly_protocol.samples import keys_document, ldp_block, sealed, sealed_keys, survey
 from tests.frankly_protocol.trust.samples import FakeLog, role
+from tests.threads import listening
 
 JSON, PROBLEM = "application/json", "application/problem+json"
 Reply = tuple[int, str, bytes, dict[str, str]]
@@ -134,16 +134,15 @@ def stores_then_hangs_up(site: Site) -> Step:
 @contextmanager
 def serving() -> Iterator[Site]:
     """Serve a site on a local port."""
-    sites: list[Site] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._send(sites[0].get(self.path))
+            self._send(site.get(self.path))
 
         def do_POST(self) -> None:
-            self._send(sites[0].post(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._send(site.post(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def _send(self, reply: Reply | None) -> None:
             self.close_connection = True
@@ -166,12 +165,9 @@ def serving() -> Iterator[Site]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        sites.append(Site(f"http://127.0.0.1:{server.server_port}"))
-        yield sites[0]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    site = Site(f"http://127.0.0.1:{server.server_port}")
+    with listening(server):
+        yield site
+
+
+BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6

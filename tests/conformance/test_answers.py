@@ -16,14 +16,23 @@ from frankly_protocol.tokens import TokenRule
 
 from tests.conformance.conftest import Install
 from tests.conformance.driver import OURS, Run, command_line, process
-from tests.conformance.site import JSON, Reply, Site, problem, replies, stores_then_hangs_up
+from tests.conformance.site import (
+    BAD_INPUT,
+    INTEGRITY,
+    JSON,
+    REFUSED,
+    Reply,
+    Site,
+    problem,
+    replies,
+    stores_then_hangs_up,
+)
 from tests.frankly_protocol.samples import NOW, ldp_block
 from tests.vectors import make
 from tests.vectors.second_numbers import report
 
 VECTORS = json.loads((make.HERE / "sampling.json").read_text("ascii"))["reports"]
 TOKEN = base64.urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
-BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 
 
 @pytest.mark.parametrize("with_token", [False, True])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Install
-from tests.conformance.test_answers import BAD_INPUT, INTEGRITY
+from tests.conformance.site import BAD_INPUT, INTEGRITY
 from tests.frankly_protocol.asked import FAULTS, QUESTIONS, SETTLED, UNSETTLED, form
 from tests.frankly_protocol.samples import sealed
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.answer import Given
 from frankly_sdk.testing import open_client
 from frankly_sdk.transport import Reply
 from frankly_server.app import create_app
@@ -20,7 +22,7 @@ from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
-from tests.migrated import migrated
+from tests.migrated import opened
 from tests.survey_files import HOW_OFTEN, REGION, SMOKES, habits
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -133,9 +135,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     settings = Settings(
         home=tmp_path / "home", database_url=SecretStr(database_url), public_url=ORIGIN
     )
-    database = migrated(settings.store_url())
-    services = Services(settings, database, FixedClock(NOW))
-    services.keys.init()
+    services = opened(settings, FixedClock(NOW))
     services.surveys.apply(parse_definition(SURVEY))
     published = services.surveys.publish("habits")
     yield Site(services, settings, published.link, published.survey_id, published.digest, tmp_path)
@@ -152,3 +152,93 @@ def answer_as(site: Site) -> Callable[[str], str]:
             return client.answer(ANSWERS, strata=STRATA).code
 
     return answer
+
+
+FILE = """\
+name: health
+title: {en: Health}
+languages: [en]
+budget: 3
+min_reports: 50
+form:
+  cross_tables: [[smoke, drink]]
+  questions:
+    - {id: smoke, type: yes-no, text: {en: "Do you smoke?"}}
+    - id: drink
+      text: {en: "How often do you drink?"}
+      choices: [{id: never, label: {en: Never}}, {id: rarely, label: {en: Rarely}}, {id: often, label: {en: Often}}]
+    - {id: debt, type: yes-no, text: {en: "Are you in debt?"}, expected: [80, 20]}
+    - id: age
+      type: number
+      text: {en: "How old are you?"}
+      ranges: [18, 30, 45, 60]
+      no_answer: true
+    - id: stop
+      type: scale
+      text: {en: "How hard would it be to stop smoking?"}
+      choices:
+        - {id: easy, label: {en: Easy}, score: 0}
+        - {id: mixed, label: {en: In between}, score: 1}
+        - {id: hard, label: {en: Hard}, score: 2}
+      ask_if: {question: smoke, choices: ["yes"]}
+      not_applicable: true
+    - id: mood
+      type: scale
+      text: {en: "How was your week?"}
+      wanted: mean
+      choices:
+        - {id: m0, label: {en: Bad}, score: 0}
+        - {id: m1, label: {en: Fair}, score: 1}
+        - {id: m2, label: {en: Good}, score: 2}
+        - {id: m3, label: {en: Splendid}, score: 3}
+    - id: pain
+      text: {en: "How much pain did you have?"}
+      wanted: distribution
+      choices: [{id: p0, label: {en: None}}, {id: p1, label: {en: Little}}, {id: p2, label: {en: Some}},
+                {id: p3, label: {en: Much}}, {id: p4, label: {en: Unbearable}}]
+    - id: trust
+      text: {en: "Do you trust your doctor?"}
+      wanted: contrast
+      contrast: [-1, 0, 1]
+      choices: [{id: "no", label: {en: "No"}}, {id: some, label: {en: Somewhat}}, {id: "yes", label: {en: "Yes"}}]
+    - id: drugs
+      type: multi
+      importance: 2
+      text: {en: "Which did you take this year?"}
+      boxes: [{id: weed, label: {en: Weed}}, {id: pills, label: {en: Pills}}, {id: other, label: {en: Other}}]
+      no_answer: true
+    - {id: work, type: yes-no, text: {en: "Do you have work?"}, not_applicable: true}
+    - id: vote
+      text: {en: "How did you vote?"}
+      choices: [{id: left, label: {en: Left}}, {id: middle, label: {en: Middle}}, {id: right, label: {en: Right}}]
+      no_answer: true
+    - id: move
+      text: {en: "Will you move?"}
+      choices: [{id: stay, label: {en: Stay}}, {id: maybe, label: {en: Maybe}}, {id: go, label: {en: Go}}]
+"""
+PLAIN = {
+    "debt": ("no", "yes"),
+    "mood": ("m0", "m1", "m2", "m3"),
+    "pain": ("p0", "p1", "p2", "p3", "p4"),
+    "trust": ("no", "some", "yes"),
+    "work": ("yes", "no", "not-applicable"),
+    "vote": ("left", "middle", "right", "no-answer"),
+    "move": ("stay", "maybe", "go"),
+}
+
+
+def made_up(rng: Random) -> dict[str, Given]:
+    """Draw the answers of one person in the format that apps pass. Smokers drink more often."""
+    given: dict[str, Given] = {
+        name: rng.choices(choices, weights=range(len(choices), 0, -1))[0]
+        for name, choices in PLAIN.items()
+    }
+    given["smoke"] = rng.choices(("no", "yes"), weights=(2, 1))[0]
+    weights = (1, 2, 5) if given["smoke"] == "yes" else (3, 2, 1)
+    given["drink"] = rng.choices(("never", "rarely", "often"), weights=weights)[0]
+    given["age"] = "no-answer" if rng.random() < 0.1 else rng.randint(18, 90)
+    if given["smoke"] == "yes":
+        given["stop"] = rng.choice(("easy", "mixed", "hard"))
+    boxes = [name for name in ("weed", "pills", "other") if rng.random() < 0.25]
+    given["drugs"] = ["no-answer"] if rng.random() < 0.1 else boxes
+    return given

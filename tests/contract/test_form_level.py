@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,11 @@ from frankly_server.requests.verify import verify_json
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
-from pydantic import SecretStr
 
 from tests.contract.conftest import NOW, ORIGIN, Site
 from tests.frankly_server.log.sites import Place
-from tests.migrated import migrated
+from tests.migrated import opened as services_with_keys
+from tests.refusals import refusal
 from tests.survey_files import SMOKES
 
 NUMBER = 8
@@ -59,16 +60,9 @@ def smokes() -> Any:
 
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
-    settings = Settings(
-        home=tmp_path / "home",
-        database_url=SecretStr(f"sqlite:///{tmp_path / 'frankly.db'}"),
-        public_url=ORIGIN,
-    )
-    database = migrated(settings.store_url())
-    opened = Services(settings, database, FixedClock(NOW))
-    opened.keys.init()
-    yield opened
-    opened.close()
+    settings = Settings(home=tmp_path, public_url=ORIGIN)
+    with closing(services_with_keys(settings, FixedClock(NOW))) as server:
+        yield server
 
 
 def published(
@@ -138,9 +132,7 @@ def test_a_cap_below_the_level_refuses_the_form_and_one_at_it_does_not(
     services: Services, tmp_path: Path
 ) -> None:
     site, _ = published(services, file("2"), tmp_path)
-    with pytest.raises(PolicyRefused) as caught:
-        opened(site, tmp_path / "a.db", "1.99")
-    assert caught.value.reason == "cap"
+    assert refusal(PolicyRefused, opened, site, tmp_path / "a.db", "1.99").reason == "cap"
     opened(site, tmp_path / "b.db", "2").close()
 
 

@@ -6,7 +6,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+from frankly_protocol.clock import SystemClock
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.surveys.definition import parse_definition
+from pydantic import SecretStr
+
+from tests.faults.server.running import open_today
 
 PORT = "8000"
 PASSWORD = "0123456789abcdef"
@@ -49,3 +58,31 @@ def serving(
             server.terminate()
             server.wait(timeout=60)
     assert server.returncode == 0
+
+
+@dataclass
+class Site:
+    """The proxy in front of the replicas, with the interface of a server that `Devices` expects."""
+
+    port: int
+    survey: str
+    digest: str
+    database_url: str
+    home: Path
+
+    def services(self) -> Services:
+        """Return the services over the same database, in this process."""
+        return Services.open(
+            Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock()
+        )
+
+
+def publish(deployment: dict[str, str], home: Path) -> Site:
+    """Publish a survey that is open today, signed with the deployment's keys; its port is set later."""
+    site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
+    services = site.services()
+    services.surveys.apply(parse_definition(open_today()))
+    published = services.surveys.publish("habits")
+    services.close()
+    site.survey, site.digest = published.survey_id, published.digest
+    return site

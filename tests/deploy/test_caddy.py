@@ -29,8 +29,7 @@ from tests.deploy.caddy import (
     validated,
     version,
 )
-from tests.deploy.containers import serving
-from tests.deploy.test_compose import Site, publish
+from tests.deploy.containers import Site, publish, serving
 from tests.faults.server.running import Devices, check_kept, report_bytes
 from tests.faults.servers import site as recording
 from tests.ports import free_port

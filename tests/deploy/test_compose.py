@@ -15,22 +15,16 @@ import shutil
 import subprocess
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from frankly_protocol.clock import SystemClock
 from frankly_server.cli.waitress_server import DRAIN_S
-from frankly_server.services import Services
-from frankly_server.settings import Settings
-from frankly_server.surveys.definition import parse_definition
-from pydantic import SecretStr
 
-from tests.deploy.containers import PASSWORD, PORT, environment_of, instructions, serving
-from tests.deploy.proxy import TcpProxy
-from tests.faults.server.running import Devices, check_kept, open_today
+from tests.deploy.containers import PASSWORD, PORT, environment_of, instructions, publish, serving
+from tests.faults.scale.proxy import Proxy
+from tests.faults.server.running import Devices, check_kept
 from tests.ports import free_port
 
 DURATION = r"([0-9]+(h|m|s|ms))+"
@@ -227,39 +221,11 @@ def test_every_version_has_upgrade_notes(root: Path) -> None:
         assert re.findall(r"(?m)^- ([A-Z][\w ]*):", notes) == ["Stop", "Go on", "Change"]
 
 
-@dataclass
-class Site:
-    """The proxy in front of the replicas, with the interface of a server that `Devices` expects."""
-
-    port: int
-    survey: str
-    digest: str
-    database_url: str
-    home: Path
-
-    def services(self) -> Services:
-        """Return the services over the same database, in this process."""
-        return Services.open(
-            Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock()
-        )
-
-
 def health(image: list[tuple[str, str]], port: int) -> list[str]:
     """Return the image's health check command for a local port."""
     [check] = instructions(image, "HEALTHCHECK")
     command: list[str] = json.loads(check.partition("CMD ")[2])
     return [*command[:-1], command[-1].replace(PORT, str(port))]
-
-
-def publish(deployment: dict[str, str], home: Path) -> Site:
-    """Publish a survey that is open today, signed with the deployment's keys; its port is set later."""
-    site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
-    services = site.services()
-    services.surveys.apply(parse_definition(open_today()))
-    published = services.surveys.publish("habits")
-    services.close()
-    site.survey, site.digest = published.survey_id, published.digest
-    return site
 
 
 def taken_offline(image: list[tuple[str, str]]) -> list[str]:
@@ -305,7 +271,7 @@ def test_the_whole_deployment_by_hand(
             services["server"]["command"], deployment | {"FRANKLY_PORT": str(port)}, tmp_path
         )
 
-    with TcpProxy(ports) as proxy, ExitStack() as up:
+    with Proxy(ports, skips_down=True) as proxy, ExitStack() as up:
         started = {port: up.enter_context(ExitStack()) for port in ports}
         for port, stack in started.items():
             stack.enter_context(replica(port))

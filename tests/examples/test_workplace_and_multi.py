@@ -24,6 +24,7 @@ from examples.multi import data as multi
 from examples.workplace import data as workplace
 from tests.demo import run_demo
 from tests.examples.rows import estimate
+from tests.refusals import refusal
 
 
 def _lines(name: str, **options: Any) -> list[dict[str, str]]:
@@ -162,7 +163,5 @@ def test_the_whole_demo(tmp_path: Path, name: str) -> None:
 def test_wrong_choices_are_usage_errors(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        demo.main(arguments)
-    assert stopped.value.code == 2
+    assert refusal(SystemExit, demo.main, arguments).code == 2
     assert "usage: frankly demo" in capsys.readouterr().err

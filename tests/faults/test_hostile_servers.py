@@ -19,6 +19,7 @@ from frankly_sdk.testing import FakeServer, make_survey
 from frankly_sdk.transport import OVERALL_S, READ_S, HttpTransport, Reply
 
 from tests.faults.servers import OK, listening, ok
+from tests.refusals import refusal
 
 GROWTH = 20 * 2**20
 LINK = f"/s/{'ab' * 16}#sha256={'0' * 64}"
@@ -182,9 +183,7 @@ def test_a_deeply_nested_document_with_a_valid_signature_is_refused(tmp_path: Pa
     assert server.authority is not None
     publisher: SigningKey = server.authority._publisher
     server._envelope = Envelope.seal(SURVEY_TYPE, DEEP, (publisher,)).to_bytes()
-    with pytest.raises(FranklyError) as caught:
-        server.open(tmp_path / "s.db")
-    assert caught.value.code.startswith("document_")
+    assert refusal(FranklyError, server.open, tmp_path / "s.db").code.startswith("document_")
     store = Store(tmp_path / "s.db")
     assert store.outbox() == []
     store.close()

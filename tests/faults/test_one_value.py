@@ -14,7 +14,11 @@ import pytest
 from frankly_sdk import AlreadyAnswered, Client, Policy
 from frankly_sdk.testing import Authority, FakeClock, FakeServer, lose_receipt, make_survey
 
-from tests.frankly_sdk.drivers import driver  # noqa: F401
+from tests.frankly_sdk.drivers import (
+    bodies,
+    driver,  # noqa: F401
+)
+from tests.threads import concurrently
 
 pytestmark = pytest.mark.usefixtures("driver")
 CLOCK = FakeClock()
@@ -25,10 +29,6 @@ CROWD = 32
 
 def fresh() -> FakeServer:
     return FakeServer(DOCUMENT, FakeClock(), AUTHORITY)
-
-
-def bodies(server: FakeServer) -> list[bytes]:
-    return [request.body for request in server.requests if request.body is not None]
 
 
 def answered(client: Client, answer: str) -> str:
@@ -46,11 +46,7 @@ def test_32_threads_send_one_value(tmp_path: Path) -> None:
             ready.wait()
             outcomes.append(answered(client, ("no", "yes")[i % 2]))
 
-        threads = [threading.Thread(target=race, args=(i,)) for i in range(CROWD)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        concurrently(race, *[(i,) for i in range(CROWD)])
     assert Counter(outcomes) == {"sent": 1, "late, sent": CROWD - 1}
     assert len(set(bodies(server))) == len(server.reports) == 1
 
@@ -158,10 +154,6 @@ def test_a_survey_answered_by_many_on_one_device_is_one_value_each(tmp_path: Pat
             except AlreadyAnswered:
                 outcomes.append("late")
 
-        threads = [threading.Thread(target=race, args=(str(i % 8),)) for i in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        concurrently(race, *[(str(i % 8),) for i in range(16)])
     assert Counter(outcomes) == {"sent": 8, "late": 8}
     assert len(server.reports) == 8

@@ -5,17 +5,16 @@ Symbols are drawn with a fixed seed, so that outputs are the same in every run, 
 """
 
 import random
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import product
 from pathlib import Path
 from typing import Final
 
-from frankly_server.cli.waitress_server import Server
-
-from tests.frankly_server.web.site import Site, captured_logs, make_site
+from tests.frankly_server.web.site import Site, captured_logs, make_site, waitress
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
+from tests.threads import listening
 
 _SEX: Final = """\
   - id: sex
@@ -50,19 +49,45 @@ def filled(home: Path, n: int) -> Site:
 @contextmanager
 def serving(site: Site) -> Iterator[dict[str, str]]:
     """Serve a site; yield the environment variables that the guide and the notebooks read."""
-    server = Server(
-        site.client.application, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**21
-    )
-    running = threading.Thread(target=server.run)
-    running.start()
-    try:
-        with captured_logs():
-            yield {
-                "FRANKLY_URL": f"http://127.0.0.1:{server.port}",
-                "FRANKLY_API_KEY": site.analyst_key,
-                "SURVEY": site.survey,
-            }
-    finally:
-        server.stop()
-        running.join(15)
-        site.services.close()
+    with (
+        closing(site.services),
+        waitress(site.client.application) as origin,
+        captured_logs(),
+    ):
+        yield {"FRANKLY_URL": origin, "FRANKLY_API_KEY": site.analyst_key, "SURVEY": site.survey}
+
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def stranger(answer: Answer) -> Iterator[str]:
+    """Another HTTP server on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer(self)
+
+        def do_POST(self) -> None:
+            answer(self)
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    with listening(HTTPServer(("127.0.0.1", 0), Handler)) as origin:
+        yield origin
+
+
+def says(status: int, content_type: str, body: bytes, **headers: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            **headers,
+        }.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer

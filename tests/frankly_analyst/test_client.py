@@ -3,11 +3,8 @@
 
 import csv
 import io
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from frankly_analyst.plots import percent
 from frankly_analyst.rows import localised
 
 from tests.frankly_analyst.conftest import Served
+from tests.frankly_analyst.desk import Answer, says, stranger
 from tests.narrowing import present
 
 
@@ -137,46 +135,6 @@ def test_refusals_are_typed(served: Served, name: str) -> None:
 def test_the_key_goes_over_https_only(url: str) -> None:
     with pytest.raises(Unreachable, match="https"):
         Analyst(url, "frankly_live_x")
-
-
-Answer = Callable[[BaseHTTPRequestHandler], None]
-
-
-@contextmanager
-def stranger(answer: Answer) -> Iterator[str]:
-    """Another HTTP server on this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answer(self)
-
-        def do_POST(self) -> None:
-            answer(self)
-
-        def log_message(self, *_arguments: object) -> None:
-            return
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        running = threading.Thread(target=server.serve_forever, args=(0.01,))
-        running.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        running.join()
-
-
-def says(status: int, content_type: str, body: bytes, **headers: str) -> Answer:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {
-            "Content-Type": content_type,
-            "Content-Length": str(len(body)),
-            **headers,
-        }.items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return answer
 
 
 def hangs_up(handler: BaseHTTPRequestHandler) -> None:

@@ -2,7 +2,6 @@
 """Combination, plots and conversion of estimates: sums, ratios, joint tables, HTML, pandas, Arrow."""
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from frankly_server.cli import front
 
 from tests.frankly_analyst.conftest import Served
 from tests.narrowing import present
+from tests.processes import output_of
 
 
 @pytest.fixture(scope="module")
@@ -175,8 +175,7 @@ def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
 def test_large_libraries_are_imported_only_on_use() -> None:
     heavy = ("pandas", "pyarrow", "numpy", "scipy")
     code = f"import sys, frankly_analyst; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert output_of(code).strip() == "[]"
 
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])

@@ -16,11 +16,12 @@ from tests.frankly_analyst.conftest import Served
 from tests.frankly_server.analysis.samples import (
     block_about,
     document_of,
+    grr,
     question,
     received,
     result,
 )
-from tests.frankly_server.analysis.test_pooling import grr
+from tests.refusals import refusal
 
 COUNTS = {"c0": (80, 40, 30), "c1": (50, 60, 40), "c2": (30, 50, 90), "c3": (1, 1, 1)}
 
@@ -101,12 +102,9 @@ def test_comparisons_are_requested_from_a_server(served: Served) -> None:
     assert test.p is not None
     assert f"independence χ² = {test.statistic:.2f}" in str(test)
     assert "Cramér" in test._repr_html_()
-    with pytest.raises(Refused) as refused:
-        found.compare("first")
-    assert refused.value.field == "compare"
-    with pytest.raises(Refused) as refused:
-        found.compare({"north": 1, "south": -1}, by="version")
-    assert refused.value.field == "compare"
+    assert refusal(Refused, found.compare, "first").field == "compare"
+    error = refusal(Refused, found.compare, {"north": 1, "south": -1}, by="version")
+    assert error.field == "compare"
     with pytest.raises(InvalidRequest, match="no groups"):
         found.independence("smokes", "drinks", by="version=9")
     grouped = Analyst(served.url, served.site.analyst_key).estimates(

@@ -11,7 +11,8 @@ from frankly_analyst import Analyst, Plan, Refused, Unreachable
 from scipy import stats
 
 from tests.frankly_analyst.conftest import Served
-from tests.frankly_analyst.test_client import says, stranger
+from tests.frankly_analyst.desk import says, stranger
+from tests.refusals import refusal
 
 GRR: dict[str, Any] = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "mechanism": "grr"}
 
@@ -95,9 +96,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str | None]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_typed(analyst: Analyst, name: str) -> None:
     solve_for, asked, code, field = REFUSED[name]
-    with pytest.raises(Refused) as refused:
-        analyst.plan(solve_for, **asked)
-    assert (refused.value.status, refused.value.code, refused.value.field) == (422, code, field)
+    error = refusal(Refused, analyst.plan, solve_for, **asked)
+    assert (error.status, error.code, error.field) == (422, code, field)
 
 
 def test_invalid_plans_are_unreachable() -> None:
@@ -120,6 +120,5 @@ def test_the_client_returns_estimates_by_period(served: Served, analyst: Analyst
     assert (len(before), before.n, dict(before.insufficient)) == (
         0, 60, {f"{q} (days=../2020-01-01)": 10 for q in ("smokes", "drinks")},
     )  # fmt: skip
-    with pytest.raises(Refused) as refused:
-        analyst.estimates(survey, since="yesterday")
-    assert (refused.value.code, refused.value.field) == ("field_type", "since")
+    error = refusal(Refused, analyst.estimates, survey, since="yesterday")
+    assert (error.code, error.field) == ("field_type", "since")

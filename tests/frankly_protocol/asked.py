@@ -2,6 +2,7 @@
 """Form with every kind of question of spec 3.5, and invalid edits of the form, for both SDKs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,7 @@ from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.promises import Promise
 from frankly_protocol.questions import AskIf, Box, Choice, Question
 
-from tests.frankly_protocol.samples import question, survey
-from tests.frankly_protocol.test_documents import put
+from tests.frankly_protocol.samples import put, question, survey
 
 AGE = Question(
     "age",
@@ -197,3 +197,10 @@ UNSETTLED: list[tuple[dict[str, Any], str | None]] = [
     ({name: value for name, value in _GOOD.items() if name != "work"}, "work"),
 ]
 """Answers that are refused, and the question that the error names."""
+OTHERS: list[tuple[tuple[Question, ...], str]] = [
+    ((SIGNS[0], WORK, *SIGNS[1:]), "signs-sleep"),
+    ((DRUGS[0], WORK, DRUGS[1]), "drugs"),
+    ((question("drugs", "no", "yes"), *DRUGS), "drugs"),
+    ((*DRUGS, question("drugs", "no", "yes")), "drugs"),
+    ((replace(DRUGS[0], box=replace(DRUGS[0].box, role="no_answer")),), "drugs"),  # type: ignore[type-var]
+]

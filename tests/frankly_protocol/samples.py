@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small valid documents and keys for tests to alter."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
-from frankly_protocol.audit import Claim, ceiling, level_for
+from frankly_protocol.audit import Claim, ceiling, level_for, require_private
 from frankly_protocol.blocks import Block, Certificate, Choice, Prior, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_protocol.trust import KeysDocument, Role
+from hypothesis import strategies as st
 
 from tests.narrowing import present
 
@@ -143,3 +154,95 @@ def keys_document(
 def sealed_keys(document: KeysDocument, *signers: SigningKey) -> bytes:
     """Return a keys document in an envelope, signed by `signers` or by default by the root."""
     return Envelope.seal(KEYS_TYPE, document.payload(), signers or (ROOT,)).to_bytes()
+
+
+def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Set a value at a path such as blocks.0.level.1; `...` removes it."""
+
+    def edit(body: dict[str, Any]) -> None:
+        *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
+        target: Any = body
+        for part in parents:
+            target = target[part]
+        if value is ...:
+            del target[last]
+        else:
+            target[last] = value
+
+    return edit
+
+
+@st.composite
+def mechanisms(draw: st.DrawFn, bits: int) -> DenseMechanism:
+    answers, reports = draw(st.integers(2, 5)), draw(st.integers(1, 6))
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(
+            draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
+        )
+        rows.append([b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)])
+    used = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))
+
+
+Joint = tuple[tuple[int, ...], ...]
+
+
+@st.composite
+def joints(draw: st.DrawFn, answers: int) -> Joint:
+    row = st.lists(st.integers(0, 9), min_size=answers, max_size=answers).filter(any)
+    return tuple(tuple(r) for r in draw(st.lists(row, min_size=2, max_size=4)))
+
+
+def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | None:
+    """Check every pair of every column from the definitions, with Fractions."""
+    total = sum(map(sum, joint))
+    conditional = [[Fraction(n, sum(row)) for n in row] for row in joint]
+    average = [Fraction(sum(column), total) for column in zip(*joint, strict=True)]
+    points = [
+        [Fraction(x == i) for x in range(mechanism.answers)] for i in range(mechanism.answers)
+    ]
+    pairs = {
+        "ldp": list(product(points, points)),
+        "secret-ldp": list(product(conditional, conditional)),
+        "lip": [p for c in conditional for p in ((c, average), (average, c))],
+    }[notion]
+    ratio: Fraction | None = Fraction(1)
+    for y in range(mechanism.reports):
+        column = [mechanism.probability(y, x) for x in range(mechanism.answers)]
+        for a, b in pairs:
+            up, down = (sum(m * w for m, w in zip(side, column, strict=True)) for side in (a, b))
+            if up > 0 == down:
+                return None
+            if down and ratio is not None:
+                ratio = max(ratio, Fraction(up) / Fraction(down))
+    return ratio
+
+
+WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
+SKEWED = DenseMechanism(4, ((9, 7, 0), (1, 2, 13), (5, 5, 6)))
+SMALL: list[Mechanism] = [
+    WARNER,
+    SKEWED,
+    UnaryMechanism(4, 2, 8, 3),
+    UnaryMechanism(4, 3, 2, 9),
+    UnaryMechanism(4, 3, 16, 0),
+    UnaryMechanism(4, 3, 0, 5),
+    UnaryMechanism(4, 3, 5, 0),
+    UnaryMechanism(4, 3, 5, 16),
+    SubsetMechanism(4, 2, 1, 11),
+    SubsetMechanism(4, 4, 2, 11),
+    SubsetMechanism(4, 4, 3, 3),
+    SubsetMechanism(4, 5, 2, 16),
+    SubsetMechanism(4, 5, 3, 0),
+    ProductMechanism((WARNER, SKEWED)),
+]
+
+
+def is_private(mechanism: Mechanism, *claims: Claim) -> bool:
+    """Return True if the exact verifier accepts these claims about a mechanism."""
+    try:
+        require_private(mechanism, *claims)
+    except DocumentRejected:
+        return False
+    return True

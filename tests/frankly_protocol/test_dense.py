@@ -12,18 +12,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given
 from hypothesis import strategies as st
 
-
-@st.composite
-def mechanisms(draw: st.DrawFn, bits: int) -> DenseMechanism:
-    answers, reports = draw(st.integers(2, 5)), draw(st.integers(1, 6))
-    rows = []
-    for _ in range(answers):
-        cuts = sorted(
-            draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
-        )
-        rows.append([b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)])
-    used = [y for y in range(reports) if any(row[y] for row in rows)]
-    return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))
+from tests.frankly_protocol.samples import mechanisms
 
 
 @given(mechanisms(bits=8), st.data())

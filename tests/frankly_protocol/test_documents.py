@@ -23,11 +23,13 @@ from tests.frankly_protocol.samples import (
     in_strata,
     ldp_block,
     lip_block,
+    oracle,
+    put,
     question,
     survey,
 )
-from tests.frankly_protocol.test_notions import oracle
 from tests.narrowing import dense_of
+from tests.refusals import refusal
 
 DOCUMENT = survey()
 PAYLOAD = DOCUMENT.payload()
@@ -46,22 +48,6 @@ def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
     body = json.loads(PAYLOAD)
     edit(body)
     return canonical.dumps(body)
-
-
-def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """Set a value at a path such as blocks.0.level.1; `...` removes it."""
-
-    def edit(body: dict[str, Any]) -> None:
-        *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
-        target: Any = body
-        for part in parents:
-            target = target[part]
-        if value is ...:
-            del target[last]
-        else:
-            target[last] = value
-
-    return edit
 
 
 W = [list(row) for row in dense_of(DOCUMENT.blocks[0].numbered_mechanism).weights]
@@ -219,10 +205,9 @@ def test_the_window_shows_both_times(hours: int, field: str | None) -> None:
     if field is None:
         DOCUMENT.require_window(NOW + timedelta(hours=hours))
         return
-    with pytest.raises(ClockError) as caught:
-        DOCUMENT.require_window(NOW + timedelta(hours=hours))
-    assert caught.value.field == field
-    assert "2026-05-31T12:00:00Z" in caught.value.detail
+    error = refusal(ClockError, DOCUMENT.require_window, NOW + timedelta(hours=hours))
+    assert error.field == field
+    assert "2026-05-31T12:00:00Z" in error.detail
 
 
 def test_several_questions_of_a_block_count_in_row_major_order() -> None:
@@ -293,9 +278,8 @@ def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stra
     determined = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
     determined.require_private()  # all in the north answer "good", so the report is constant there
     broken = in_strata(((30, 20), (25, 25)), ((30, 0), (0, 30)))
-    with pytest.raises(DocumentRejected) as caught:
-        broken.require_private()
-    assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].claims[0].level")
+    error = refusal(DocumentRejected, broken.require_private)
+    assert (error.reason, error.field) == ("privacy", "blocks[0].claims[0].level")
 
 
 def test_a_secret_that_is_impossible_in_a_stratum_is_ignored_there() -> None:

@@ -20,8 +20,7 @@ from frankly_protocol.tokens import TokenRule
 
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.every_kind import HALF, KINDS, below, block, documents
-from tests.frankly_protocol.samples import NOW, question, survey
-from tests.frankly_protocol.test_documents import put
+from tests.frankly_protocol.samples import NOW, put, question, survey
 
 DOCUMENTS = documents()
 

@@ -2,7 +2,6 @@
 """Exact verifier, compared with an oracle from the definitions, at its levels and just below."""
 
 from fractions import Fraction
-from itertools import product
 from math import gcd
 
 import pytest
@@ -12,40 +11,8 @@ from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.frankly_protocol.test_dense import mechanisms
-
-Joint = tuple[tuple[int, ...], ...]
-
-
-@st.composite
-def joints(draw: st.DrawFn, answers: int) -> Joint:
-    row = st.lists(st.integers(0, 9), min_size=answers, max_size=answers).filter(any)
-    return tuple(tuple(r) for r in draw(st.lists(row, min_size=2, max_size=4)))
-
-
-def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | None:
-    """Check every pair of every column from the definitions, with Fractions."""
-    total = sum(map(sum, joint))
-    conditional = [[Fraction(n, sum(row)) for n in row] for row in joint]
-    average = [Fraction(sum(column), total) for column in zip(*joint, strict=True)]
-    points = [
-        [Fraction(x == i) for x in range(mechanism.answers)] for i in range(mechanism.answers)
-    ]
-    pairs = {
-        "ldp": list(product(points, points)),
-        "secret-ldp": list(product(conditional, conditional)),
-        "lip": [p for c in conditional for p in ((c, average), (average, c))],
-    }[notion]
-    ratio: Fraction | None = Fraction(1)
-    for y in range(mechanism.reports):
-        column = [mechanism.probability(y, x) for x in range(mechanism.answers)]
-        for a, b in pairs:
-            up, down = (sum(m * w for m, w in zip(side, column, strict=True)) for side in (a, b))
-            if up > 0 == down:
-                return None
-            if down and ratio is not None:
-                ratio = max(ratio, Fraction(up) / Fraction(down))
-    return ratio
+from tests.frankly_protocol.samples import joints, mechanisms, oracle
+from tests.refusals import refusal
 
 
 @given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
@@ -74,9 +41,8 @@ def test_the_needed_level_is_accepted_and_slightly_less_is_refused(
     p, q = ratio.as_integer_ratio()
     require_private(mechanism, claim((p, q)))
     scale = 10**6
-    with pytest.raises(DocumentRejected) as caught:
-        require_private(mechanism, claim((p * scale - 1, q * scale)))
-    assert caught.value.reason == "privacy"
+    error = refusal(DocumentRejected, require_private, mechanism, claim((p * scale - 1, q * scale)))
+    assert error.reason == "privacy"
 
 
 def test_the_identity_is_zero_lip_under_independence_without_a_ceiling() -> None:
@@ -112,9 +78,8 @@ def test_claims_are_refused_by_the_field_at_fault(claim: Claim, field: str | Non
     if field is None:
         require_private(WARNER, claim)
         return
-    with pytest.raises(DocumentRejected) as caught:
-        require_private(WARNER, claim)
-    assert (caught.value.reason, caught.value.field) == ("privacy", field)
+    error = refusal(DocumentRejected, require_private, WARNER, claim)
+    assert (error.reason, error.field) == ("privacy", field)
 
 
 def test_the_error_for_an_unknown_notion_suggests_an_update() -> None:

@@ -15,14 +15,15 @@ from tests.frankly_protocol.asked import (
     AGE,
     DRUGS,
     FAULTS,
+    OTHERS,
     QUESTIONS,
-    SIGNS,
     WORK,
     Edit,
     asked,
     form,
 )
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import survey
+from tests.refusals import refusal
 
 
 def test_a_document_with_every_kind_of_question_survives_its_bytes() -> None:
@@ -44,27 +45,16 @@ def test_plain_questions_have_no_new_fields() -> None:
 def test_faults_are_refused_by_field(edit: Edit, field: str) -> None:
     body = json.loads(asked().payload())
     edit(body)
-    with pytest.raises(DocumentRejected) as caught:
-        SurveyDocument.parse(canonical.dumps(body))
-    assert (caught.value.reason, caught.value.field) == ("schema", field)
-
-
-OTHERS: list[tuple[tuple[Question, ...], str]] = [
-    ((SIGNS[0], WORK, *SIGNS[1:]), "signs-sleep"),
-    ((DRUGS[0], WORK, DRUGS[1]), "drugs"),
-    ((question("drugs", "no", "yes"), *DRUGS), "drugs"),
-    ((*DRUGS, question("drugs", "no", "yes")), "drugs"),
-    ((replace(DRUGS[0], box=replace(DRUGS[0].box, role="no_answer")),), "drugs"),  # type: ignore[type-var]
-]
+    error = refusal(DocumentRejected, SurveyDocument.parse, canonical.dumps(body))
+    assert (error.reason, error.field) == ("schema", field)
 
 
 @pytest.mark.parametrize(("questions", "field"), OTHERS)
 def test_boxes_are_adjacent_and_one_of_them_is_an_answer(
     questions: tuple[Question, ...], field: str
 ) -> None:
-    with pytest.raises(DocumentRejected) as caught:
-        survey(form(*questions))
-    assert (caught.value.reason, caught.value.field) == ("schema", field)
+    error = refusal(DocumentRejected, survey, form(*questions))
+    assert (error.reason, error.field) == ("schema", field)
 
 
 def test_a_public_question_has_plain_choices_only() -> None:
@@ -73,9 +63,8 @@ def test_a_public_question_has_plain_choices_only() -> None:
         body["strata"] = [replace(one, id="region-x").to_json() | {"id": "region"}]
         if one.box:
             body["strata"][0]["id"] = "drugs-x"
-        with pytest.raises(DocumentRejected) as caught:
-            SurveyDocument.parse(canonical.dumps(body))
-        assert (caught.value.reason, caught.value.field) == ("schema", "strata[0]")
+        error = refusal(DocumentRejected, SurveyDocument.parse, canonical.dumps(body))
+        assert (error.reason, error.field) == ("schema", "strata[0]")
 
 
 @pytest.mark.parametrize(

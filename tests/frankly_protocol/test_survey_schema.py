@@ -18,10 +18,9 @@ from jsonschema import Draft202012Validator
 
 from tests.frankly_protocol.asked import FAULTS, Edit, asked
 from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import at, ldp_block, question, survey
-from tests.frankly_protocol.test_documents import put
+from tests.frankly_protocol.limits import LIMITS, PAYLOAD
+from tests.frankly_protocol.samples import at, ldp_block, put, question, survey
 from tests.frankly_protocol.test_every_kind import BAD, ONE, mutated
-from tests.frankly_protocol.test_limits import LIMITS, PAYLOAD
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs" / "survey.schema.json").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 from frankly_sdk import AlreadyAnswered, Client, Event, Receipt, aio
 from frankly_sdk.survey import Survey
-from frankly_sdk.testing import FakeClock, open_aio_client, open_client
+from frankly_sdk.testing import FakeClock, FakeServer, open_aio_client, open_client
 
 from tests.frankly_sdk.fakes import Ticking
 
@@ -208,3 +208,8 @@ OPENERS |= {
     "aio": lambda *arguments, **options: AioDriven(arguments, options),
     "background": lambda *arguments, **options: BackgroundDriven(arguments, options),
 }
+
+
+def bodies(server: FakeServer) -> list[bytes]:
+    """Return every report sent."""
+    return [request.body for request in server.requests if request.body is not None]

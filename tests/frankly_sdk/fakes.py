@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,26 @@ def problem(status: int, code: str, retry_after: str | None = None) -> Reply:
 
 
 ANSWERS = {"affair": "yes", "marriage": "good"}
+
+
+def times(n: int) -> str:
+    """Return n · δ as an exact plain decimal."""
+    return f"{n * Decimal(1) / (1 << 20):f}"
+
+
+BAD_DELTA_CAPS: list[object] = [
+    "nan",
+    "-0.1",
+    "1",
+    "1.5",
+    "1e-6",
+    "",
+    " 0",
+    "ten",
+    None,
+    True,
+    0.1,
+    "2",
+    "inf",
+    "1e999999999",
+]

@@ -51,6 +51,7 @@ from tests.frankly_protocol.samples import (
 )
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, backstop_block, payable_survey, problem
 from tests.narrowing import dense_of
+from tests.refusals import refusal
 
 GOOD = payable_survey()
 
@@ -134,9 +135,7 @@ def test_unacceptable_documents_are_refused_by_name(
     server = make()
     digest = server.__dict__.get("pinned", server.document.digest)
     link = f"https://collect.example/s/{server.document.survey}#{digest.replace(':', '=')}"
-    with pytest.raises(error) as caught:
-        server.open(tmp_path / "s.db", link=link)
-    assert caught.value.field == field
+    assert refusal(error, server.open, tmp_path / "s.db", link=link).field == field
     assert server.posted == []
 
 
@@ -150,10 +149,9 @@ def test_another_document_than_the_pinned_one_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(("days", "field"), [(-2, "opens"), (31, "closes")])
 def test_outside_the_window_both_times_are_shown(days: int, field: str, tmp_path: Path) -> None:
     clock = FixedClock(NOW + timedelta(days=days))
-    with pytest.raises(ClockError) as caught:
-        FakeServer().open(tmp_path / "s.db", clock=clock)
-    assert caught.value.field == field
-    assert "clock says" in caught.value.detail
+    error = refusal(ClockError, FakeServer().open, tmp_path / "s.db", clock=clock)
+    assert error.field == field
+    assert "clock says" in error.detail
 
 
 UNPINNED = f"https://collect.example/s/{GOOD.survey}"
@@ -175,9 +173,8 @@ def test_without_a_pin_prior_based_promises_are_refused(
 
 def test_without_a_pin_prior_free_promises_may_be_allowed(tmp_path: Path) -> None:
     server = FakeServer(document=survey(ldp_block()))
-    with pytest.raises(PolicyRefused) as caught:
-        server.open(tmp_path / "s.db", link=UNPINNED)
-    assert caught.value.reason == "unpinned"
+    error = refusal(PolicyRefused, server.open, tmp_path / "s.db", link=UNPINNED)
+    assert error.reason == "unpinned"
     with server.open(
         tmp_path / "s.db", link=UNPINNED, policy=Policy(allow_unpinned=True)
     ) as client:
@@ -236,9 +233,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     second = FakeServer(
         document=second_survey, keys=rotated, older_keys=[sealed_keys(keys_document())]
     )
-    with pytest.raises(DocumentRejected) as caught:
-        second.open(tmp_path / "s.db")
-    assert caught.value.reason == "signature"
+    assert refusal(DocumentRejected, second.open, tmp_path / "s.db").reason == "signature"
     second.older_keys.append(rotated)
     for served in (sealed_keys(keys_document(4)), sealed_keys(keys_document(3), STRANGER)):
         second.keys = served  # skips a version; not signed by the known root
@@ -327,9 +322,7 @@ def test_a_reply_that_is_not_a_document_is_a_network_error(
     server = FakeServer()
     serve = server.get
     server.get = lambda url, limit: page if path in url else serve(url, limit)  # type: ignore[method-assign]
-    with pytest.raises(NetworkError) as caught:
-        server.open(tmp_path / "s.db")
-    assert caught.value.code == code
+    assert refusal(NetworkError, server.open, tmp_path / "s.db").code == code
     assert server.posted == []
 
 
@@ -348,11 +341,10 @@ def test_an_unknown_document_is_explained_by_what_the_link_names(
     serve, missing = server.get, problem(404, "not_found")
     server.get = lambda url, limit: missing if "/document" in url else serve(url, limit)  # type: ignore[method-assign]
     options = {} if pinned else {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
-    with pytest.raises(NetworkError) as caught:
-        server.open(tmp_path / "s.db", **options)
-    assert caught.value.code == "not_found"
-    assert UNKNOWN[pinned] in caught.value.detail
-    assert UNKNOWN[not pinned] not in caught.value.detail
+    error = refusal(NetworkError, server.open, tmp_path / "s.db", **options)
+    assert error.code == "not_found"
+    assert UNKNOWN[pinned] in error.detail
+    assert UNKNOWN[not pinned] not in error.detail
 
 
 def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of_reach(

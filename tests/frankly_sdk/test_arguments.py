@@ -13,6 +13,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Client, FranklyError, LinkError, Policy
 from frankly_sdk.testing import FakeServer, make_survey, open_client
 
+from tests.frankly_sdk.drivers import bodies
+from tests.refusals import code_and_field, refusal
+
 CANARY = "c4n4ry"
 DAY_S = 24 * 3600
 LONGEST_S = 400 * DAY_S  # a document is valid for at most 400 days (docs/protocol.md)
@@ -49,11 +52,6 @@ def server() -> FakeServer:
     return FakeServer(make_survey({"smokes": ["no", CANARY]}))
 
 
-def sent(server: FakeServer) -> list[bytes]:
-    """Return every report sent."""
-    return [request.body for request in server.requests if request.body is not None]
-
-
 @pytest.mark.parametrize(
     ("name", "value"), CASES, ids=[f"{name}-{value!r:.20}" for name, value in CASES]
 )
@@ -61,9 +59,8 @@ def test_an_option_of_another_kind_is_named(
     name: str, value: Any, server: FakeServer, tmp_path: Path
 ) -> None:
     options = {"store": tmp_path / "s.db"} | {name: value}
-    with pytest.raises(InvalidInput) as caught:
-        server.open(options.pop("store"), **options)
-    assert (caught.value.code, caught.value.field) == ("field_type", name)
+    error = refusal(InvalidInput, server.open, options.pop("store"), **options)
+    assert (error.code, error.field) == ("field_type", name)
     if value is not datetime:  # the clock is first read once the store is open
         assert (server.requests, list(tmp_path.iterdir())) == ([], [])
 
@@ -75,9 +72,8 @@ def test_wrong_options_raise_although_the_client_is_switched_off(
     options: dict[str, Any] = {"store": tmp_path / "s.db", "enabled": False} | {
         name: NOT_OPTIONS[name][1]
     }
-    with pytest.raises(InvalidInput) as caught:
-        open_client(server.link, options.pop("store"), **options)
-    assert caught.value.field == name
+    error = refusal(InvalidInput, open_client, server.link, options.pop("store"), **options)
+    assert error.field == name
 
 
 class Elsewhere(PurePosixPath):
@@ -129,11 +125,10 @@ def test_a_wrong_argument_of_an_answer_costs_nothing(
 ) -> None:
     arguments, code, field = NOT_ANSWERS[case]
     with server.open(tmp_path / "s.db") as client:
-        with pytest.raises(FranklyError) as caught:
-            client.answer(ANSWERS, **arguments)
-        assert (caught.value.code, caught.value.field) == (code, field)
-        assert CANARY not in str(caught.value)
-        assert sent(server) == []
+        error = refusal(FranklyError, client.answer, ANSWERS, **arguments)
+        assert (error.code, error.field) == (code, field)
+        assert CANARY not in str(error)
+        assert bodies(server) == []
         assert client.flush() == []
         assert client.answer(ANSWERS).status == "sent", (
             "the install's own respondent must still be able to answer"
@@ -151,9 +146,7 @@ def test_a_switched_off_client_names_a_wrong_argument_too(
     ]
     with server.open(tmp_path / "s.db", enabled=False) as client:
         for field, call in calls:
-            with pytest.raises(InvalidInput) as caught:
-                call(client)
-            assert caught.value.field == field
+            assert refusal(InvalidInput, call, client).field == field
 
 
 @pytest.mark.parametrize("value", NOT_SECONDS)
@@ -162,18 +155,14 @@ def test_the_timeout_of_a_flush_is_in_seconds(
 ) -> None:
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
-        with pytest.raises(InvalidInput) as caught:
-            client.flush(value)
-        assert (caught.value.code, caught.value.field) == ("field_type", "timeout_s")
-        assert sent(server) == []
+        assert code_and_field(InvalidInput, client.flush, value) == ("field_type", "timeout_s")
+        assert bodies(server) == []
 
 
 @pytest.mark.parametrize("name", ["allow_unpinned", "require_log"])
 @pytest.mark.parametrize("value", NOT_SWITCHES)
 def test_a_switch_of_the_policy_is_true_or_false(name: str, value: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Policy(**{name: value})
-    assert (caught.value.code, caught.value.field) == ("field_type", name)
+    assert code_and_field(InvalidInput, Policy, **{name: value}) == ("field_type", name)
 
 
 ROW: tuple[str, Any, dict[str, str]] = ("p", ANSWERS, {})
@@ -223,8 +212,7 @@ def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
 def test_an_invalid_relay_is_named_as_the_relay(
     relay: Any, server: FakeServer, tmp_path: Path
 ) -> None:
-    with pytest.raises(LinkError) as caught:
-        server.open(tmp_path / "s.db", relay=relay)
-    assert caught.value.field == "relay"
-    assert "survey link" not in caught.value.detail
+    error = refusal(LinkError, server.open, tmp_path / "s.db", relay=relay)
+    assert error.field == "relay"
+    assert "survey link" not in error.detail
     assert server.requests == []

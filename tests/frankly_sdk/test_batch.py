@@ -17,6 +17,8 @@ from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 from frankly_sdk.testing import FakeClock, FakeServer, make_survey, status
 
+from tests.refusals import refusal
+
 CANARY = "c4n4ry"
 
 
@@ -110,14 +112,10 @@ def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Pat
 
 
 def test_a_wrong_row_of_a_repeated_key_is_refused(server: FakeServer, tmp_path: Path) -> None:
+    bad_rows = [*rows(1), ("person 0", {"smokes": CANARY}, {"region": "north"})]
     with server.open(tmp_path / "s.db") as client:
-        with pytest.raises(UnknownChoice) as caught:
-            list(
-                client.randomise_many(
-                    [*rows(1), ("person 0", {"smokes": CANARY}, {"region": "north"})]
-                )
-            )
-        assert caught.value.field == "rows[1].smokes"
+        error = refusal(UnknownChoice, list, client.randomise_many(bad_rows))
+        assert error.field == "rows[1].smokes"
         assert client.flush() == []
 
 
@@ -274,6 +272,11 @@ def run(
     return main([*arguments, "--link", server.link, "--store", str(folder / "s.db")], opener)
 
 
+def randomise(server: FakeServer, folder: Path, table: str) -> int:
+    files = str(folder / "in.csv"), str(folder / "o")
+    return run(server, folder, "randomise", *files, table=table)
+
+
 TABLE = "respondent,smokes,region\n" + "".join(f"p{i},yes,north\n" for i in range(12))
 
 
@@ -325,7 +328,7 @@ def test_every_row_of_a_file_is_counted(
 
 
 def test_a_flush_reports_an_unreachable_server(server: FakeServer, tmp_path: Path) -> None:
-    run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE)
+    randomise(server, tmp_path, TABLE)
     server.network.then(*[status(503)] * 99)
     assert run(server, tmp_path, "flush", "--seconds", "1") == 5
 
@@ -373,17 +376,7 @@ def test_bad_tables_name_the_line_and_seal_nothing(
     case: str, server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, where = BAD_TABLES[case]
-    assert (
-        run(
-            server,
-            tmp_path,
-            "randomise",
-            str(tmp_path / "in.csv"),
-            str(tmp_path / "o"),
-            table=table,
-        )
-        == 3
-    )
+    assert randomise(server, tmp_path, table) == 3
     message = capsys.readouterr().err
     assert f"{where}: " in message
     assert CANARY not in message
@@ -407,17 +400,7 @@ def test_bad_tables_of_invited_people_name_the_line(
     case: str, invited: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, where = BAD_INVITED[case]
-    assert (
-        run(
-            invited,
-            tmp_path,
-            "randomise",
-            str(tmp_path / "in.csv"),
-            str(tmp_path / "o"),
-            table=table,
-        )
-        == 3
-    )
+    assert randomise(invited, tmp_path, table) == 3
     assert where in (message := capsys.readouterr().err)
     assert invite(9)[:-1] not in message
     assert Store(tmp_path / "s.db").outbox() == []
@@ -472,9 +455,7 @@ def test_no_network_and_no_store_have_separate_codes(server: FakeServer, tmp_pat
     (tmp_path / "s.db").unlink()
     (tmp_path / "s.db").mkdir()
     assert run(server, tmp_path, "flush") == 6
-    with pytest.raises(SystemExit) as usage:
-        main(["randomise"])
-    assert usage.value.code == 2
+    assert refusal(SystemExit, main, ["randomise"]).code == 2
 
 
 def test_a_full_disk_leaves_no_partial_file(
@@ -484,17 +465,7 @@ def test_a_full_disk_leaves_no_partial_file(
         raise OSError(28, "no space")
 
     monkeypatch.setattr("frankly_sdk.cli.os.fsync", full)
-    assert (
-        run(
-            server,
-            tmp_path,
-            "randomise",
-            str(tmp_path / "in.csv"),
-            str(tmp_path / "o"),
-            table=TABLE,
-        )
-        == 3
-    )
+    assert randomise(server, tmp_path, TABLE) == 3
     assert [
         path.name for path in tmp_path.iterdir() if path.name not in ("s.db", "s.db-journal")
     ] == ["in.csv"]

@@ -33,6 +33,7 @@ from frankly_sdk.testing import FakeServer, make_survey
 from tests.frankly_protocol.samples import dp_block, ldp_block, lip_block, survey
 from tests.frankly_sdk import fakes
 from tests.frankly_sdk.worlds import Person, block_of, document_of, promise
+from tests.refusals import refusal
 
 IDENTITY = DenseMechanism(4, ((16, 0), (0, 16)))
 LEAKY = DenseMechanism(4, ((16, 0), (8, 8)))
@@ -119,10 +120,9 @@ def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
     document = document_of(block_of("x", mechanism, rounded_promise))
     odds = Fraction(high, low)
     assert log(odds) > 9.7
-    with pytest.raises(PolicyRefused) as caught:
-        fakes.FakeServer(document=document).open(tmp_path / "s.db")
-    assert (caught.value.code, caught.value.field) == ("policy_cap", "blocks")
-    assert f"by {ln_up(odds)} nats" in caught.value.detail
+    error = refusal(PolicyRefused, fakes.FakeServer(document=document).open, tmp_path / "s.db")
+    assert (error.code, error.field) == ("policy_cap", "blocks")
+    assert f"by {ln_up(odds)} nats" in error.detail
     fakes.FakeServer(document=document).open(
         tmp_path / "t.db", policy=Policy(cap=ln_up(odds))
     ).close()
@@ -172,9 +172,8 @@ def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> 
         if fits:
             endless().open(tmp_path / "s.db", policy=policy).close()
             continue
-        with pytest.raises(PolicyRefused) as caught:
-            endless().open(tmp_path / "s.db", policy=policy)
-        assert caught.value.reason == "cap"
+        error = refusal(PolicyRefused, endless().open, tmp_path / "s.db", policy=policy)
+        assert error.reason == "cap"
 
 
 def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path) -> None:
@@ -278,9 +277,7 @@ def test_reading_the_budget_costs_nothing_and_a_disabled_client_has_none(
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     with server.open(tmp_path / "s.db") as client:
         assert client.budget() == client.budget()
-        with pytest.raises(InvalidInput) as caught:
-            client.budget(" ")
-        assert caught.value.field == "respondent"
+        assert refusal(InvalidInput, client.budget, " ").field == "respondent"
     assert len(server.requests) == 2  # keys and document
     with Client.open(server.link, tmp_path / "t.db", enabled=False) as off, pytest.raises(Disabled):
         off.budget()
@@ -350,12 +347,8 @@ def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
             "link": link,
             "policy": {"final_surveys": surveys},
         }
-        assert (
-            conformance.main(
-                ["init"], io.StringIO(json.dumps(arguments)), io.StringIO(), io.StringIO()
-            )
-            == status
-        )
+        given, *others = (io.StringIO(text) for text in (json.dumps(arguments), "", ""))
+        assert conformance.main(["init"], given, *others) == status
 
 
 def test_the_samples_have_the_ceilings_these_tests_assume() -> None:

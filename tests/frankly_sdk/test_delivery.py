@@ -17,6 +17,7 @@ from frankly_sdk.transport import Reply
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
+from tests.refusals import refusal
 
 pytestmark = pytest.mark.usefixtures("driver")
 
@@ -125,9 +126,7 @@ def test_a_survey_that_closed_before_the_answer_draws_nothing(tmp_path: Path) ->
 
     with server.open(tmp_path / "s.db", clock=clock, randbits=never) as client:
         clock.at = NOW + timedelta(days=31)
-        with pytest.raises(SurveyClosed) as caught:
-            client.answer(ANSWERS)
-        assert "clock says" in caught.value.detail
+        assert "clock says" in refusal(SurveyClosed, client.answer, ANSWERS).detail
         clock.at = NOW - timedelta(days=2)
         with pytest.raises(ClockError):
             client.answer(ANSWERS)

@@ -3,7 +3,6 @@
 
 import io
 import json
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,15 +17,10 @@ from frankly_sdk._texts import Texts
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import dp_block, ldp_block, survey
-from tests.frankly_sdk.fakes import FakeServer
+from tests.frankly_sdk.fakes import BAD_DELTA_CAPS, FakeServer, times
 
 UNIT = Fraction(1, 1 << 20)
 """The δ of the blocks here: a power of two, which tables represent exactly."""
-
-
-def times(n: int) -> str:
-    """Return n · δ as an exact plain decimal."""
-    return f"{n * Decimal(1) / (1 << 20):f}"
 
 
 def server(i: int, *blocks: Block) -> FakeServer:
@@ -106,33 +100,11 @@ def test_a_suite_may_set_it(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
     for cap, status in (("0.000001", 0), ("1", cli.BAD_INPUT)):
         arguments = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
-        assert (
-            conformance.main(
-                ["init"], io.StringIO(json.dumps(arguments)), io.StringIO(), io.StringIO()
-            )
-            == status
-        )
+        given, *others = (io.StringIO(text) for text in (json.dumps(arguments), "", ""))
+        assert conformance.main(["init"], given, *others) == status
 
 
-BAD = [
-    "nan",
-    "-0.1",
-    "1",
-    "1.5",
-    "1e-6",
-    "",
-    " 0",
-    "ten",
-    None,
-    True,
-    0.1,
-    "2",
-    "inf",
-    "1e999999999",
-]
-
-
-@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("value", BAD_DELTA_CAPS)
 def test_caps_on_delta_are_plain_decimals_below_one(value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         Policy(delta_cap=value)  # type: ignore[arg-type]

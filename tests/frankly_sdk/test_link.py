@@ -5,6 +5,8 @@ import pytest
 from frankly_sdk import DocumentRejected, InsecureTransport, LinkError
 from frankly_sdk.link import SurveyLink, is_host, require_collect, require_secure
 
+from tests.refusals import refusal
+
 ID, PIN = "ab" * 16, "cd" * 32
 GOOD = [
     (f"https://host/s/{ID}#sha256={PIN}", "https://host", f"sha256:{PIN}"),
@@ -57,16 +59,13 @@ def test_a_personal_link_has_a_code_that_is_never_shown() -> None:
         f"&invite={code}&x=1",
         f"&token={code}",
     ):
-        with pytest.raises(LinkError) as refused:
-            SurveyLink.parse(f"https://host/s/{ID}#sha256={PIN}{tail}")
-        assert code not in str(refused.value)
+        error = refusal(LinkError, SurveyLink.parse, f"https://host/s/{ID}#sha256={PIN}{tail}")
+        assert code not in str(error)
 
 
 @pytest.mark.parametrize(("text", "error"), BAD, ids=range(len(BAD)))
 def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
-    with pytest.raises(LinkError) as caught:
-        SurveyLink.parse(text)
-    assert type(caught.value) is error
+    assert type(refusal(LinkError, SurveyLink.parse, text)) is error
 
 
 NO_ADDRESS = [
@@ -84,11 +83,9 @@ NO_ADDRESS = [
 @pytest.mark.parametrize("text", NO_ADDRESS)
 def test_a_malformed_address_is_refused_with_the_format_of_a_link(text: str) -> None:
     """The class is InsecureTransport, as in the browser, and the message states the format of a link."""
-    with pytest.raises(InsecureTransport) as caught:
-        SurveyLink.parse(text)
-    assert (
-        f"{caught.value}"
-        == "link: a survey link looks like https://host/s/ID#sha256=…: copy all of it"
+    error = refusal(InsecureTransport, SurveyLink.parse, text)
+    assert f"{error}" == (
+        "link: a survey link looks like https://host/s/ID#sha256=…: copy all of it"
     )
     with pytest.raises(InsecureTransport) as caught:
         require_secure(text, "relay")
@@ -97,16 +94,14 @@ def test_a_malformed_address_is_refused_with_the_format_of_a_link(text: str) -> 
 
 
 def test_an_address_without_tls_is_refused_with_the_scheme_to_use() -> None:
-    with pytest.raises(InsecureTransport) as caught:
-        SurveyLink.parse(f"http://host/s/{ID}")
-    assert "use https://" in caught.value.detail
+    error = refusal(InsecureTransport, SurveyLink.parse, f"http://host/s/{ID}")
+    assert "use https://" in error.detail
 
 
 def test_a_refused_collect_url_names_the_rule() -> None:
     origin = "https://collect.example"
-    with pytest.raises(DocumentRejected) as caught:
-        require_collect("https://other.example/in", origin)
-    assert (caught.value.reason, caught.value.field) == ("host", "collect_url")
+    error = refusal(DocumentRejected, require_collect, "https://other.example/in", origin)
+    assert (error.reason, error.field) == ("host", "collect_url")
     with pytest.raises(InsecureTransport, match="on this machine"):
         require_collect("https://127.0.0.1/in", origin, ("127.0.0.1",))
 

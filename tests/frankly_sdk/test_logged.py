@@ -11,6 +11,7 @@ from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_protocol.trust.samples import ORIGIN, FakeLog, role
+from tests.refusals import refusal
 
 LOG = FakeLog(["sha256:" + f"{i:064x}" for i in range(3)])
 HEAD = LOG.head().checkpoint
@@ -43,9 +44,7 @@ def test_a_log_of_four_mebibytes_is_checked_and_a_larger_log_is_not_fetched(
 ) -> None:
     asked: list[tuple[str, int, str]] = []
     device = rule(tmp_path / "s.db", b"", asked)
-    with pytest.raises(LogError) as caught:
-        device._tree(Checkpoint(ORIGIN, 131_072, b"\0" * 32))
-    assert (caught.value.field, asked[0][1]) == ("leaves", 4 * 2**20)
-    with pytest.raises(LogError) as caught:
-        device._tree(Checkpoint(ORIGIN, 131_073, b"\0" * 32))
-    assert (caught.value.field, len(asked)) == ("size", 1)
+    error = refusal(LogError, device._tree, Checkpoint(ORIGIN, 131_072, b"\0" * 32))
+    assert (error.field, asked[0][1]) == ("leaves", 4 * 2**20)
+    error = refusal(LogError, device._tree, Checkpoint(ORIGIN, 131_073, b"\0" * 32))
+    assert (error.field, len(asked)) == ("size", 1)

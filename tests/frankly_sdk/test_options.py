@@ -20,7 +20,6 @@ from frankly_sdk.testing import FakeClock, FakeServer, drop, lose_receipt, make_
 from frankly_sdk.transport import Reply, Transport
 
 CANARY = "c4n4ry"
-NOWHERE = f"https://nowhere.example/s/{'ab' * 16}#sha256={'0' * 64}"
 
 
 @pytest.fixture

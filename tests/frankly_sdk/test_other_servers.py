@@ -46,7 +46,8 @@ from tests.frankly_protocol.samples import (
     survey,
 )
 from tests.frankly_protocol.trust.samples import LOG_KEY, ORIGIN, WITNESS_KEYS, FakeLog
-from tests.frankly_sdk.test_trust_attacks import Server
+from tests.frankly_sdk.attacks import Server
+from tests.refusals import refusal
 
 EVIL_ROOT, EVIL_LOG = (SigningKey.from_raw(bytes([n]) * 32) for n in (41, 42))
 FIRST = survey(ldp_block())
@@ -451,9 +452,8 @@ def test_reports_go_to_the_host_of_the_link(
     if error is None:
         assert place.visit(tmp_path / "s.db", answer=True, policy=policy) == "sent"
         return
-    with pytest.raises(error) as caught:
-        place.visit(tmp_path / "s.db", answer=True, policy=policy)
-    assert caught.value.field == "collect_url"
+    error = refusal(error, place.visit, tmp_path / "s.db", answer=True, policy=policy)
+    assert error.field == "collect_url"
     assert place.posted == []
 
 
@@ -468,9 +468,8 @@ BAD_HOSTS = [
 
 @pytest.mark.parametrize("hosts", [*BAD_HOSTS, (5,), None, ("",), ("a b",), ("a/b",)], ids=repr)
 def test_hosts_are_a_tuple_of_names(hosts: Any) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Policy(collect_hosts=hosts)
-    assert (caught.value.field, "other" in caught.value.detail.lower()) == ("collect_hosts", False)
+    error = refusal(InvalidInput, Policy, collect_hosts=hosts)
+    assert (error.field, "other" in error.detail.lower()) == ("collect_hosts", False)
 
 
 # Stores of earlier versions

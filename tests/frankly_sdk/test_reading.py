@@ -10,10 +10,8 @@ from frankly_sdk.explain import explain
 from frankly_server.web.hosted import hosted_page
 
 from tests.frankly_sdk.fakes import payable_survey
-from tests.frankly_sdk.test_texts import ENGLISH, PARTS
+from tests.frankly_sdk.texts import ENGLISH, GRADE, PARTS
 from tests.reading import grade, syllables
-
-GRADE = 8
 
 # Texts above the grade, with the reason.
 EXCEPTIONS = {

@@ -18,6 +18,8 @@ from frankly_sdk.testing import FakeServer, drop, make_survey, status
 from frankly_sdk.transport import Reply
 
 from tests.faults.servers import site
+from tests.frankly_sdk.drivers import bodies
+from tests.refusals import refusal
 
 ANSWER = {"smokes": "yes"}
 
@@ -25,10 +27,6 @@ ANSWER = {"smokes": "yes"}
 @pytest.fixture
 def server() -> FakeServer:
     return FakeServer(make_survey({"smokes": ["no", "yes"]}))
-
-
-def posts(server: FakeServer) -> list[bytes]:
-    return [request.body for request in server.requests if request.body is not None]
 
 
 def eventually(is_so: Callable[[], Any]) -> None:
@@ -58,7 +56,7 @@ def test_a_new_report_wakes_it(server: FakeServer, tmp_path: Path) -> None:
         assert server.reports == {}
         server.clock.advance(timedelta(seconds=601))  # more than the random delay
         eventually(lambda: events[-1].name == "sent")
-    assert len(posts(server)) == 1
+    assert len(bodies(server)) == 1
 
 
 def test_a_report_of_another_client_waits_for_a_random_moment_too(
@@ -74,9 +72,9 @@ def test_a_report_of_another_client_waits_for_a_random_moment_too(
         assert parts is not None
         parts.deliver_later()
         time.sleep(0.05)
-        assert posts(server) == []
+        assert bodies(server) == []
         eventually(lambda: server.clock.advance(timedelta(seconds=60)) or server.reports)
-    assert len(posts(server)) == 1
+    assert len(bodies(server)) == 1
 
 
 def test_rows_of_a_batch_wake_it(server: FakeServer, tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ def test_rows_of_a_batch_wake_it(server: FakeServer, tmp_path: Path) -> None:
         rows: list[Any] = [(f"p{i}", ANSWER, {}) for i in range(3)]
         assert len(list(client.randomise_many(rows))) == 3
         eventually(lambda: len(server.reports) == 3)
-    assert len(posts(server)) == 3
+    assert len(bodies(server)) == 3
 
 
 def due_s(client: Client) -> float:
@@ -104,10 +102,10 @@ def test_the_sender_waits_as_long_as_the_server_requests(
         eventually(lambda: due_s(client) > 6)
         server.clock.advance(timedelta(seconds=6.9))
         time.sleep(0.05)
-        assert len(posts(server)) == 1
+        assert len(bodies(server)) == 1
         server.clock.advance(timedelta(seconds=0.2))
         eventually(lambda: server.reports)
-    assert len(set(posts(server))) == 1
+    assert len(set(bodies(server))) == 1
 
 
 def test_waits_double_and_one_server_is_tried_with_one_report(
@@ -127,7 +125,7 @@ def test_waits_double_and_one_server_is_tried_with_one_report(
             server.clock.advance(timedelta(seconds=wait_s + 1e-6))
             eventually(lambda: due_s(client) > 0)
             time.sleep(0.02)
-            assert len(posts(server)) == i + 1
+            assert len(bodies(server)) == i + 1
             wait_s = due_s(client)
             assert 0.25 * 2**i <= wait_s < 0.75 * 2**i  # half a second with jitter, doubled
         server.clock.advance(timedelta(hours=1))
@@ -141,9 +139,9 @@ def test_reports_of_an_earlier_run_are_sent_without_a_call(
         client.answer(ANSWER, patience_s=0)
     server.network.then(drop())
     with server.open(tmp_path / "s.db", background=True):
-        assert len(posts(server)) == 1  # the attempt of `open`, which failed
+        assert len(bodies(server)) == 1  # the attempt of `open`, which failed
         eventually(lambda: server.clock.advance(timedelta(seconds=1)) or server.reports)
-    assert len(set(posts(server))) == 1
+    assert len(set(bodies(server))) == 1
 
 
 def test_a_switched_off_client_starts_no_thread(server: FakeServer, tmp_path: Path) -> None:
@@ -193,14 +191,13 @@ def test_while_it_sends_nobody_else_does(server: FakeServer, tmp_path: Path) -> 
         assert slow.arrived.wait(60)
         for flushing in (client, other):
             assert [receipt.code for receipt in flushing.flush(0)] == ["sending"]
-        with pytest.raises(AlreadyAnswered) as again:
-            other.answer(ANSWER, patience_s=0)
-        assert (again.value.receipt.status, again.value.receipt.code) == ("queued", "sending")
+        error = refusal(AlreadyAnswered, other.answer, ANSWER, patience_s=0)
+        assert (error.receipt.status, error.receipt.code) == ("queued", "sending")
         slow.through.set()
         with pytest.raises(AlreadyAnswered) as again:
             other.answer(ANSWER)  # waits for its turn, then finds the report delivered
         assert again.value.receipt.status == "sent"
-    assert len(posts(server)) == 1
+    assert len(bodies(server)) == 1
 
 
 def test_closing_takes_less_than_a_second(server: FakeServer, tmp_path: Path) -> None:
@@ -215,7 +212,7 @@ def test_closing_takes_less_than_a_second(server: FakeServer, tmp_path: Path) ->
     slow.through.set()
     eventually(lambda: server.reports)
     server.open(tmp_path / "s.db").close()
-    assert len(set(posts(server))) == 1, (
+    assert len(set(bodies(server))) == 1, (
         "the same bytes must be sent again, because the receipt came too late"
     )
 
@@ -261,17 +258,15 @@ def test_a_forked_child_starts_its_own(server: FakeServer, tmp_path: Path) -> No
                 server.clock.advance(timedelta(seconds=1))
                 eventually(lambda: server.reports)
                 client.close()
-                os.write(writer, b"%d" % len(posts(server)))
+                os.write(writer, b"%d" % len(bodies(server)))
             finally:
                 os._exit(0)
         os.close(writer)
         with os.fdopen(reader, "rb") as file:
             assert file.read() == b"1"
         os.wait()
-        with pytest.raises(AlreadyAnswered) as again:
-            client.answer(ANSWER)
-        assert again.value.receipt.status == "sent"
-    assert posts(server) == []
+        assert refusal(AlreadyAnswered, client.answer, ANSWER).receipt.status == "sent"
+    assert bodies(server) == []
 
 
 LOCKER = """

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of explanations in all languages: complete, with the same values and all plural forms."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
-import frankly_sdk
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.languages import EXPLAINED, explained_in
@@ -14,17 +11,8 @@ from frankly_sdk._texts import Texts, plural
 from frankly_sdk.explain import explain
 
 from tests.frankly_sdk.fakes import payable_survey
+from tests.frankly_sdk.texts import BAD, ENGLISH, FOLDER, PARTS, file_of
 from tools.languages import modules
-
-FOLDER = Path(frankly_sdk.__file__).parent / "texts"
-PARTS = ("explanation", "promises", "whole", "budget", "element")
-
-
-def file_of(language: str) -> Any:
-    return json.loads((FOLDER / f"{language}.json").read_text("utf-8"))
-
-
-ENGLISH = file_of("en")
 
 
 def names(text: str | dict[str, str]) -> set[str]:
@@ -80,18 +68,6 @@ def test_an_app_can_replace_any_text() -> None:
     assert "\n\nMade here.\n\n" in words
     assert re.search(r"\n\n[\d.]+ nats\.", words)
     assert "is made here" not in words
-
-
-BAD = [
-    (["limits"], "field_type", "texts"),
-    ({"limits": "x"}, "field_unknown", "texts.limits"),
-    ({"explanation": "x"}, "field_type", "texts.explanation"),
-    ({"explanation": {"limit": "x"}}, "field_unknown", "texts.explanation.limit"),
-    ({"explanation": {"limits": 7}}, "field_type", "texts.explanation.limits"),
-    ({"explanation": {"picked": {"one": "x"}}}, "field_type", "texts.explanation.picked"),
-    ({"explanation": {"limits": "{ratio}"}}, "field_type", "texts.explanation.limits"),
-    ({"whole": {"cost": {"other": "{nat}"}}}, "field_type", "texts.whole.cost"),
-]
 
 
 @pytest.mark.parametrize(("own", "code", "field"), BAD)

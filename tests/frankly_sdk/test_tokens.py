@@ -17,6 +17,7 @@ from frankly_sdk.testing import FakeServer, make_survey
 from frankly_sdk.tokens import blind, finalize
 
 from examples.issuer import Issuer, create_app
+from tests.refusals import refusal
 
 VECTORS = json.loads((Path(__file__).with_name("rfc9474.json")).read_text("utf-8"))
 NUMBERS = {name: int(value, 16) for name, value in VECTORS["key"].items()}
@@ -106,16 +107,13 @@ def test_a_wrong_response_is_refused(case: str, issuer: Issuer) -> None:
     private = issuer.key.private_numbers()
     signed = pow(int.from_bytes(request.blinded), private.d, private.public_numbers.n)
     response = BAD_RESPONSES[case](signed.to_bytes(256))
-    with pytest.raises(InvalidInput) as refused:
-        finalize(request, response)
-    assert (refused.value.code, refused.value.field) == ("token_invalid", "blind_signature")
+    error = refusal(InvalidInput, finalize, request, response)
+    assert (error.code, error.field) == ("token_invalid", "blind_signature")
 
 
 @pytest.mark.parametrize("rule", [None, TokenRule("invite"), TokenRule("rsa-pss", "A" * 64)])
 def test_a_survey_without_an_issuer_is_refused(rule: TokenRule | None) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        blind(rule, SURVEY)
-    assert refused.value.code == "token_invalid"
+    assert refusal(InvalidInput, blind, rule, SURVEY).code == "token_invalid"
 
 
 def test_without_randomness_there_is_no_request(

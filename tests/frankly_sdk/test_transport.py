@@ -23,6 +23,8 @@ from frankly_sdk import InsecureTransport, NetworkError
 from frankly_sdk.transport import HttpTransport
 
 from tests.frankly_sdk.fakes import Ticking
+from tests.refusals import refusal
+from tests.threads import listening
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -74,12 +76,8 @@ class Quiet(ThreadingHTTPServer):
 def url() -> Iterator[str]:
     Handler.requests.clear()
     Handler.peers.clear()
-    server = Quiet(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with listening(Quiet(("127.0.0.1", 0), Handler)) as origin:
+        yield origin
 
 
 def test_planted_markers_never_come_back(url: str) -> None:
@@ -119,9 +117,7 @@ BAD_PATHS = [("/moved", "redirect"), ("/large", "limit"), ("/gzip", "encoding")]
 
 @pytest.mark.parametrize(("path", "code"), BAD_PATHS)
 def test_answers_out_of_bounds_are_refused(url: str, path: str, code: str) -> None:
-    with pytest.raises(NetworkError) as caught:
-        HttpTransport().get(url + path, 50_000)
-    assert caught.value.code == code
+    assert refusal(NetworkError, HttpTransport().get, url + path, 50_000).code == code
     assert len(Handler.requests) == 1
 
 
@@ -130,9 +126,7 @@ def test_an_answer_that_takes_too_long_is_dropped(url: str) -> None:
         def __call__(self) -> float:
             return super().__call__() * 100
 
-    with pytest.raises(NetworkError) as caught:
-        HttpTransport(Slow()).get(f"{url}/a", 1000)
-    assert caught.value.code == "limit"
+    assert refusal(NetworkError, HttpTransport(Slow()).get, f"{url}/a", 1000).code == "limit"
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -218,20 +212,15 @@ def secure_url(url: str, certificate: Path) -> Iterator[str]:
     context.load_cert_chain(certificate)
     server = Quiet(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"https://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with listening(server) as origin:
+        yield origin.replace("http:", "https:")
 
 
 def test_tls_is_checked_and_read_within_the_same_bounds(secure_url: str, certificate: Path) -> None:
     with contextlib.closing(HttpTransport(ca_file=certificate)) as trusting:
         assert trusting.get(f"{secure_url}/a", 1000).body == b'{"ok":true}'
         assert trusting.post(f"{secure_url}/a", b"{}", 1000).status == 200
-        with pytest.raises(NetworkError) as caught:
-            trusting.get(f"{secure_url}/large", 50_000)
-        assert caught.value.code == "limit"
+        assert refusal(NetworkError, trusting.get, f"{secure_url}/large", 50_000).code == "limit"
     with contextlib.closing(HttpTransport()) as stranger, pytest.raises(NetworkError) as caught:
         stranger.get(f"{secure_url}/a", 1000)
     assert caught.value.code == "tls"

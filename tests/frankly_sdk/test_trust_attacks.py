@@ -8,7 +8,7 @@ that must end it, and no report may be sent.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, Signature, SigningKey
-from frankly_protocol.trust import KeysDocument, LogProof, Role, write_chain
+from frankly_protocol.trust import KeysDocument, Role
 from frankly_sdk import (
     ClockError,
     DocumentRejected,
@@ -33,7 +33,6 @@ from frankly_sdk import (
     evidence,
 )
 from frankly_sdk.store import Store
-from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
     NOW,
@@ -46,50 +45,12 @@ from tests.frankly_protocol.samples import (
     sealed_keys,
     survey,
 )
-from tests.frankly_protocol.trust.samples import WITNESS_KEYS, FakeLog, role
-from tests.frankly_sdk.fakes import JSON, FakeServer
+from tests.frankly_protocol.trust.samples import WITNESS_KEYS, FakeLog
+from tests.frankly_sdk.attacks import DOCUMENT, LOGGED_KEYS, OTHER, Server, keys
 
-DOCUMENT = survey(ldp_block())
-OTHER = survey(ldp_block(epsilon="0.5"))
 PLAIN = f"https://collect.example/s/{DOCUMENT.survey}"
 PINNED = f"{PLAIN}#{DOCUMENT.digest.replace(':', '=')}"
-LOGGED_KEYS = replace(keys_document(), log=role())
 NEW_PUBLISHER = SigningKey.from_raw(bytes([77]) * 32)
-
-
-@dataclass
-class Server(FakeServer):
-    """A server with a log and a key chain."""
-
-    document: SurveyDocument = DOCUMENT
-    keys: bytes = sealed_keys(LOGGED_KEYS)
-    log: FakeLog = field(default_factory=lambda: FakeLog([OTHER.digest, DOCUMENT.digest]))
-    chain: list[bytes] = field(default_factory=list)
-    proof: Callable[[LogProof], bytes] = LogProof.to_bytes
-    leaves: Callable[[bytes], bytes] = bytes
-    down: tuple[str, ...] = ()
-
-    def get(self, url: str, limit: int) -> Reply:
-        """Serve the log and the chain as well as the document."""
-        path = url.partition("collect.example")[2]
-        if any(part in path for part in self.down):
-            raise NetworkError("down")
-        if path.startswith("/v1/log/proof/"):
-            self.fetched.append(url)
-            digest = path.rpartition("/")[2]
-            if digest not in self.log.digests:
-                return Reply(404, "application/problem+json", None, b"{}")
-            return Reply(200, "text/plain", None, self.proof(self.log.proof(digest)))
-        if path.startswith("/v1/log/leaves"):
-            self.fetched.append(url)
-            tree = self.log.tree()
-            return Reply(
-                200, "application/octet-stream", None, self.leaves(b"".join(tree.leaves(tree.size)))
-            )
-        if path == "/v1/keys/chain":
-            self.fetched.append(url)
-            return Reply(200, JSON, None, write_chain(self.chain or [self.keys]))
-        return super().get(url, limit)
 
 
 def opened(server: Server, store: Path, link: str = PLAIN, days: float = 0, **policy: Any) -> None:
@@ -129,17 +90,6 @@ def show(
         server.document, server.envelope = document, sealed(document.payload(), *signers)
         if log and document.digest not in server.log.digests:
             server.log.digests.append(document.digest)
-
-    return act
-
-
-def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], None]:
-    """Serve other keys, together with their older versions."""
-
-    def act(server: Server) -> None:
-        served = server.chain or [server.keys]
-        server.keys = sealed_keys(document, *signers)
-        server.chain = [*served[: document.version - 1], server.keys]
 
     return act
 

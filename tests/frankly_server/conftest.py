@@ -2,12 +2,14 @@
 """Fixtures: migrated databases of both kinds."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from frankly_server.store import Database
 from frankly_server.store.schema import metadata
 from sqlalchemy import text
 
+from tests.frankly_server.web.site import Site, make_site
 from tests.migrated import migrated
 from tests.postgres import PostgresServer
 
@@ -46,6 +48,14 @@ def database(request: pytest.FixtureRequest) -> Database:
     """A migrated database without rows; the test runs once on each kind."""
     database: Database = request.getfixturevalue(request.param)
     return database
+
+
+@pytest.fixture
+def fresh_site(tmp_path: Path, database_url: str) -> Iterator[Site]:
+    """A separate site with a survey for one test, on SQLite and on PostgreSQL."""
+    site = make_site(tmp_path, database_url)
+    yield site
+    site.services.close()
 
 
 def _opened(url: str) -> Iterator[Database]:

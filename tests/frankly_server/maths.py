@@ -4,16 +4,19 @@
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from frankly_protocol.audit import Claim, level_for
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.design import DesignRequest
+from frankly_server.design.api.kinds import rows_of
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import no_violation, pairs, promise
 from frankly_server.design.notions.rays import Ray
+from frankly_server.estimate.decoder import decoder, shares
 from numpy.typing import NDArray
 
 EVERY_NOTION = (
@@ -147,3 +150,35 @@ def scaled_rays(cone: Cone, prior: Prior) -> NDArray[np.float64]:
     rays = cone.rays()
     means = [sum((a * v for a, v in zip(p, ray, strict=True)), Fraction(0)) for ray in rays]
     return np.array([[float(v / mean) for v in ray] for ray, mean in zip(rays, means, strict=True)])
+
+
+def exact_variance(
+    mechanism: DenseMechanism | ProductMechanism, prior: tuple[int, ...], truth: tuple[int, ...]
+) -> float:
+    """Return Σ_x E[d_x²] − q_x², computed from the decoder's exact rows with rationals."""
+    rows = [
+        row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None
+    ]
+    weights = rows_of(mechanism)
+    assert weights is not None
+    assert len(rows) == mechanism.answers
+    q = [Fraction(n, sum(truth)) for n in truth]
+    total = Fraction(0)
+    for y in range(len(rows[0])):
+        chance = sum((q[x] * Fraction(w[y], sum(w)) for x, w in enumerate(weights)), Fraction(0))
+        total += chance * sum((row[y] ** 2 for row in rows), Fraction(0))
+    return float(total - sum((v * v for v in q), Fraction(0)))
+
+
+def grid(answers: int, steps: int) -> np.ndarray:
+    """Return all shares that are multiples of 1/steps."""
+    bars = combinations(range(steps + answers - 1), answers - 1)
+    return np.array([np.diff([-1, *bar, steps + answers - 1]) - 1 for bar in bars]) / steps
+
+
+def frequencies(mechanism: DenseMechanism, p: list[Fraction]) -> list[Fraction]:
+    """Return λ = Qp, in fractions."""
+    return [
+        sum((p[x] * mechanism.probability(y, x) for x in range(mechanism.answers)), Fraction(0))
+        for y in range(mechanism.reports)
+    ]

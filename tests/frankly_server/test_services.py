@@ -17,6 +17,7 @@ from frankly_server.surveys.definition import parse_definition
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import body
 from tests.frankly_server.surveys.samples import FILE
+from tests.refusals import refusal
 
 
 @pytest.fixture
@@ -55,9 +56,7 @@ def test_from_a_survey_file_to_estimates(services: Services) -> None:
 
 def test_start_is_refused_without_a_usable_key(services: Services, tmp_path: Path) -> None:
     (tmp_path / "keys" / "publisher.pem").unlink()
-    with pytest.raises(InvalidInput) as refused:
-        services.check_start()
-    assert refused.value.code == "key_file"
+    assert refusal(InvalidInput, services.check_start).code == "key_file"
     services.check_health()
 
 

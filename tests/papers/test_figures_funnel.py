@@ -21,8 +21,8 @@ from papers.funnel_families import CR, GRR, OUE, fitted
 from papers.records import read_records
 from papers.runner import make
 from tests.papers import adult
+from tests.papers.exact import best_information, delta_rows, secret_rows, vertices
 from tests.papers.registry import paper
-from tests.papers.test_funnel import best_information, delta_rows, secret_rows, vertices
 
 Matrix = NDArray[np.float64]
 Level = Callable[[Matrix, float], float]

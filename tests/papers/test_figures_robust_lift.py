@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from papers.ball_leakage import realised_epsilon
 from papers.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
 from tests.frankly_server.design.families.lift.reference import lifts
+from tests.papers.exact import information, polyopt
 from tests.papers.registry import paper
 from tests.papers.test_lift import adult_prior, drawn, optimum, share_left
-from tests.papers.test_robust import information, polyopt
 
 Matrix = NDArray[np.float64]
 STEPS = 300

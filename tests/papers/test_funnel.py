@@ -9,16 +9,14 @@ import random
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from typing import Any
 
-import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior, design
 from frankly_server.design.measures import measure
 from frankly_server.design.tables.quantise import quantise
-from scipy.optimize import linprog
 
 from tests.frankly_server.maths import (
     admits_identity,
@@ -29,81 +27,8 @@ from tests.frankly_server.maths import (
     wanted,
 )
 from tests.narrowing import dense_of
+from tests.papers.exact import Vector, best_information, delta_rows, secret_rows, vertices
 from tests.papers.registry import paper
-
-Vector = tuple[Fraction, ...]
-
-
-def solve(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | None:
-    """Solve by Gauss-Jordan elimination in fractions; return None if the matrix is singular."""
-    n = len(rows)
-    table = [[*row, value] for row, value in zip(rows, rhs, strict=True)]
-    for i in range(n):
-        pivot = next((k for k in range(i, n) if table[k][i]), None)
-        if pivot is None:
-            return None
-        table[i], table[pivot] = table[pivot], table[i]
-        table[i] = [v / table[i][i] for v in table[i]]
-        for k in range(n):
-            if k != i and table[k][i]:
-                table[k] = [u - table[k][i] * v for u, v in zip(table[k], table[i], strict=True)]
-    return [row[n] for row in table]
-
-
-def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
-    """Return the rows of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0, the reverse, v ≥ 0; Σv = 1.
-
-    Here v is P(X = · | Y = y), so the average of v is 1.
-    """
-    a = prior.answers
-    rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
-    for joint, mass in zip(prior.joint, prior.masses, strict=True):
-        ratio = [
-            Fraction(n, share) / Fraction(mass, prior.total)
-            for n, share in zip(joint, prior.shares, strict=True)
-        ]
-        rows.append([E - v for v in ratio])
-        rows.append([E * v - 1 for v in ratio])
-    return rows
-
-
-def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
-    """Return (5) in the same variables: P(s|y)/p_s ≤ E·P(t|y)/p_t."""
-    a = prior.answers
-    rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
-    ratios = [
-        [
-            Fraction(n, share) / Fraction(mass, prior.total)
-            for n, share in zip(joint, prior.shares, strict=True)
-        ]
-        for joint, mass in zip(prior.joint, prior.masses, strict=True)
-    ]
-    rows += [
-        [E * u - v for u, v in zip(s, t, strict=True)] for s in ratios for t in ratios if s is not t
-    ]
-    return rows
-
-
-def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
-    """Return all vertices of {v : rows·v ≥ 0, Σv = 1} by trying every set of a−1 tight rows."""
-    points: set[Vector] = set()
-    for tight in combinations(rows, a - 1):
-        v = solve([*map(list, tight), [Fraction(1)] * a], [Fraction(0)] * (a - 1) + [Fraction(1)])
-        if v is not None and all(
-            sum(r * x for r, x in zip(row, v, strict=True)) >= 0 for row in rows
-        ):
-            points.add(tuple(v))
-    return points
-
-
-def best_information(prior: Prior, points: set[Vector]) -> float:
-    """Solve the programme (13)-(15) of Theorem 3 by scipy: H(X) − min Σ α_i H(v_i)."""
-    V = np.array([[float(x) for x in v] for v in sorted(points)])
-    entropies = -np.sum(V * np.log(V, out=np.zeros_like(V), where=V > 0), axis=1)
-    p = prior.probabilities()
-    solution = linprog(entropies, A_eq=V.T, b_eq=p, method="highs")
-    assert solution.status == 0
-    return float(-np.sum(p * np.log(p)) - solution.fun)
 
 
 def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[Vector]:
@@ -113,6 +38,13 @@ def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[
         mass = [n * v for n, v in zip(prior.shares, ray, strict=True)]
         result.add(tuple(Fraction(m, sum(mass)) for m in mass))
     return result
+
+
+INFORMATION: dict[str, Any] = {
+    "objective": "information",
+    "accept_identity": True,
+    "accept_unidentifiable": True,
+}
 
 
 @paper("Funnel Thm 3")
@@ -130,14 +62,7 @@ def test_the_optimum_under_lip_equals_that_of_brute_force(
         assert columns_as_posteriors(prior, level, "lip") == points
         # Erratum 9.17: a vertex has at most |S| nonzero entries.
         assert max(sum(x > 0 for x in v) for v in points) <= secrets
-        request = wanted(
-            prior,
-            "lip",
-            epsilon,
-            objective="information",
-            accept_identity=True,
-            accept_unidentifiable=True,
-        )
+        request = wanted(prior, "lip", epsilon, **INFORMATION)
         designed = design(request)
         assert designed.information == pytest.approx(
             best_information(prior, points), rel=1e-7, abs=1e-12
@@ -161,14 +86,7 @@ def test_the_optimum_under_secret_ldp_equals_that_of_brute_force(
         level = level_for(epsilon)
         points = vertices(secret_rows(prior, Fraction(*level)), answers)
         assert columns_as_posteriors(prior, level, "secret-ldp") == points
-        request = wanted(
-            prior,
-            "secret-ldp",
-            epsilon,
-            objective="information",
-            accept_identity=True,
-            accept_unidentifiable=True,
-        )
+        request = wanted(prior, "secret-ldp", epsilon, **INFORMATION)
         assert design(request).information == pytest.approx(
             best_information(prior, points), rel=1e-7, abs=1e-12
         )

@@ -15,12 +15,10 @@ from frankly_protocol.mechanisms import UnaryMechanism
 from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.families import grr
 from frankly_server.design.measures import MeasureOptions, measure
-from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.papers.exact import tries
+from tests.papers.exact import delta_rows, on_random
 from tests.papers.registry import paper
-from tests.papers.test_funnel import delta_rows
 
 Counts = list[list[int]]
 Rows = list[list[Fraction]]
@@ -93,34 +91,29 @@ def secret_ldp(by_secret: Rows) -> Fraction:
 @paper(
     "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
 )
-def test_lemma_1_on_random_instances(full: bool) -> None:
+@on_random(st.data())
+def test_lemma_1_on_random_instances(data: st.DataObject) -> None:
     """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε, so ε/2-LIP ⇒ ε-LDP, but not the reverse (erratum 9.19)."""
-
-    @tries(full)
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        counts = data.draw(priors())
-        rows = data.draw(mechanisms(len(counts[0])))
-        by_secret, average = reports(counts, rows)
-        lip_level, ldp_level = lip(by_secret, average), secret_ldp(by_secret)
-        assert lip_level <= ldp_level <= lip_level**2
-        mass = [Fraction(sum(row), sum(map(sum, counts))) for row in counts]
-        information = sum(
-            float(p * u) * math.log(u / v)
-            for p, row in zip(mass, by_secret, strict=True)
-            for u, v in zip(row, average, strict=True)
-        )
-        assert information <= math.log(lip_level) * (1 + 1e-12) + 1e-15
-        # Remark 1: for every prior, the level of the answer bounds the level of the secret.
-        answer_level = max(max(column) / min(column) for column in zip(*rows, strict=True))
-        assert ldp_level <= answer_level
-        scale = math.lcm(*(v.denominator for row in rows for v in row))
-        measured = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
-        assert measured["lip"] == pytest.approx(math.log(lip_level), rel=1e-12)
-        assert measured["secret_ldp"] == pytest.approx(math.log(ldp_level), rel=1e-12)
-        assert measured["answer_ldp"] == pytest.approx(math.log(answer_level), rel=1e-12)
-
-    check()
+    counts = data.draw(priors())
+    rows = data.draw(mechanisms(len(counts[0])))
+    by_secret, average = reports(counts, rows)
+    lip_level, ldp_level = lip(by_secret, average), secret_ldp(by_secret)
+    assert lip_level <= ldp_level <= lip_level**2
+    mass = [Fraction(sum(row), sum(map(sum, counts))) for row in counts]
+    information = sum(
+        float(p * u) * math.log(u / v)
+        for p, row in zip(mass, by_secret, strict=True)
+        for u, v in zip(row, average, strict=True)
+    )
+    assert information <= math.log(lip_level) * (1 + 1e-12) + 1e-15
+    # Remark 1: for every prior, the level of the answer bounds the level of the secret.
+    answer_level = max(max(column) / min(column) for column in zip(*rows, strict=True))
+    assert ldp_level <= answer_level
+    scale = math.lcm(*(v.denominator for row in rows for v in row))
+    measured = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
+    assert measured["lip"] == pytest.approx(math.log(lip_level), rel=1e-12)
+    assert measured["secret_ldp"] == pytest.approx(math.log(ldp_level), rel=1e-12)
+    assert measured["answer_ldp"] == pytest.approx(math.log(answer_level), rel=1e-12)
 
 
 @paper("Funnel Lemma 1 reversed")
@@ -133,23 +126,17 @@ def test_ldp_does_not_imply_lip_at_half_the_level() -> None:
 
 
 @paper("Funnel Lemma 2")
-def test_srlip_is_at_least_lip(full: bool) -> None:
-    @tries(full)
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        counts = data.draw(
-            st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3)
-        )
-        weights = data.draw(
-            st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6)
-        )
-        rows = [
-            [w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights
-        ]
-        measured = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
-        assert measured["srlip"] >= measured["lip"]
-
-    check()
+@on_random(st.data())
+def test_srlip_is_at_least_lip(data: st.DataObject) -> None:
+    counts = data.draw(
+        st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3)
+    )
+    weights = data.draw(
+        st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6)
+    )
+    rows = [[w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights]
+    measured = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
+    assert measured["srlip"] >= measured["lip"]
 
 
 @paper("Funnel Thm 1")
@@ -165,65 +152,53 @@ def grr_rows(a: int, E: Fraction) -> Rows:
 
 
 @paper("Funnel (25), (26)")
-def test_the_level_of_grr(full: bool) -> None:
+@on_random(priors(), LEVELS)
+def test_the_level_of_grr(counts: Counts, E: Fraction) -> None:
     """The closed form increases with α and stays below the level of the identity, at α = ∞ (erratum 9.19)."""
+    a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
 
-    @tries(full)
-    @given(priors(), LEVELS)
-    def check(counts: Counts, E: Fraction) -> None:
-        a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
-
-        def closed(E: Fraction) -> Fraction:
-            return largest(
-                [
-                    (1 + (E - 1) * u, 1 + (E - 1) * v)
-                    for row in conditional
-                    for u, v in zip(row, p, strict=True)
-                ]
-            )
-
-        assert lip(*reports(counts, grr_rows(a, E))) == closed(E) <= closed(E * 2)
-        identity = [[Fraction(x == y) for y in range(a)] for x in range(a)]
-        assert closed(E) <= lip(*reports(counts, identity))
-        built = grr(a, level_for(Fraction(1)))
-        assert measure(built.weights, Prior.from_rows(counts))["lip"] == pytest.approx(
-            math.log(closed(Fraction(*level_for(Fraction(1))))), rel=1e-9, abs=1e-12
+    def closed(E: Fraction) -> Fraction:
+        return largest(
+            [
+                (1 + (E - 1) * u, 1 + (E - 1) * v)
+                for row in conditional
+                for u, v in zip(row, p, strict=True)
+            ]
         )
 
-    check()
+    assert lip(*reports(counts, grr_rows(a, E))) == closed(E) <= closed(E * 2)
+    identity = [[Fraction(x == y) for y in range(a)] for x in range(a)]
+    assert closed(E) <= lip(*reports(counts, identity))
+    built = grr(a, level_for(Fraction(1)))
+    assert measure(built.weights, Prior.from_rows(counts))["lip"] == pytest.approx(
+        math.log(closed(Fraction(*level_for(Fraction(1))))), rel=1e-9, abs=1e-12
+    )
 
 
 @paper("Funnel (27), (28), (29)")
-def test_the_level_of_oue(full: bool) -> None:
+@on_random(priors(), LEVELS)
+def test_the_level_of_oue(counts: Counts, E: Fraction) -> None:
     """The level is computed from the table of 2^a reports, the closed form, and the mechanism's
     kind (erratum 9.16)."""
+    a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
+    sets = list(product((0, 1), repeat=a))
 
-    @tries(full)
-    @given(priors(), LEVELS)
-    def check(counts: Counts, E: Fraction) -> None:
-        a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
-        sets = list(product((0, 1), repeat=a))
+    def chance(y: tuple[int, ...], x: int) -> Fraction:
+        other_bits = math.prod(
+            (1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x
+        )
+        return Fraction(1, 2) * other_bits
 
-        def chance(y: tuple[int, ...], x: int) -> Fraction:
-            other_bits = math.prod(
-                (1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x
-            )
-            return Fraction(1, 2) * other_bits
+    rows = [[chance(y, x) for y in sets] for x in range(a)]
+    for x, y in product(range(a), sets):
+        power = a - sum(y) - (0 if y[x] else 1)
+        assert chance(y, x) == E**power / (2 * (E + 1) ** (a - 1))  # (28)
 
-        rows = [[chance(y, x) for y in sets] for x in range(a)]
-        for x, y in product(range(a), sets):
-            power = a - sum(y) - (0 if y[x] else 1)
-            assert chance(y, x) == E**power / (2 * (E + 1) ** (a - 1))  # (28)
+    def weight(shares: list[Fraction], y: tuple[int, ...]) -> Fraction:
+        return 1 + (E - 1) * sum((u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0))
 
-        def weight(shares: list[Fraction], y: tuple[int, ...]) -> Fraction:
-            return 1 + (E - 1) * sum(
-                (u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0)
-            )
-
-        closed = largest([(weight(row, y), weight(p, y)) for row in conditional for y in sets])
-        assert lip(*reports(counts, rows)) == closed
-
-    check()
+    closed = largest([(weight(row, y), weight(p, y)) for row in conditional for y in sets])
+    assert lip(*reports(counts, rows)) == closed
 
 
 def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], list[Fraction]]:
@@ -257,29 +232,25 @@ def conditional_reports(
 
 
 @paper("Funnel Prop 1", "Funnel Prop 2", "Funnel (30), (31)")
-def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
-    @tries(full)
-    @given(priors(), LEVELS)
-    def check(counts: Counts, E: Fraction) -> None:
-        rows = conditional_reporting(counts, E)
-        by_secret, average = conditional_reports(counts, rows)
-        conditional, p, c = given_secret(counts), shares(counts), len(counts)
-        everyone = [sum(column) for column in zip(*conditional, strict=True)]
-        L = largest(
-            [
-                ((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x])
-                for row in conditional
-                for x in range(len(p))
-            ]
+@on_random(priors(), LEVELS)
+def test_propositions_1_and_2_on_random_instances(counts: Counts, E: Fraction) -> None:
+    rows = conditional_reporting(counts, E)
+    by_secret, average = conditional_reports(counts, rows)
+    conditional, p, c = given_secret(counts), shares(counts), len(counts)
+    everyone = [sum(column) for column in zip(*conditional, strict=True)]
+    L = largest(
+        [
+            ((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x])
+            for row in conditional
+            for x in range(len(p))
+        ]
+    )
+    assert lip(by_secret, average) == L <= E
+    assert secret_ldp(by_secret) <= E
+    for s, y in product(range(c), range(len(p))):
+        assert by_secret[s][y] == (E * conditional[s][y] + everyone[y] - conditional[s][y]) / (
+            E + c - 1
         )
-        assert lip(by_secret, average) == L <= E
-        assert secret_ldp(by_secret) <= E
-        for s, y in product(range(c), range(len(p))):
-            assert by_secret[s][y] == (E * conditional[s][y] + everyone[y] - conditional[s][y]) / (
-                E + c - 1
-            )
-
-    check()
 
 
 @paper("Funnel (43) corrected", "Funnel Algorithm 1 corrected")

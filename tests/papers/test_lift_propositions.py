@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from papers.lift_bounds import breach_levels, max_lift_from, min_lift_from, of_alip
-from tests.papers.exact import tries
+from tests.papers.exact import on_random, tries
 from tests.papers.registry import paper
 
 Lifts = tuple[list[Fraction], list[Fraction]]
@@ -113,81 +113,61 @@ def test_proposition_13_as_printed_is_false_below_one() -> None:
 
 
 @paper("Lift Prop 3", "Lift Prop 3.1", "Lift Prop 3.2", "Lift Prop 3.3")
-def test_proposition_3(full: bool) -> None:
-    @tries(full)
-    @given(one_report(), st.integers(1, 6))
-    def check(drawn: Lifts, alpha: int) -> None:
-        p, lift = drawn
-        m, M = min(lift), max(lift)
-        true = of_alip(pair(1 / m), pair(M))
-        assert sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1
-        assert sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2
-        assert (
-            sum(u * v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha) ** alpha
-        )
-
-    check()
+@on_random(one_report(), st.integers(1, 6))
+def test_proposition_3(drawn: Lifts, alpha: int) -> None:
+    p, lift = drawn
+    m, M = min(lift), max(lift)
+    true = of_alip(pair(1 / m), pair(M))
+    assert sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1
+    assert sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2
+    assert sum(u * v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha) ** alpha
 
 
 @paper("Lift Prop 5", "Lift Prop 5.1", "Lift Prop 5.2", "Lift Prop 5.3")
-def test_proposition_5(full: bool) -> None:
-    @tries(full)
-    @given(one_report(), st.integers(1, 6))
-    def check(drawn: Lifts, alpha: int) -> None:
-        p, lift = drawn
-        m, M = min(lift), max(lift)
-        true = of_alip(pair(1 / m), pair(M))
-        assert true.l1_inverse == max(1 / m - 1, 1 - 1 / M)
-        assert sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1_inverse
-        assert sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2_inverse
-        assert (
-            sum(u / v**alpha for u, v in zip(p, lift, strict=True))
-            <= Fraction(true.alpha_inverse) ** alpha
-        )
+@on_random(one_report(), st.integers(1, 6))
+def test_proposition_5(drawn: Lifts, alpha: int) -> None:
+    p, lift = drawn
+    m, M = min(lift), max(lift)
+    true = of_alip(pair(1 / m), pair(M))
+    assert true.l1_inverse == max(1 / m - 1, 1 - 1 / M)
+    assert sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1_inverse
+    assert sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2_inverse
+    assert (
+        sum(u / v**alpha for u, v in zip(p, lift, strict=True))
+        <= Fraction(true.alpha_inverse) ** alpha
+    )
 
-    check()
+
+def averages(p: list[Fraction], lift: list[Fraction], alpha: int) -> dict[str, float]:
+    """Return the averages over the reports by which propositions 4 and 6 bound the largest lift."""
+    powers = sum(u * v**alpha for u, v in zip(p, lift, strict=True))
+    return {
+        "l1": float(sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True))),
+        "chi2": float(sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True))),
+        "alpha": math.pow(powers, 1 / alpha),
+    }
 
 
 @paper("Lift Prop 4", "Lift Prop 4.1", "Lift Prop 4.2", "Lift Prop 4.3")
-def test_proposition_4(full: bool) -> None:
+@on_random(one_report(), st.integers(2, 6))
+def test_proposition_4(drawn: Lifts, alpha: int) -> None:
     """The largest lift is bounded by an average, with the root that 4.2 lacks."""
-
-    @tries(full)
-    @given(one_report(), st.integers(2, 6))
-    def check(drawn: Lifts, alpha: int) -> None:
-        p, lift = drawn
-        M = max(lift)
-        mass = float(p[lift.index(M)])
-        averages = {
-            "l1": sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)),
-            "chi2": sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)),
-            "alpha": math.pow(sum(u * v**alpha for u, v in zip(p, lift, strict=True)), 1 / alpha),
-        }
-        for name, value in averages.items():
-            assert float(M) <= max_lift_from(name, float(value), mass, alpha) * (1 + 1e-12)
-
-    check()
+    p, lift = drawn
+    M = max(lift)
+    mass = float(p[lift.index(M)])
+    for name, value in averages(p, lift, alpha).items():
+        assert float(M) <= max_lift_from(name, value, mass, alpha) * (1 + 1e-12)
 
 
 @paper("Lift Prop 6", "Lift Prop 6.1", "Lift Prop 6.2", "Lift Prop 6.3")
-def test_proposition_6(full: bool) -> None:
+@on_random(one_report(), st.integers(2, 6))
+def test_proposition_6(drawn: Lifts, alpha: int) -> None:
     """The least lift is bounded by an inverse average, with the roots that 6.2 lacks."""
-
-    @tries(full)
-    @given(one_report(), st.integers(2, 6))
-    def check(drawn: Lifts, alpha: int) -> None:
-        p, lift = drawn
-        m = min(lift)
-        mass = float(p[lift.index(m)])
-        averages = {
-            "l1": sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)),
-            "chi2": sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)),
-            "alpha": math.pow(sum(u / v**alpha for u, v in zip(p, lift, strict=True)), 1 / alpha),
-        }
-        for name, value in averages.items():
-            assert float(m) >= min_lift_from(name, float(value), mass, alpha) * (1 - 1e-12)
-
-    check()
+    p, lift = drawn
+    m = min(lift)
+    mass = float(p[lift.index(m)])
+    for name, value in averages(p, [1 / v for v in lift], alpha).items():
+        assert float(m) >= min_lift_from(name, value, mass, alpha) * (1 - 1e-12)
 
 
 @paper("Lift Prop A1")

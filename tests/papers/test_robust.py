@@ -25,10 +25,7 @@ from frankly_server.design.families.robust.independent_reporting import (
 from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball
-from frankly_server.design.notions.rays import extreme_rays
 from frankly_server.design.tables.quantise import quantise
-from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.stats import chi2
 
 from papers.ball_leakage import realised_epsilon, worst_case_over_ball
@@ -40,9 +37,8 @@ from tests.frankly_server.design.notions.ball_reference import (
     renyi,
 )
 from tests.frankly_server.maths import random_mechanism
+from tests.papers.exact import Matrix, information, polyopt
 from tests.papers.registry import paper
-
-Matrix = NDArray[np.float64]
 
 ESTIMATE, TRUTH = [[7, 10], [26, 57]], [[10, 10], [20, 60]]
 P_HAT, P_TRUE = np.array(ESTIMATE) / 100, np.array(TRUTH) / 100
@@ -50,56 +46,8 @@ BALL = confidence_ball(ESTIMATE, 2, 100, "0.05")
 ORDERS = (0.3, 0.5, 0.9, 1.0, 1.7, 2.0, 5.0)
 
 
-def information(P: Matrix, Q: Matrix) -> float:
-    """Return I(X;Y) by its definition; Q has row = truth."""
-    p = P.ravel()
-    y = p @ Q
-    return float(np.sum(p[:, None] * Q * np.log(np.where(Q > 0, Q, 1) / np.where(y > 0, y, 1))))
-
-
 def entropy(P: Matrix) -> float:
     return -float(sum(v * math.log(v) for v in P.ravel() if v))
-
-
-def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) -> list[list[int]]:
-    """Return Definition 3 as integer rows r·v ≥ 0, from the corners of the D_s, in fractions."""
-    rows = []
-    corners = [
-        [[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(len(L))]
-        for L in bounds
-    ]
-    a2 = len(bounds[0])
-    for s, t in product(range(len(bounds)), repeat=2):
-        if s == t and not diagonal:
-            continue
-        for R, V in product(corners[s], corners[t]):
-            row = [Fraction(0)] * (a2 * len(bounds))
-            for u in range(a2):
-                row[t * a2 + u] += E * V[u]
-                row[s * a2 + u] -= R[u]
-            scale = math.lcm(*(v.denominator for v in row))
-            rows.append([int(v * scale) for v in row])
-    return rows
-
-
-def polyopt(
-    bounds: list[list[Fraction]], E: Fraction, P: Matrix, *, diagonal: bool
-) -> tuple[float, Matrix, Matrix]:
-    """Solve Theorem 3 by vertices and scipy; return optimum, vertices (Σv = 1) and mechanism."""
-    a = P.size
-    V = np.array(
-        [
-            [v / sum(ray) for v in ray]
-            for ray in extreme_rays(polytope_rows(bounds, E, diagonal=diagonal), a)
-        ]
-    )
-    p = P.ravel()
-    mu = np.sum(
-        np.where(V > 0, V, 0) * p * np.log(np.where(V > 0, V, 1) / (V @ p)[:, None]), axis=1
-    )
-    solution = linprog(-mu, A_eq=V.T, b_eq=np.ones(a), method="highs")
-    used = solution.x > 1e-9
-    return -float(solution.fun), V, (V[used] * solution.x[used, None]).T
 
 
 def example_bounds() -> list[list[Fraction]]:

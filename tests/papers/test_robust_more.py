@@ -14,8 +14,8 @@ from frankly_server.design.families.robust.independent_reporting import (
 from frankly_server.design.notions.balls import Ball, confidence_ball, least
 
 from papers.value_leak import leak_of_distance
+from tests.papers.exact import information
 from tests.papers.registry import paper
-from tests.papers.test_robust import information
 
 
 @paper("Robust (9) coverage")

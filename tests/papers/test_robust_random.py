@@ -12,14 +12,13 @@ from frankly_server.design.families.robust.independent_reporting import (
     grr_rows,
 )
 from frankly_server.design.notions.balls import Ball
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from papers.value_leak import distance_bound, leak_of_distance, split_table
 from tests.frankly_server.design.notions.ball_reference import renyi
-from tests.papers.exact import tries
+from tests.papers.exact import on_random
 from tests.papers.registry import paper
 
 Matrix = NDArray[np.float64]
@@ -47,71 +46,59 @@ def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
 
 
 @paper("Robust Thm 1")
-def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(full: bool) -> None:
+@on_random(counts(3, 3), counts(3, 3), ORDERS)
+def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(
+    estimate: Counts, truth: Counts, order: Fraction
+) -> None:
     """For a true distribution on the ball's boundary, every P(·|s) lies within B_s of the estimate's."""
-
-    @tries(full)
-    @given(counts(3, 3), counts(3, 3), ORDERS)
-    def check(estimate: Counts, truth: Counts, order: Fraction) -> None:
-        ball = ball_through(estimate, order, renyi(shares(estimate), shares(truth), float(order)))
-        for s in range(3):
-            far = renyi(shares([estimate[s]]), shares([truth[s]]), float(order))
-            assert far <= ball.conditional_radius(s) * (1 + 1e-9) + 1e-12
-
-    check()
+    ball = ball_through(estimate, order, renyi(shares(estimate), shares(truth), float(order)))
+    for s in range(3):
+        far = renyi(shares([estimate[s]]), shares([truth[s]]), float(order))
+        assert far <= ball.conditional_radius(s) * (1 + 1e-9) + 1e-12
 
 
 @paper("Robust Thm 1")
-def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> None:
+@on_random(
+    counts(3, 3),
+    st.lists(st.integers(1, 200), min_size=3, max_size=3),
+    ORDERS,
+    st.integers(0, 2),
+)
+def test_theorem_1_every_distribution_within_b_s_is_a_projection(
+    estimate: Counts, row: list[int], order: Fraction, s: int
+) -> None:
     """The smallest ball that contains a P with P(·|s) = R is the ball whose B_s is the distance of R."""
+    P, R = shares(estimate), shares([row])[0]
 
-    @tries(full)
-    @given(
-        counts(3, 3),
-        st.lists(st.integers(1, 200), min_size=3, max_size=3),
-        ORDERS,
-        st.integers(0, 2),
+    def holding(share: float) -> float:
+        Q = (
+            P * (1 - share) / (1 - P[s].sum())
+        )  # other rows keep their proportions, so no P is nearer
+        Q[s] = share * R
+        return renyi(P, Q, float(order))
+
+    solution = minimize_scalar(
+        holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13}
     )
-    def check(estimate: Counts, row: list[int], order: Fraction, s: int) -> None:
-        P, R = shares(estimate), shares([row])[0]
-
-        def holding(share: float) -> float:
-            Q = (
-                P * (1 - share) / (1 - P[s].sum())
-            )  # other rows keep their proportions, so no P is nearer
-            Q[s] = share * R
-            return renyi(P, Q, float(order))
-
-        solution = minimize_scalar(
-            holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13}
-        )
-        ball = ball_through(estimate, order, max(0.0, float(solution.fun)))
-        far = renyi(P[s] / P[s].sum(), R, float(order))
-        assert ball.conditional_radius(s) == pytest.approx(far, rel=1e-6, abs=1e-9)
-
-    check()
+    ball = ball_through(estimate, order, max(0.0, float(solution.fun)))
+    far = renyi(P[s] / P[s].sum(), R, float(order))
+    assert ball.conditional_radius(s) == pytest.approx(far, rel=1e-6, abs=1e-9)
 
 
 @paper("Robust Lemma 3")
-def test_lemma_3(full: bool) -> None:
+@on_random(st.lists(st.tuples(*[st.integers(1, 99)] * 3), min_size=2, max_size=6))
+def test_lemma_3(cells: list[tuple[int, int, int]]) -> None:
     """The lemma is checked in fractions: P·q ≤ (1 + (E−1)/2·‖P − R‖₁)·R·q for a report q of ε-LDP."""
-
-    @tries(full)
-    @given(st.lists(st.tuples(*[st.integers(1, 99)] * 3), min_size=2, max_size=6))
-    def check(cells: list[tuple[int, int, int]]) -> None:
-        column, first, second = zip(*cells, strict=True)
-        P, R = (
-            [Fraction(n, sum(distribution)) for n in distribution]
-            for distribution in (first, second)
-        )
-        E = Fraction(max(column), min(column))
-        apart = sum(abs(u - v) for u, v in zip(P, R, strict=True))
-        under_P, under_R = (
-            sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
-        )
-        assert under_P <= (1 + (E - 1) / 2 * apart) * under_R
-
-    check()
+    column, first, second = zip(*cells, strict=True)
+    P, R = (
+        [Fraction(n, sum(distribution)) for n in distribution] for distribution in (first, second)
+    )
+    E = Fraction(max(column), min(column))
+    apart = sum(abs(u - v) for u, v in zip(P, R, strict=True))
+    under_P, under_R = (
+        sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
+    )
+    assert under_P <= (1 + (E - 1) / 2 * apart) * under_R
 
 
 @paper("Robust Lemma 3")
@@ -125,22 +112,17 @@ def test_lemma_3_needs_its_one_half() -> None:
 
 
 @paper("Robust Thm 5")
-def test_theorem_5_over_the_ball(full: bool) -> None:
+@on_random(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
+def test_theorem_5_over_the_ball(estimate: Counts, truth: Counts, eps1: float, eps2: float) -> None:
     """For a true distribution on the ball's boundary, the reports of s at ε₁ and of u at δ₂(ε₂)
     leak at most ε₁ + ε₂ of s."""
-
-    @tries(full)
-    @given(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
-    def check(estimate: Counts, truth: Counts, eps1: float, eps2: float) -> None:
-        ball = ball_through(estimate, Fraction(2), renyi(shares(estimate), shares(truth), 2))
-        leak = leak_of_distance(distance_bound(ball))
-        Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
-        by_secret = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
-        assert max(
-            np.max(by_secret[0] / by_secret[1]), np.max(by_secret[1] / by_secret[0])
-        ) <= math.exp(eps1 + eps2) * (1 + 1e-9)
-
-    check()
+    ball = ball_through(estimate, Fraction(2), renyi(shares(estimate), shares(truth), 2))
+    leak = leak_of_distance(distance_bound(ball))
+    Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
+    by_secret = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
+    assert max(
+        np.max(by_secret[0] / by_secret[1]), np.max(by_secret[1] / by_secret[0])
+    ) <= math.exp(eps1 + eps2) * (1 + 1e-9)
 
 
 @paper("Robust Thm 5")
@@ -161,22 +143,19 @@ def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
 
 
 @paper("Robust Thm 6")
-def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
+@on_random(st.integers(2, 3), st.integers(2, 3), LEVELS, LEVELS, st.data())
+def test_theorem_6_the_information_of_two_reports(
+    secrets: int, values: int, eps1: float, delta2: float, data: st.DataObject
+) -> None:
     """The test computes each term of (77) from its definition."""
-
-    @tries(full)
-    @given(st.integers(2, 3), st.integers(2, 3), LEVELS, LEVELS, st.data())
-    def check(secrets: int, values: int, eps1: float, delta2: float, data: st.DataObject) -> None:
-        P = shares(data.draw(counts(secrets, values)))
-        R1, R2 = grr_rows(secrets, eps1), grr_rows(values, delta2)
-        beside = R1.T @ P  # P(y₁, u)
-        second = sum(row.sum() * information(row / row.sum(), R2) for row in beside)
-        first = information(P.sum(axis=1), R1)
-        assert information(P.ravel(), np.kron(R1, R2).astype(np.float64)) == pytest.approx(
-            first + second, rel=1e-9, abs=1e-12
-        )
-
-    check()
+    P = shares(data.draw(counts(secrets, values)))
+    R1, R2 = grr_rows(secrets, eps1), grr_rows(values, delta2)
+    beside = R1.T @ P  # P(y₁, u)
+    second = sum(row.sum() * information(row / row.sum(), R2) for row in beside)
+    first = information(P.sum(axis=1), R1)
+    assert information(P.ravel(), np.kron(R1, R2).astype(np.float64)) == pytest.approx(
+        first + second, rel=1e-9, abs=1e-12
+    )
 
 
 @paper("Robust Thm 6", "Robust Def 5")

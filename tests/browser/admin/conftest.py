@@ -13,7 +13,6 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from argon2 import PasswordHasher
 from axe_playwright_python.sync_playwright import Axe
 from frankly_protocol.clock import SystemClock
 from frankly_server.accounts import Passwords
@@ -26,7 +25,8 @@ from werkzeug.routing import Map
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from tests.chromium import CHROMIUM, QUIET
-from tests.migrated import migrated
+from tests.frankly_server.accounts.people import CHEAP
+from tests.migrated import opened
 
 PASSWORD = "correct horse battery"
 
@@ -129,10 +129,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     settings = Settings(
         home=home, public_url=f"http://localhost:{port}", webhook_hosts="hooks.example.org"
     )
-    database = migrated(settings.store_url())
-    cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
-    services = Services(settings, database, SystemClock(), cheap)
-    services.keys.init()
+    services = opened(settings, SystemClock(), Passwords(CHEAP))
     services.accounts.create("main", "ada@example.org", "owner", PASSWORD)
     app = create_app(settings, services=services)
     server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_Silent)

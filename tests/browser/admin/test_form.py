@@ -11,7 +11,7 @@ from frankly_server.surveys.definition import parse_definition
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
-from tests.contract.test_form_survey import FILE, made_up
+from tests.contract.conftest import FILE, made_up
 from tests.frankly_server.samples import released, row, stored
 
 SIMULATED = 299

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: Chromium, a page with a strict policy, and a scripted server."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from tests.browser.sdk.conformance import Device
+from tests.browser.sdk.conformance import run as command_of
+from tests.browser.sdk.site import Site, hosted
 from tests.browser.sdk.wire import Wire, running
 from tests.chromium import CHROMIUM, QUIET
-
-WATCH = "window.violations = []; addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective))"
+from tests.conformance import driver
 
 
 @pytest.fixture(scope="package")
@@ -25,18 +29,17 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     chromium.close()
 
 
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    with running(Wire()) as served:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The real application with a survey in English and Arabic, for all tests of a module."""
+    with hosted(tmp_path_factory.mktemp("site")) as served:
         yield served
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    new_context = browser.new_context()
-    new_context.add_init_script(WATCH)
-    yield new_context
-    new_context.close()
+def wire() -> Iterator[Wire]:
+    with running(Wire()) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,28 @@ def shared_page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, wire: Wire) -> Page:
-    """An empty page on the server's origin, under a strict policy."""
-    opened = context.new_page()
+def page(request: pytest.FixtureRequest) -> Page:
+    """An empty page on the server's origin, under a strict policy; in modules that use `shared_page`,
+    that page."""
+    if "shared_page" in request.fixturenames:
+        shared: Page = request.getfixturevalue("shared_page")
+        return shared
+    wire, context = request.getfixturevalue("wire"), request.getfixturevalue("context")
+    opened: Page = context.new_page()
     opened.goto(f"{wire.origin}/blank.html")
     return opened
+
+
+def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
+    """Return the browser SDK's command, which runs in this process with the modules of a folder."""
+
+    def run(name: str, command_input: Any) -> driver.Outcome:
+        status, output = command_of(
+            name,
+            command_input if isinstance(command_input, str) else json.dumps(command_input),
+            device,
+            sdk,
+        )
+        return driver._outcome(status, "" if status else output, output if status else "")
+
+    return run

@@ -17,7 +17,7 @@ from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.every_kind import JOINT, KINDS
 from tests.frankly_protocol.every_kind import block as every_kind_block
 from tests.frankly_protocol.every_kind import promise as every_kind_promise
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import NOW, question, survey
 
 SOURCE = "a made-up table"
 
@@ -139,3 +139,27 @@ def within(mechanism: Mechanism, notion: str) -> Promise:
             levels[name] = max(ratio, levels.get(name, Fraction(0)))
     exact: dict[str, Any] = {name: ratio.as_integer_ratio() for name, ratio in levels.items()}
     return replace(original, prior=stratified_prior, claim=replace(claim, **exact))
+
+
+BUDGET = {
+    "left_after": "leftAfter",
+    "is_answered": "isAnswered",
+    "is_final": "isFinal",
+    "can_answer": "canAnswer",
+}
+AT = NOW.timestamp() * 1000
+PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1">
+<title>A form</title><style>
+:root { color-scheme: light dark }
+body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) }
+main { max-width: 42rem; margin: auto }
+</style><main></main>"""
+
+
+SHOW = """async ([link, at]) => {
+  const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
+  const {withSeams} = await import("/sdk/testing.js");
+  survey.options = withSeams({spreadMs: 0}, {now: () => at});
+  survey.setAttribute("link", link);
+  document.querySelector("main").append(survey);
+}"""

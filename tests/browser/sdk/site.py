@@ -2,9 +2,8 @@
 """The real application behind a socket, with a currently open survey in English and Arabic."""
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,13 +13,15 @@ import yaml
 from flask import request
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.app import create_app
-from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
+from playwright.sync_api import Browser, Page
 from pydantic import SecretStr
 
-from tests.migrated import migrated
+from tests.browser.conftest import WATCH
+from tests.frankly_server.web.site import waitress
+from tests.migrated import opened
 from tests.ports import free_port
 
 SURVEY = """
@@ -105,9 +106,7 @@ def hosted(
     settings = Settings(
         home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=origin
     )
-    migrated(settings.store_url()).close()
-    services = Services.open(settings, SystemClock())
-    services.keys.init()
+    services = opened(settings, SystemClock())
     text = text.format(
         opens=format_time(now - timedelta(hours=1)), closes=format_time(now + timedelta(days=30))
     )
@@ -116,20 +115,30 @@ def hosted(
     requested: list[str] = []
     app = create_app(settings, services=services)
     app.before_request(lambda: requested.append(request.path))
-    server = Server(
-        app,
-        host="127.0.0.1",
-        port=port,
-        threads=4,
-        body_limit_bytes=2**21,
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
     pin = published.digest.replace(":", "=")
-    try:
-        link = f"{origin}/s/{published.survey_id}#{pin}"
+    link = f"{origin}/s/{published.survey_id}#{pin}"
+    with closing(services), waitress(app, port, threads=4):
         yield Site(origin, link, services, published.survey_id, requested)
-    finally:
-        server.stop()
-        thread.join()
-        services.close()
+
+
+LOOKS = [
+    (width, scheme, language)
+    for width in (360, 1280)
+    for scheme in ("light", "dark")
+    for language in ("en", "ar")
+]
+
+
+def visit(
+    browser: Browser, link: str, width: int = 1280, scheme: Any = "light", language: str = "en"
+) -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language
+    )
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    page.said = []  # type: ignore[attr-defined]
+    page.on("console", lambda message: page.said.append(message.text))  # type: ignore[attr-defined, call-overload]
+    page.on("pageerror", lambda error: page.said.append(str(error)))  # type: ignore[attr-defined, call-overload]
+    page.goto(link)
+    return page

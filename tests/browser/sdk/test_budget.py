@@ -11,7 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_sdk import Policy, PolicyRefused
 from playwright.sync_api import Page
 
-from tests.browser.sdk.test_report_level import BUDGET
+from tests.browser.sdk.reports import BUDGET
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW, dp_block, ldp_block, lip_block, survey
 from tests.frankly_sdk.fakes import FakeServer, payable_survey

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance suite (tests/conformance), run against the browser SDK as against any other SDK."""
 
-import json
 import os
 import shlex
 import subprocess
@@ -9,15 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.sdk.conformance import Device, contexts_of
-from tests.browser.sdk.conformance import run as command_of
+from tests.browser.sdk.conformance import contexts_of
+from tests.browser.sdk.conftest import command_in
 from tests.browser.sdk.wire import FOLDERS
-from tests.conformance import driver, test_answers, test_trust, test_ways
+from tests.conformance import test_answers, test_trust, test_ways
 from tests.conformance.conftest import Install
 from tests.conformance.site import serving
 from tests.frankly_protocol.asked import SETTLED
@@ -68,21 +66,6 @@ def suite(root: Path, command: str, *options: str) -> str:
     )
     assert completed.returncode == 0, completed.stdout[-4000:]
     return completed.stdout
-
-
-def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
-    """Return the browser SDK's command, which runs in this process with the modules of a folder."""
-
-    def run(name: str, command_input: Any) -> driver.Outcome:
-        status, output = command_of(
-            name,
-            command_input if isinstance(command_input, str) else json.dumps(command_input),
-            device,
-            sdk,
-        )
-        return driver._outcome(status, "" if status else output, output if status else "")
-
-    return run
 
 
 @pytest.mark.parametrize("sdk", FOLDERS)

@@ -12,24 +12,31 @@ from frankly_sdk.cli import REFUSED
 from playwright.sync_api import Browser, Page
 
 from tests.browser.sdk.conformance import contexts_of
-from tests.browser.sdk.test_conformance import command_in
+from tests.browser.sdk.conftest import command_in
 from tests.conformance import driver
 from tests.conformance.conftest import Install
 from tests.conformance.site import serving
 from tests.frankly_protocol.samples import dp_block, ldp_block
-from tests.frankly_sdk.test_delta import BAD, times
+from tests.frankly_sdk.fakes import BAD_DELTA_CAPS, times
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    """Return the shared page, because these tests call only stateless functions."""
-    return shared_page
-
-
+pytestmark = pytest.mark.usefixtures("shared_page")
 POLICY = """(given) => import("/sdk/ledger.js").then(({Policy}) => given.map((options) => {
   try { new Policy(options); return null; } catch (error) { return [error.code, error.field]; }
 }))"""
-LIMITS = [*BAD, "0", "0.000001", "5", "-1", "1e1", "1e3", "+5", "nan", "64.1", "0.001", "inf"]
+LIMITS = [
+    *BAD_DELTA_CAPS,
+    "0",
+    "0.000001",
+    "5",
+    "-1",
+    "1e1",
+    "1e3",
+    "+5",
+    "nan",
+    "64.1",
+    "0.001",
+    "inf",
+]
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,13 @@ from tests.browser.sdk import reports
 from tests.browser.sdk.test_same_as_python import DOCUMENTS, FORMS
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, asked, form
-from tests.frankly_protocol.audit.test_work import LARGE_FORMS
+from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
 from tests.frankly_protocol.samples import question, survey
 from tests.frankly_sdk.fakes import payable_survey
-from tests.frankly_sdk.test_texts import BAD as BAD_TEXTS
+from tests.frankly_sdk.texts import BAD as BAD_TEXTS
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    return shared_page
-
-
+pytestmark = pytest.mark.usefixtures("shared_page")
 EXPLAIN = program("explain")
 SIGNS_ALWAYS = [replace(box, ask_if=None) for box in SIGNS]
 

@@ -18,8 +18,8 @@ from frankly_server.design.families.sets import ldp_subsets
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings
-from tests.browser.sdk.conftest import WATCH
-from tests.browser.sdk.test_forms import AT, PAGE, SHOW
+from tests.browser.conftest import WATCH
+from tests.browser.sdk.reports import AT, PAGE, SHOW
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.asked import AGE, DRUGS, QUESTIONS, SETTLED, asked
 from tests.frankly_protocol.samples import ldp_block, question, survey

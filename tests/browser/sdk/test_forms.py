@@ -17,13 +17,13 @@ from frankly_sdk._figures import percent, percent_up
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings
-from tests.browser.sdk.conftest import WATCH
+from tests.browser.conftest import WATCH
+from tests.browser.sdk.reports import AT, PAGE, SHOW
 from tests.browser.sdk.wire import Wire
-from tests.frankly_protocol.audit.test_work import LARGE_FORMS
+from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
-from tests.frankly_protocol.samples import NOW, survey
+from tests.frankly_protocol.samples import survey
 
-AT = NOW.timestamp() * 1000
 FREQUENCY = ("Never", "Less than once a month", "About once a week", "Nearly every day")
 YES_NO = ("No", "Yes")
 TOPICS = (
@@ -52,19 +52,6 @@ HABITS = AgreementMechanism(
         ),
     ),
 )
-PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1">
-<title>A form</title><style>
-:root { color-scheme: light dark }
-body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) }
-main { max-width: 42rem; margin: auto }
-</style><main></main>"""
-SHOW = """async ([link, at]) => {
-  const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
-  const {withSeams} = await import("/sdk/testing.js");
-  survey.options = withSeams({spreadMs: 0}, {now: () => at});
-  survey.setAttribute("link", link);
-  document.querySelector("main").append(survey);
-}"""
 
 
 def habits() -> SurveyDocument:

@@ -3,9 +3,7 @@
 security policy."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
@@ -14,46 +12,18 @@ from frankly_server.web.hosted import files, hosted_page, integrity
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import controls, findings, strings
-from tests.browser.sdk.conftest import WATCH
-from tests.browser.sdk.site import Site, hosted
+from tests.browser.conftest import WATCH
+from tests.browser.sdk.site import LOOKS, Site, hosted, visit
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW
-from tests.frankly_sdk.test_reading import GRADE
+from tests.frankly_sdk.texts import GRADE
 from tests.reading import grade
-
-LOOKS = [
-    (width, scheme, language)
-    for width in (360, 1280)
-    for scheme in ("light", "dark")
-    for language in ("en", "ar")
-]
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
 FINAL = {
     "en": "Once sent, your answer cannot be withdrawn.",
     "ar": "بعد الإرسال لا يمكن سحب إجابتك.",
 }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with hosted(tmp_path_factory.mktemp("hosted")) as served:
-        yield served
-
-
-def visit(
-    browser: Browser, link: str, width: int = 1280, scheme: Any = "light", language: str = "en"
-) -> Page:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language
-    )
-    context.add_init_script(WATCH)
-    page = context.new_page()
-    page.said = []  # type: ignore[attr-defined]
-    page.on("console", lambda message: page.said.append(message.text))  # type: ignore[attr-defined, call-overload]
-    page.on("pageerror", lambda error: page.said.append(str(error)))  # type: ignore[attr-defined, call-overload]
-    page.goto(link)
-    return page
 
 
 @pytest.mark.parametrize(
@@ -292,7 +262,8 @@ def test_routes_and_headers_of_the_hosted_page(site: Site) -> None:
         assert requests.get(site.origin + path, timeout=60).status_code == 404, path
     for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # closed to other origins
         assert (
-            "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=60).headers
+            "Access-Control-Allow-Origin"
+            not in requests.get(site.origin + path, timeout=60).headers
         )
 
 

@@ -4,7 +4,6 @@
 import gzip
 import json
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 import requests
@@ -12,7 +11,7 @@ from frankly_server.web.hosted import integrity, page_files
 from playwright._impl._driver import compute_driver_executable
 from playwright.sync_api import Browser, Route
 
-from tests.browser.sdk.site import Site, hosted
+from tests.browser.sdk.site import Site
 from tests.browser.sdk.test_bundle import BUNDLE, REMAKE, SOURCES, digests
 from tests.browser.sdk.wire import FOLDERS
 
@@ -29,12 +28,6 @@ def brotli(data: bytes, what: str) -> bytes:
     return subprocess.run(
         [node, "-e", BROTLI, what], input=data, capture_output=True, check=True
     ).stdout
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with hosted(tmp_path_factory.mktemp("files")) as served:
-        yield served
 
 
 def test_the_files_were_made_of_these_sources() -> None:

@@ -14,8 +14,7 @@ from frankly_protocol.trust.tokens import encode_token
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings
-from tests.browser.sdk.site import Site, hosted
-from tests.browser.sdk.test_hosted import LOOKS, visit
+from tests.browser.sdk.site import LOOKS, Site, hosted, visit
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_server.samples import spent

@@ -4,9 +4,6 @@ were tampered with."""
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,28 +15,10 @@ from werkzeug.serving import make_server
 
 from examples.flask_page.app import create_app
 from examples.plain_page.__main__ import serve
-from tests.browser.sdk.site import Site, hosted
+from tests.browser.sdk.site import Site
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW, keys_document, sealed_keys
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with hosted(tmp_path_factory.mktemp("pages")) as served:
-        yield served
-
-
-@contextmanager
-def running(server: object) -> Iterator[str]:
-    """Run a server in a thread; yield its URL."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})  # type: ignore[attr-defined]
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()  # type: ignore[attr-defined]
-        server.server_close()  # type: ignore[attr-defined]
-        thread.join()
+from tests.threads import listening
 
 
 def fill_in(page: Page) -> None:
@@ -49,7 +28,7 @@ def fill_in(page: Page) -> None:
 
 
 def test_the_plain_page_embeds_the_sdk(context: BrowserContext, site: Site) -> None:
-    with running(serve()) as address:
+    with listening(serve()) as address:
         page = context.new_page()
         page.goto(f"{address}/?link={quote(site.link, safe='')}")
         fill_in(page)
@@ -62,7 +41,7 @@ def test_a_flask_apps_page_serves_its_own_sdk_files_and_keys(
 ) -> None:
     keys = requests.get(f"{site.origin}/v1/keys", timeout=60).content
     app = create_app(site.link, keys)
-    with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
+    with listening(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page, requested = context.new_page(), []
         page.on("request", lambda request: requested.append(request.url))
         page.goto(address)
@@ -81,7 +60,7 @@ def test_a_flask_apps_page_serves_its_own_sdk_files_and_keys(
 
 def test_a_flask_apps_page_accepts_only_its_own_keys(context: BrowserContext, site: Site) -> None:
     app = create_app(site.link, sealed_keys(keys_document()))
-    with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
+    with listening(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page = context.new_page()
         page.goto(address)
         page.get_by_role("alert").wait_for()

@@ -13,15 +13,11 @@ from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Policy, PolicyRefused
 from playwright.sync_api import Page
 
-from tests.browser.sdk.reports import as_texts, documents
+from tests.browser.sdk.reports import BUDGET, as_texts, documents
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.samples import lip_block, survey
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    """Return the shared page, because these tests call only stateless functions."""
-    return shared_page
+pytestmark = pytest.mark.usefixtures("shared_page")
 
 
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
@@ -95,12 +91,6 @@ NAMES = {
     "require_log": "requireLog",
     "delta_cap": "deltaCap",
     "final_surveys": "finalSurveys",
-}
-BUDGET = {
-    "left_after": "leftAfter",
-    "is_answered": "isAnswered",
-    "is_final": "isFinal",
-    "can_answer": "canAnswer",
 }
 SPENT: list[list[Charge]] = [
     [],

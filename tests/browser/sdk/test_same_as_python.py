@@ -52,13 +52,7 @@ from tests.frankly_protocol.samples import (
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    """Return the shared page, because these tests call only stateless functions."""
-    return shared_page
-
-
+pytestmark = pytest.mark.usefixtures("shared_page")
 STRATIFIED = reports.stratified()
 FORMS = [
     test_agreement.FORM,

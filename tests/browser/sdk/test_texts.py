@@ -8,13 +8,7 @@ from playwright.sync_api import Page
 
 from tests.browser.sdk.wire import FOLDERS
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    """Return the shared page, because these tests call only stateless functions."""
-    return shared_page
-
-
+pytestmark = pytest.mark.usefixtures("shared_page")
 CODE = {path.name: path.read_text("utf-8") for path in FOLDERS["src"].glob("*.js")}
 TEXTS = CODE.pop("texts.js")
 KEYS = set(re.findall(r"^  (\w+): ", TEXTS, re.MULTILINE))

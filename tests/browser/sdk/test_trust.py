@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import write_chain
@@ -21,7 +20,7 @@ from playwright.sync_api import Page
 from tests.browser.sdk.wire import Wire, program, running
 from tests.frankly_protocol.samples import NOW, ldp_block, sealed, sealed_keys, survey
 from tests.frankly_protocol.samples import keys_document as plain_keys
-from tests.frankly_protocol.trust.samples import FakeLog, role
+from tests.frankly_protocol.trust.samples import FakeLog, role, spki
 
 AT = int(NOW.timestamp() * 1000)
 SURVEY = "ab" * 16
@@ -174,12 +173,6 @@ def test_a_log_that_shrinks_or_forks_is_remembered_as_evidence(page: Page, logge
 ISSUER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 SMALL = rsa.generate_private_key(public_exponent=65537, key_size=1024)
-
-
-def spki(key: rsa.RSAPrivateKey) -> str:
-    return encode_token(
-        key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    )
 
 
 def issued(

@@ -10,18 +10,10 @@ from frankly_protocol import canonical
 from playwright.sync_api import Page
 
 from tests.browser.sdk.test_same_as_python import judged_by_browser
-from tests.browser.sdk.test_ways import settle
-from tests.browser.sdk.wire import program
-from tests.frankly_protocol.samples import sealed
-from tests.frankly_protocol.test_documents import put
+from tests.browser.sdk.wire import program, settle
+from tests.frankly_protocol.samples import put, sealed
 
-
-@pytest.fixture
-def page(shared_page: Page) -> Page:
-    """Return the shared page, because these tests call only stateless functions."""
-    return shared_page
-
-
+pytestmark = pytest.mark.usefixtures("shared_page")
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 # The function in the page that runs each vector file; it returns one outcome per case.
 RUN = program("vectors")

@@ -15,46 +15,21 @@ from frankly_sdk.answer import Answer
 from playwright.sync_api import Page
 
 from tests.browser.sdk.test_same_as_python import judged_by_browser, mutate_at, places, verdict
-from tests.browser.sdk.wire import Wire
+from tests.browser.sdk.wire import ASKED, Wire, settle
 from tests.frankly_protocol.asked import (
     AGE,
     DRUGS,
     FAULTS,
+    OTHERS,
     QUESTIONS,
     SETTLED,
     SIGNS,
     UNSETTLED,
-    asked,
     form,
 )
-from tests.frankly_protocol.samples import NOW, question, sealed, survey
-from tests.frankly_protocol.test_documents import put
-from tests.frankly_protocol.test_questions import OTHERS
+from tests.frankly_protocol.samples import NOW, put, question, sealed, survey
 
-ASKED = asked()
 Verdict = list[str | None] | None
-SETTLE = """async ({payload, given}) => {
-  const [{bytesOf, digestOf}, {readSurvey}, {questionsOf}, {settled}, {describe, speak}, {inWords}] = await Promise.all(
-    ["canonical", "documents", "survey", "answers", "errors", "texts"].map((name) => import(`/sdk/${name}.js`)));
-  speak(inWords);
-  const bytes = bytesOf(payload), questions = questionsOf(await readSurvey(bytes, await digestOf(bytes)));
-  return given.map((one) => {
-    try {
-      const chosen = settled(one, questions);
-      return {chosen, again: settled(chosen, questions)};
-    } catch (error) {
-      return {code: error.code ?? String(error), field: error.field, valid: error.valid, message: error.message};
-    }
-  });
-}"""
-
-
-def settle(page: Page, given: list[Any]) -> list[dict[str, Any]]:
-    """Settle each of these answers in the browser for the survey with every way of answering."""
-    answers: list[dict[str, Any]] = page.evaluate(
-        SETTLE, {"payload": ASKED.payload().decode(), "given": given}
-    )
-    return answers
 
 
 def test_both_sdks_refuse_a_document_by_the_same_field(page: Page) -> None:

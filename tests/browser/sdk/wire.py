@@ -12,9 +12,12 @@ from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.trust import write_chain
+from playwright.sync_api import Page
 
+from tests.frankly_protocol.asked import asked
 from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys
 from tests.frankly_sdk.fakes import payable_survey
+from tests.threads import listening
 
 _PACKAGE = Path(__file__).resolve().parents[3] / "client_sdk" / "browser"
 FOLDERS = {"src": _PACKAGE / "src", "bundle": _PACKAGE / "bundle"}
@@ -107,15 +110,8 @@ def running(wire: Wire) -> Iterator[Wire]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    wire.origin = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(server) as wire.origin:
         yield wire
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _content(wire: Wire, path: str) -> tuple[str, bytes | None]:
@@ -137,3 +133,28 @@ def _content(wire: Wire, path: str) -> tuple[str, bytes | None]:
         if route == f"/v1/surveys/{name}/document":
             return "application/json", sealed(document.payload())
     return "application/json", None
+
+
+ASKED = asked()
+SETTLE = """async ({payload, given}) => {
+  const [{bytesOf, digestOf}, {readSurvey}, {questionsOf}, {settled}, {describe, speak}, {inWords}] = await Promise.all(
+    ["canonical", "documents", "survey", "answers", "errors", "texts"].map((name) => import(`/sdk/${name}.js`)));
+  speak(inWords);
+  const bytes = bytesOf(payload), questions = questionsOf(await readSurvey(bytes, await digestOf(bytes)));
+  return given.map((one) => {
+    try {
+      const chosen = settled(one, questions);
+      return {chosen, again: settled(chosen, questions)};
+    } catch (error) {
+      return {code: error.code ?? String(error), field: error.field, valid: error.valid, message: error.message};
+    }
+  });
+}"""
+
+
+def settle(page: Page, given: list[Any]) -> list[dict[str, Any]]:
+    """Settle each of these answers in the browser for the survey with every way of answering."""
+    answers: list[dict[str, Any]] = page.evaluate(
+        SETTLE, {"payload": ASKED.payload().decode(), "given": given}
+    )
+    return answers

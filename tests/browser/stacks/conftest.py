@@ -3,21 +3,21 @@
 
 import fcntl
 import hashlib
+import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from frankly_protocol.languages import EXPLAINED
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.site import Site, hosted
-from tests.chromium import CHROMIUM, QUIET
+from tests.threads import listening
 
 PACKAGES = Path(__file__).resolve().parents[3] / "client_sdk"
 EXAMPLES = PACKAGES / "examples"
@@ -79,13 +79,9 @@ class _Handler(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
     """Origin of the built examples."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(built)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    handler = partial(_Handler, directory=str(built))
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as origin:
+        yield origin
 
 
 @pytest.fixture(scope="module")
@@ -95,17 +91,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
+def visit(context: BrowserContext, address: str, site: Site, name: str) -> tuple[Page, list[str]]:
+    """Open an example; return the page and the list of bodies that it posts."""
+    page, posted = context.new_page(), []
+    page.on("request", lambda request: posted.append(request.post_data or ""))
+    page.goto(f"{address}/{name}/index.html?link={quote(site.link, safe='')}")
+    return page, posted
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    new_context = browser.new_context()
-    new_context.add_init_script(WATCH)
-    yield new_context
-    new_context.close()
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def run(name: str, given: object = None) -> Any:
+    """Run a program as a file in the examples folder, because it imports the packages installed there."""
+    source = (PROGRAMS / f"{name}.js").read_text("utf-8")
+    place = EXAMPLES / "node_modules" / f".test-{name}.mjs"
+    place.write_text(source.replace("../../../../client_sdk/", "../../"), "utf-8")
+    done = subprocess.run(
+        ["node", "--preserve-symlinks", "--preserve-symlinks-main", str(place)],
+        input=json.dumps(given), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.accessible import controls, findings, strings
 from tests.browser.sdk.site import Site
-from tests.browser.stacks.test_examples import visit
+from tests.browser.stacks.conftest import visit
 
 
 @pytest.mark.parametrize("name", ["react", "vue"])

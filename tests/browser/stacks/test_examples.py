@@ -2,20 +2,12 @@
 """Examples for React, Vue and SurveyJS, built by Vite and answered in Chromium under Trusted Types."""
 
 import json
-from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext
 
 from tests.browser.sdk.site import Site
-
-
-def visit(context: BrowserContext, address: str, site: Site, name: str) -> tuple[Page, list[str]]:
-    """Open an example; return the page and the list of bodies that it posts."""
-    page, posted = context.new_page(), []
-    page.on("request", lambda request: posted.append(request.post_data or ""))
-    page.goto(f"{address}/{name}/index.html?link={quote(site.link, safe='')}")
-    return page, posted
+from tests.browser.stacks.conftest import visit
 
 
 @pytest.mark.parametrize("name", ["react", "vue"])

@@ -9,7 +9,7 @@ import frankly_sdk
 from frankly_protocol.languages import EXPLAINED
 
 from tests.browser.sdk.site import Site
-from tests.browser.stacks.test_without_dom import run
+from tests.browser.stacks.conftest import run
 
 TEXTS = Path(frankly_sdk.__file__).parent / "texts"
 SMOKES: dict[str, Any] = {"type": "boolean", "name": "smokes"}

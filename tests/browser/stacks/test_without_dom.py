@@ -3,28 +3,12 @@
 
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.stacks.conftest import EXAMPLES
+from tests.browser.stacks.conftest import EXAMPLES, run
 from tools.release.npm import PACKAGES, contents
-
-PROGRAMS = Path(__file__).parent / "programs"
-
-
-def run(name: str, given: object = None) -> Any:
-    """Run a program as a file in the examples folder, because it imports the packages installed there."""
-    source = (PROGRAMS / f"{name}.js").read_text("utf-8")
-    place = EXAMPLES / "node_modules" / f".test-{name}.mjs"
-    place.write_text(source.replace("../../../../client_sdk/", "../../"), "utf-8")
-    done = subprocess.run(
-        ["node", "--preserve-symlinks", "--preserve-symlinks-main", str(place)],
-        input=json.dumps(given), capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_components_render_on_a_server_and_open_nothing_there() -> None:

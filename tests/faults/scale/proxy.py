@@ -2,22 +2,33 @@
 """TCP proxy that distributes connections over several servers and can disconnect any server at any time."""
 
 import contextlib
+import copy
 import itertools
 import socket
 import struct
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
+
+from tests.faults.server.running import Running
+from tests.ports import free_port
 
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flight is lost
 
 
 class Proxy:
     """Listens on a free port and forwards to local ports (`places`) in turn, except those that are
-    cut off."""
+    cut off.
 
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = list(places)
+    taken : connections of each place. If `skips_down` is true, a place that refuses is skipped, as
+    Caddy does; otherwise the client is disconnected.
+    """
+
+    def __init__(self, places: Sequence[int], *, skips_down: bool = False) -> None:
+        self._places, self._skips_down = list(places), skips_down
+        self.taken: Counter[int] = Counter()
         self._turns = itertools.count()
         self._guard = threading.Lock()
         self._away: set[int] = set()
@@ -63,15 +74,16 @@ class Proxy:
     def _connect(self, near: socket.socket) -> None:
         with self._guard:
             reachable = [place for place in self._places if place not in self._away]
-            if not reachable:
+            first = next(self._turns)
+            for i in range(len(reachable) if self._skips_down else min(1, len(reachable))):
+                place = reachable[(first + i) % len(reachable)]
+                with contextlib.suppress(OSError):
+                    far = socket.create_connection(("127.0.0.1", place), timeout=5)
+                    break
+            else:
                 _break(near)
                 return
-            place = reachable[next(self._turns) % len(reachable)]
-            try:
-                far = socket.create_connection(("127.0.0.1", place), timeout=5)
-            except OSError:
-                _break(near)
-                return
+            self.taken[place] += 1
             far.settimeout(None)
             self._pairs.append((place, near, far))
         for source, target in ((near, far), (far, near)):
@@ -95,3 +107,18 @@ def _break(end: socket.socket) -> None:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         end.shutdown(socket.SHUT_RDWR)
     end.close()
+
+
+def another(first: Running, home: Path, database_port: int) -> Running:
+    """Start a second server process for the same survey, which connects to the database through
+    another port."""
+    second = copy.copy(first)
+    second.port, second.process, second.log = free_port(), None, home / "second.log"
+    second.database_url = first.database_url.replace(
+        f":{_port(first.database_url)}/", f":{database_port}/"
+    )
+    return second
+
+
+def _port(url: str) -> int:
+    return int(url.rpartition("/")[0].rpartition(":")[2])

@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from tests.faults.scale.proxy import Proxy
-from tests.faults.scale.test_two_servers import another
+from tests.faults.scale.proxy import Proxy, another
 from tests.faults.server.clocks import LOOK_S, ServerClock
 from tests.faults.server.running import Devices, Running, check_kept
 from tests.frankly_server.web.site import SURVEY

@@ -9,25 +9,9 @@ a recount.
 import copy
 from pathlib import Path
 
-from tests.faults.scale.proxy import Proxy
+from tests.faults.scale.proxy import Proxy, another
 from tests.faults.server.running import Devices, Running, check_kept
-from tests.ports import free_port
 from tests.postgres import PostgresServer
-
-
-def another(first: Running, home: Path, database_port: int) -> Running:
-    """Start a second server process for the same survey, which connects to the database through
-    another port."""
-    second = copy.copy(first)
-    second.port, second.process, second.log = free_port(), None, home / "second.log"
-    second.database_url = first.database_url.replace(
-        f":{_port(first.database_url)}/", f":{database_port}/"
-    )
-    return second
-
-
-def _port(url: str) -> int:
-    return int(url.rpartition("/")[0].rpartition(":")[2])
 
 
 def test_a_server_is_cut_off(

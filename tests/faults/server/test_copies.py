@@ -14,6 +14,7 @@ from frankly_server.store import Database
 
 from tests.frankly_server.log.sites import Place
 from tests.frankly_server.samples import SURVEY, body, published, stored
+from tests.threads import concurrently
 
 COPIES = 64
 PATH = f"/v1/surveys/{SURVEY}/reports"
@@ -43,11 +44,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
             failed.append(error)
             together.abort()
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(COPIES)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(run, *[(number,) for number in range(COPIES)])
     assert not failed
     return answers_by_round
 

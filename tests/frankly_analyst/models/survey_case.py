@@ -90,3 +90,9 @@ def computed() -> dict[str, float]:
 def read(text: str) -> dict[str, float]:
     """Read the R script's output."""
     return dict(pd.read_csv(io.StringIO(text)).itertuples(index=False, name=None))
+
+
+OUT = np.array([[0.8, 0.2], [0.25, 0.75]])
+COV = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
+LAW = np.kron(OUT, COV)
+ANSWERS = (("yes", "no"), ("never", "some", "often"))

@@ -14,12 +14,9 @@ from frankly_analyst.models.outcome import outcome
 from frankly_analyst.models.sample import STRATA, Sample, table
 
 from tests.frankly_analyst.models import brute
+from tests.frankly_analyst.models.survey_case import ANSWERS, LAW, OUT
 
-OUT = np.array([[0.8, 0.2], [0.25, 0.75]])
-COV = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
-LAW = np.kron(OUT, COV)
 ROWS = [{"g": "a"}, {"g": "b"}]
-ANSWERS = (("yes", "no"), ("never", "some", "often"))
 TRUTH = np.array([-0.5, 0.6, 0.7, 1.1])
 TAU = np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]])
 

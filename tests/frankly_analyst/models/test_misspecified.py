@@ -16,8 +16,8 @@ from frankly_analyst.models.sample import SIMPLE, STRATA, Sample, Version, table
 from frankly_analyst.models.scoring import Equations, inverted
 from frankly_analyst.models.setup import equations_of, rows_of
 
-from tests.frankly_analyst.models.test_latent import ANSWERS
-from tests.frankly_analyst.models.test_latent import LAW as PAIRS
+from tests.frankly_analyst.models.survey_case import ANSWERS
+from tests.frankly_analyst.models.survey_case import LAW as PAIRS
 from tests.frankly_analyst.models.test_models import CASES, CHOICES, Q2, Q3, ROWS, unary
 
 WRONG = np.array([[7, 1, 2], [1, 6, 3], [2, 6, 2], [5, 4, 1], [2, 2, 6], [8, 1, 1]]) / 10

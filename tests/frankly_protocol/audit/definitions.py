@@ -23,6 +23,7 @@ from frankly_protocol.mechanisms import (
     Symbol,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from hypothesis import strategies as st
 
 Condition = tuple[int | None, ...]
@@ -326,3 +327,48 @@ def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
         attributes=sizes if notion == "srlip" else None,
         sensitive=draw(st.integers(0, len(joint) - 1)) if notion == "dpv" else None,
     )
+
+
+def form(
+    components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
+) -> AgreementMechanism:
+    """Return a form with the pools' questions and equal components; each part has `together` questions."""
+    parts = max(max(pool.parts) for pool in pools) + 1
+    chances = [(1 << 48) // components] * components
+    chances[0] += (1 << 48) - sum(chances)
+    return AgreementMechanism(
+        48,
+        3,
+        1,
+        (choices,) * (parts * together),
+        tuple(tuple(range(i * together, (i + 1) * together)) for i in range(parts)),
+        tuple(Component(chance, threshold, pools) for chance in chances),
+    )
+
+
+def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
+    """Return 100 pools with one question each."""
+    return tuple(Pool((i,), 1, cover, score) for i in range(100))
+
+
+def pairs_of(count: int) -> Cover:
+    """Return sets of joint answers, out of 256, and their complements, with large weights."""
+    full = (1 << 256) - 1
+    return Cover(
+        256,
+        None,
+        tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m)),
+    )
+
+
+HEAVY = Cover(4, None, tuple((1 << x, (1 << 51) - 1) for x in range(4)))
+LARGE_FORMS: dict[str, AgreementMechanism] = {
+    "long numbers, one pool": form(3, (Pool(tuple(range(100)), 100, HEAVY, 8),), 400),
+    "long numbers, 100 pools": form(24, singles(HEAVY, 8), 50),
+    "most components": form(256, singles(Cover(2, 1)), 1, choices=2),
+    "joint answers": form(
+        1, tuple(Pool((i,), 1, pairs_of(26)) for i in range(50)), 1, choices=16, together=2
+    ),
+    "sets of a size": form(2, (Pool((0, 1), 2, Cover(81, 2)),), 2, choices=9, together=2),
+}
+"""Forms near the limit of cells or of the document's size."""

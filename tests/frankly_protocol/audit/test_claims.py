@@ -11,6 +11,7 @@ from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
 
 from tests.frankly_protocol.audit.definitions import needed
+from tests.refusals import refusal
 
 MECHANISM = DenseMechanism(4, ((7, 9), (6, 10), (9, 7), (8, 8)))
 JOINT = ((1, 2, 0, 4), (3, 1, 1, 1))
@@ -183,9 +184,8 @@ def test_priors_that_do_not_fit(notion: str, joint: Any, field: str) -> None:
 @pytest.mark.parametrize("notion", ["", "LDP", "DP", "trust-me", None, ("ldp",), ["ldp"]])
 def test_the_error_for_an_unknown_notion_suggests_an_update(notion: Any) -> None:
     for call in (worst, require_private):
-        with pytest.raises(UnsupportedDocument) as caught:
-            call(MECHANISM, replace(GOOD["ldp"], notion=notion))
-        assert caught.value.field == "notion"
+        error = refusal(UnsupportedDocument, call, MECHANISM, replace(GOOD["ldp"], notion=notion))
+        assert error.field == "notion"
 
 
 def test_a_mechanism_without_a_claim_is_refused() -> None:
@@ -209,8 +209,7 @@ def test_bounds_without_slack_and_bounds_of_zero_are_well_formed() -> None:
 def refused(claim: Claim, field: str) -> None:
     """Check that both entry points refuse the claim, with a message that begins with the notion."""
     for call in (worst, require_private):
-        with pytest.raises(DocumentRejected) as caught:
-            call(MECHANISM, claim)
-        assert (caught.value.reason, caught.value.field) == ("privacy", field)
-        assert caught.value.detail.startswith(claim.notion + ": ")
-        assert "report" not in caught.value.detail  # the fault is in the claim's form
+        error = refusal(DocumentRejected, call, MECHANISM, claim)
+        assert (error.reason, error.field) == ("privacy", field)
+        assert error.detail.startswith(claim.notion + ": ")
+        assert "report" not in error.detail  # the fault is in the claim's form

@@ -13,18 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frankly_protocol.audit.definitions import ONE, mechanisms_over
-from tests.frankly_protocol.test_notions import joints
+from tests.frankly_protocol.samples import is_private, joints
+from tests.refusals import refusal
 
 Ratio = tuple[int, int]
 ORDER: list[tuple[int, int]] = [(1, 1), (9, 8), (3, 2), (2, 1), (5, 1)]
-
-
-def holds(mechanism: DenseMechanism, *claims: Claim) -> bool:
-    try:
-        require_private(mechanism, *claims)
-    except DocumentRejected:
-        return False
-    return True
 
 
 def largest(levels: list[Fraction | None]) -> Fraction | None:
@@ -36,7 +29,7 @@ def test_lift_with_equal_levels_is_lip(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...], E: Ratio
 ) -> None:
     lip, alip = Claim("lip", E, joint), Claim("alip", E, joint, low_level=E)
-    assert holds(mechanism, lip) == holds(mechanism, alip)
+    assert is_private(mechanism, lip) == is_private(mechanism, alip)
     verdict = worst(mechanism, alip)
     assert verdict.ratio == largest(list(verdict.needed.values())) == worst(mechanism, lip).ratio
 
@@ -62,9 +55,7 @@ def test_the_two_sides_of_lift_have_their_own_levels() -> None:
         (replace(upper, level=(2**50 * 2 - 1, 2**50)), "level"),
         (replace(upper, level=None, low_level=(2**53 - 1, 1)), "low_level"),
     ):
-        with pytest.raises(DocumentRejected) as caught:
-            require_private(SHUT, broken)
-        assert caught.value.field == field
+        assert refusal(DocumentRejected, require_private, SHUT, broken).field == field
 
 
 def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
@@ -75,8 +66,8 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
     assert (
         worst(mechanism, replace(claim, level=(5, 4))).field == "level"
     )  # 1.2 times its level, compared with 1
-    assert holds(mechanism, replace(claim, level=(3, 2)))
-    assert not holds(mechanism, replace(claim, level=(5, 4)))
+    assert is_private(mechanism, replace(claim, level=(3, 2)))
+    assert not is_private(mechanism, replace(claim, level=(5, 4)))
 
 
 @given(mechanisms_over(5), joints(5))
@@ -201,17 +192,17 @@ def test_warner_and_mangat_satisfy_a_degree_to_the_last_unit(
     mangat = (a - pi) / (a * (1 - pi))
     for p in (int(warner * D), int(warner * D) + 1):
         within = Fraction(p, D) <= warner
-        assert holds(*dpv(p, p, hits, total, alpha)) == within
-        assert holds(*dpv(D - p, D - p, hits, total, alpha)) == within  # (6.30)
+        assert is_private(*dpv(p, p, hits, total, alpha)) == within
+        assert is_private(*dpv(D - p, D - p, hits, total, alpha)) == within  # (6.30)
     for p in (int(mangat * D), int(mangat * D) + 1):
-        assert holds(*dpv(p, D, hits, total, alpha)) == (Fraction(p, D) <= mangat)
+        assert is_private(*dpv(p, D, hits, total, alpha)) == (Fraction(p, D) <= mangat)
 
 
 def test_no_mechanism_has_a_degree_below_the_share_of_holders() -> None:
     """By Thesis (6.29), α ≥ π; a report that does not depend on the answer attains the bound."""
     constant, claim = dpv(1 << 47, 1 << 47, 1, 4, (1, 4))
-    assert holds(constant, claim)
-    assert not holds(constant, replace(claim, level=(2**50 - 1, 2**52)))
+    assert is_private(constant, claim)
+    assert not is_private(constant, replace(claim, level=(2**50 - 1, 2**52)))
     assert worst(constant, claim).ratio == Fraction(1, 4)
 
 
@@ -264,6 +255,4 @@ def test_an_intersection_names_the_notion_that_fails() -> None:
         ),
         ((lip, replace(lip, joint=DIAGONAL)), "lip: report 0: 2 is needed, 5/4 is promised"),
     ]:
-        with pytest.raises(DocumentRejected) as caught:
-            require_private(mechanism, *claims)
-        assert caught.value.detail == detail
+        assert refusal(DocumentRejected, require_private, mechanism, *claims).detail == detail

@@ -15,9 +15,14 @@ from hypothesis import strategies as st
 
 from tests.frankly_protocol.audit.leakage import Leakage
 from tests.frankly_protocol.audit.worlds import Shape
-from tests.frankly_protocol.samples import dp_block, ldp_block, lip_block, survey
-from tests.frankly_protocol.test_dense import mechanisms
-from tests.frankly_protocol.test_notions import joints
+from tests.frankly_protocol.samples import (
+    dp_block,
+    joints,
+    ldp_block,
+    lip_block,
+    mechanisms,
+    survey,
+)
 
 TABLE = ((3, 1), (1, 3))
 OTHER_TABLE = ((2, 1), (1, 2))

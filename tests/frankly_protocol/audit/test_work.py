@@ -18,19 +18,19 @@ from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import (
-    AgreementMechanism,
     DenseMechanism,
     Mechanism,
     SubsetMechanism,
     UnaryMechanism,
 )
-from frankly_protocol.mechanisms.agreement import MAX_CELLS, Component, Cover, Pool
+from frankly_protocol.mechanisms.agreement import MAX_CELLS
 
-from tests.frankly_protocol.audit.definitions import ONE
+from tests.frankly_protocol.audit.definitions import HEAVY, LARGE_FORMS, ONE, form, singles
 from tests.frankly_protocol.audit.test_kinds import random_case
 from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS, block, form_block
 from tests.frankly_protocol.every_kind import documents as every_document
 from tests.frankly_protocol.samples import question, survey
+from tests.refusals import refusal
 
 DOCUMENTS = every_document()
 work_module = sys.modules["frankly_protocol.audit.work"]
@@ -119,9 +119,8 @@ def test_a_document_one_unit_over_the_limit_is_refused_unverified(
     monkeypatch.setattr(work_module, "MAX_WORK", total(document) - 1)
     monkeypatch.setattr(documents, "require_private", lambda *_: pytest.fail("verified"))
     monkeypatch.setattr(documents, "require_sound", lambda *_: pytest.fail("verified"))
-    with pytest.raises(DocumentRejected) as caught:
-        document.require_private()
-    assert (caught.value.code, caught.value.field) == ("document_work_limit", "blocks")
+    error = refusal(DocumentRejected, document.require_private)
+    assert (error.code, error.field) == ("document_work_limit", "blocks")
 
 
 LARGE: dict[str, tuple[Callable[[], tuple[Mechanism, Claim]], bool]] = {
@@ -168,9 +167,7 @@ def test_sizes_within_and_beyond_the_limit(name: str) -> None:
 
 @pytest.mark.usefixtures("no_verifier")
 def test_the_level_of_a_report_counts() -> None:
-    with pytest.raises(DocumentRejected) as caught:
-        many_secrets(100).require_private()
-    assert caught.value.reason == "work_limit"
+    assert refusal(DocumentRejected, many_secrets(100).require_private).reason == "work_limit"
     small = many_secrets(20)
     assert level_work(small.blocks) < total(small) <= MAX_WORK
 
@@ -210,9 +207,8 @@ def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(
     """One row of 256 counts expands to 65,536 counts, and a document may have 32 such rows."""
     assert Prior.from_json(diagonal(32), "prior").size == MAX_COUNTS
     monkeypatch.setattr(promises, "_rows_per_secret", lambda _: pytest.fail("written out"))
-    with pytest.raises(DocumentRejected) as caught:
-        Prior.from_json(diagonal(33), "prior")
-    assert (caught.value.reason, caught.value.field) == ("work_limit", "prior.tables")
+    error = refusal(DocumentRejected, Prior.from_json, diagonal(33), "prior")
+    assert (error.reason, error.field) == ("work_limit", "prior.tables")
 
 
 def test_priors_of_several_blocks_are_added_up_while_they_are_read(
@@ -225,9 +221,8 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(
     monkeypatch.setattr(documents, "MAX_COUNTS", 36)
     assert SurveyDocument.parse(payload) == document
     monkeypatch.setattr(documents, "MAX_COUNTS", 35)
-    with pytest.raises(DocumentRejected) as caught:
-        SurveyDocument.parse(payload)
-    assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
+    error = refusal(DocumentRejected, SurveyDocument.parse, payload)
+    assert (error.reason, error.field) == ("work_limit", "blocks[2]")
 
 
 def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,62 +245,15 @@ def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch
     assert 20 < needed <= search_steps(2)
     steps = 0
     monkeypatch.setattr(work_module, "_FIRST_STEPS", needed - 5)
-    with pytest.raises(DocumentRejected) as caught:
-        worst(mechanism, claim)
-    assert (caught.value.reason, caught.value.field, steps) == ("work_limit", "prior", needed - 1)
-
-
-def form(
-    components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
-) -> AgreementMechanism:
-    """Return a form with the pools' questions and equal components; each part has `together` questions."""
-    parts = max(max(pool.parts) for pool in pools) + 1
-    chances = [(1 << 48) // components] * components
-    chances[0] += (1 << 48) - sum(chances)
-    return AgreementMechanism(
-        48,
-        3,
-        1,
-        (choices,) * (parts * together),
-        tuple(tuple(range(i * together, (i + 1) * together)) for i in range(parts)),
-        tuple(Component(chance, threshold, pools) for chance in chances),
-    )
-
-
-def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
-    """Return 100 pools with one question each."""
-    return tuple(Pool((i,), 1, cover, score) for i in range(100))
-
-
-def pairs_of(count: int) -> Cover:
-    """Return sets of joint answers, out of 256, and their complements, with large weights."""
-    full = (1 << 256) - 1
-    return Cover(
-        256,
-        None,
-        tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m)),
-    )
-
-
-HEAVY = Cover(4, None, tuple((1 << x, (1 << 51) - 1) for x in range(4)))
-LARGE_FORMS: dict[str, AgreementMechanism] = {
-    "long numbers, one pool": form(3, (Pool(tuple(range(100)), 100, HEAVY, 8),), 400),
-    "long numbers, 100 pools": form(24, singles(HEAVY, 8), 50),
-    "most components": form(256, singles(Cover(2, 1)), 1, choices=2),
-    "joint answers": form(
-        1, tuple(Pool((i,), 1, pairs_of(26)) for i in range(50)), 1, choices=16, together=2
-    ),
-    "sets of a size": form(2, (Pool((0, 1), 2, Cover(81, 2)),), 2, choices=9, together=2),
-}
-"""Forms near the limit of cells or of the document's size."""
+    error = refusal(DocumentRejected, worst, mechanism, claim)
+    assert (error.reason, error.field, steps) == ("work_limit", "prior", needed - 1)
 
 
 def test_the_cells_of_a_form_are_limited() -> None:
     assert FORM.cells == 8 * 2 * 3 + 2 * 2 + 4 * 3 + 8 * 2 * 2 + 3 * 3 + 15 * (6 + 2 + 3)
     assert max(large.cells for large in LARGE_FORMS.values()) > 0.9 * MAX_CELLS
-    with pytest.raises(InvalidInput) as caught:
-        form(25, singles(HEAVY, 8), 60)
-    assert (caught.value.code, caught.value.field) == ("weights_invalid", "components")
+    error = refusal(InvalidInput, form, 25, singles(HEAVY, 8), 60)
+    assert (error.code, error.field) == ("weights_invalid", "components")
 
 
 def test_forms_of_several_blocks_are_added_up_while_they_are_read() -> None:
@@ -314,9 +262,8 @@ def test_forms_of_several_blocks_are_added_up_while_they_are_read() -> None:
     payload = survey(*blocks).payload()
     assert 2 * large.cells <= MAX_COUNTS < 3 * large.cells
     SurveyDocument.parse(survey(*blocks[:2]).payload())
-    with pytest.raises(DocumentRejected) as caught:
-        SurveyDocument.parse(payload)
-    assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
+    error = refusal(DocumentRejected, SurveyDocument.parse, payload)
+    assert (error.reason, error.field) == ("work_limit", "blocks[2]")
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.audit.worlds import agreement as random_form
+from tests.refusals import refusal
 
 CUTS = Cover(4, None, ((0b0001, 3), (0b1110, 3), (0b0111, 2), (0b1000, 2)))
 FORM = AgreementMechanism(
@@ -121,12 +122,10 @@ def test_questions_drawn() -> None:
 def test_only_ldp_at_its_level_can_be_promised() -> None:
     require_private(FORM, Claim("ldp", (5, 2)))
     require_private(FORM, Claim("ldp", (3, 1)))
-    with pytest.raises(DocumentRejected) as caught:
-        require_private(FORM, Claim("ldp", (5 * 2**40 - 1, 2**41)))
-    assert (caught.value.reason, caught.value.field) == ("privacy", "level")
-    with pytest.raises(DocumentRejected) as caught:
-        require_private(FORM, Claim("dp", (3, 1), delta=(1, 2)))
-    assert (caught.value.reason, caught.value.field) == ("privacy", "notion")
+    error = refusal(DocumentRejected, require_private, FORM, Claim("ldp", (5 * 2**40 - 1, 2**41)))
+    assert (error.reason, error.field) == ("privacy", "level")
+    error = refusal(DocumentRejected, require_private, FORM, Claim("dp", (3, 1), delta=(1, 2)))
+    assert (error.reason, error.field) == ("privacy", "notion")
 
 
 def test_a_cover_that_is_not_uniform_would_break_the_level() -> None:
@@ -249,9 +248,8 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "field"), BAD)
 def test_parameters_that_are_no_mechanism(value: Any, field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        AgreementMechanism.from_params(value)
-    assert (caught.value.code, caught.value.field) == ("weights_invalid", field)
+    error = refusal(InvalidInput, AgreementMechanism.from_params, value)
+    assert (error.code, error.field) == ("weights_invalid", field)
 
 
 def test_covers_have_a_limit_of_sets() -> None:
@@ -279,10 +277,9 @@ BAD_SYMBOLS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "code"), BAD_SYMBOLS)
 def test_symbols_that_are_never_sent(value: Any, code: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        FORM.check_symbol(value)
-    assert caught.value.code == code
-    assert str(value) not in str(caught.value)
+    error = refusal(InvalidInput, FORM.check_symbol, value)
+    assert error.code == code
+    assert str(value) not in str(error)
 
 
 def test_parts_of_a_pool_come_in_order_and_once() -> None:

@@ -14,7 +14,8 @@ from frankly_protocol.mechanisms import (
     columns,
 )
 
-from tests.frankly_protocol.mechanisms.test_sampling import SMALL
+from tests.frankly_protocol.samples import SMALL
+from tests.refusals import refusal
 
 T = [[12, 4], [4, 12]]
 BAD_PARAMS: list[tuple[str, Any, str]] = [
@@ -103,11 +104,10 @@ BAD_SYMBOLS: list[tuple[Any, Any, str, str]] = [
 def test_symbols_that_are_never_sent_are_refused_without_repeating_them(
     mechanism: Any, value: Any, code: str, field: str
 ) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        mechanism.check_symbol(value)
-    assert (caught.value.code, caught.value.field) == (code, field)
+    error = refusal(InvalidInput, mechanism.check_symbol, value)
+    assert (error.code, error.field) == (code, field)
     if isinstance(value, str) and len(value) > 1:
-        assert value not in caught.value.detail
+        assert value not in error.detail
 
 
 @pytest.mark.parametrize("answers", [2, 256])
@@ -115,9 +115,7 @@ def test_a_table_has_two_to_256_rows(answers: int) -> None:
     row = (8, 8)
     assert DenseMechanism(4, (row,) * answers).answers == answers
     for too_many in (1, 257):
-        with pytest.raises(InvalidInput) as caught:
-            DenseMechanism(4, (row,) * too_many)
-        assert caught.value.field == "weights"
+        assert refusal(InvalidInput, DenseMechanism, 4, (row,) * too_many).field == "weights"
 
 
 def test_columns_lists_symbols_up_to_its_limit() -> None:

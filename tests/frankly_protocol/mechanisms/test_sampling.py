@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from frankly_protocol.errors import InvalidInput, RandomnessError
 from frankly_protocol.mechanisms import (
-    DenseMechanism,
     Mechanism,
-    ProductMechanism,
     SubsetMechanism,
     Symbol,
     UnaryMechanism,
@@ -22,25 +20,7 @@ from frankly_protocol.mechanisms import (
 )
 
 from tests.frankly_protocol.audit.definitions import table
-
-WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
-SKEWED = DenseMechanism(4, ((9, 7, 0), (1, 2, 13), (5, 5, 6)))
-SMALL: list[Mechanism] = [
-    WARNER,
-    SKEWED,
-    UnaryMechanism(4, 2, 8, 3),
-    UnaryMechanism(4, 3, 2, 9),
-    UnaryMechanism(4, 3, 16, 0),
-    UnaryMechanism(4, 3, 0, 5),
-    UnaryMechanism(4, 3, 5, 0),
-    UnaryMechanism(4, 3, 5, 16),
-    SubsetMechanism(4, 2, 1, 11),
-    SubsetMechanism(4, 4, 2, 11),
-    SubsetMechanism(4, 4, 3, 3),
-    SubsetMechanism(4, 5, 2, 16),
-    SubsetMechanism(4, 5, 3, 0),
-    ProductMechanism((WARNER, SKEWED)),
-]
+from tests.frankly_protocol.samples import SMALL
 
 
 class _Stop(Exception):

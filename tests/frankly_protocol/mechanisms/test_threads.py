@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism
 
+from tests.threads import concurrently
+
 
 @pytest.fixture
 def eager() -> Iterator[None]:
@@ -30,11 +32,7 @@ def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int =
         except IndexError:
             symbols[truth] = "half a table"
 
-    running = [threading.Thread(target=draw, args=(truth,)) for truth in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
+    concurrently(draw, *[(truth,) for truth in range(threads)])
     return [symbols[truth] for truth in range(threads)]
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.trust import (
     Checkpoint,
@@ -18,6 +20,7 @@ from frankly_protocol.trust import (
     sign_checkpoint,
 )
 from frankly_protocol.trust.notes import LOG, WITNESS
+from frankly_protocol.trust.tokens import encode_token
 
 from tests.frankly_protocol.samples import NOW
 
@@ -65,3 +68,10 @@ class FakeLog:
         return LogProof(
             index, tuple(tree.inclusion(index, tree.size)), self.head(witnesses=witnesses)
         )
+
+
+def spki(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
+    """Return the public key as a survey's document states it."""
+    return encode_token(
+        key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    )

@@ -35,6 +35,7 @@ from hypothesis import strategies as st
 
 from tests.frankly_protocol.samples import NOW, keys_document
 from tests.frankly_protocol.trust.samples import WITNESS_KEYS, role
+from tests.refusals import refusal
 
 
 def key(number: int) -> SigningKey:
@@ -349,6 +350,4 @@ def test_no_bytes_crash_the_proof(data: bytes) -> None:
 
 
 def test_an_empty_chain_is_refused() -> None:
-    with pytest.raises(KeyChainError) as caught:
-        prove_chain([], None, NOW)
-    assert caught.value.field == "chain"
+    assert refusal(KeyChainError, prove_chain, [], None, NOW).field == "chain"

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.frankly_protocol.samples import NOW, ROOT, STRANGER, keys_document
 from tests.frankly_protocol.trust.samples import LOG_KEY, ORIGIN, WITNESS_KEYS, FakeLog, role
+from tests.refusals import refusal
 
 DIGESTS = ["sha256:" + hashlib.sha256(bytes([i])).hexdigest() for i in range(11)]
 LOG = FakeLog(DIGESTS)
@@ -132,9 +133,7 @@ CASES: dict[str, tuple[Callable[[], LogProof], LogRole, str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_proofs_that_no_device_may_rely_on(name: str) -> None:
     make, keys, field = CASES[name]
-    with pytest.raises(LogError) as caught:
-        make().require(DIGESTS[4], keys, NOW)
-    assert caught.value.field == field
+    assert refusal(LogError, make().require, DIGESTS[4], keys, NOW).field == field
 
 
 def test_a_witness_that_the_role_does_not_name_is_ignored() -> None:
@@ -214,15 +213,13 @@ def test_a_checkpoint_of_an_empty_log_survives_its_bytes() -> None:
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_read() -> None:
     for data, field in ((b"x" * MAX_PROOF_BYTES, "index"), (b"x" * (MAX_PROOF_BYTES + 1), "proof")):
-        with pytest.raises(LogError) as caught:
-            LogProof.from_bytes(data)
-        assert f"at most {MAX_PROOF_BYTES} bytes" in caught.value.detail or field != "proof"
-        assert ("bytes" in caught.value.detail) is (len(data) > MAX_PROOF_BYTES)
-        assert caught.value.field == "proof"
+        error = refusal(LogError, LogProof.from_bytes, data)
+        assert f"at most {MAX_PROOF_BYTES} bytes" in error.detail or field != "proof"
+        assert ("bytes" in error.detail) is (len(data) > MAX_PROOF_BYTES)
+        assert error.field == "proof"
 
 
 @pytest.mark.parametrize("root", ["", "AAAA", "=" * 44, "A" * 43 + "é", "A" * 44])
 def test_an_invalid_root_is_refused_by_field(root: str) -> None:
-    with pytest.raises(LogError) as caught:
-        Checkpoint.from_text(f"{ORIGIN}\n3\n{root}\n".encode())
-    assert caught.value.field == "root"
+    error = refusal(LogError, Checkpoint.from_text, f"{ORIGIN}\n3\n{root}\n".encode())
+    assert error.field == "root"

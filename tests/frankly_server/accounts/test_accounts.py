@@ -14,6 +14,7 @@ from frankly_server.store import Database
 from sqlalchemy.exc import DBAPIError
 
 from tests.frankly_server.accounts.people import PASSWORD, Hands, refused
+from tests.threads import concurrently
 
 
 def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> None:
@@ -107,11 +108,7 @@ def test_wrong_passwords_at_the_same_time_all_count(accounts: Accounts, database
         for _ in range(5):
             accounts._count_failure(account.id)
 
-    threads = [threading.Thread(target=guess) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(guess, *[()] * 4)
     with database.reading("failures") as tx:
         row = tx.accounts.get(account.id)
     assert row is not None
@@ -231,11 +228,7 @@ def test_concurrent_password_checks_are_limited() -> None:
             return True
 
     passwords = Passwords(Watched(), at_once=2, wait_s=5, queue=4)
-    threads = [threading.Thread(target=passwords.check, args=("x", PASSWORD)) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(passwords.check, *[("x", PASSWORD)] * 6)
     assert most_inside == 2
 
 

@@ -11,6 +11,7 @@ from frankly_server.accounts import Accounts, Person
 from frankly_server.store.accounts import AccountsTable
 
 from tests.frankly_server.accounts.people import PASSWORD
+from tests.threads import concurrently
 
 Act = Callable[[Accounts, Person, Person], None]
 ACTS: dict[str, Act] = {
@@ -47,14 +48,7 @@ def test_two_owners_cannot_remove_each_other(
         except InvalidInput as error:
             codes.append(error.code)
 
-    threads = [
-        threading.Thread(target=act, args=(first, ada, bob)),
-        threading.Thread(target=act, args=(second, bob, ada)),
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(act, (first, ada, bob), (second, bob, ada))
     assert codes == ["forbidden"]
     owners = [row for row in accounts.list("main") if row.role == "owner" and not row.disabled]
     assert len(owners) == 1

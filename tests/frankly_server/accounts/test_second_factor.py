@@ -3,7 +3,6 @@
 
 import base64
 import re
-import threading
 from contextlib import suppress
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -13,6 +12,7 @@ from frankly_server.accounts import PENDING_S, Accounts, Person, SecondFactorNee
 from frankly_server.store import Database
 
 from tests.frankly_server.accounts.people import PASSWORD, Hands, code, refused
+from tests.threads import concurrently
 
 ADA = "ada@example.org"
 
@@ -180,13 +180,7 @@ def test_five_of_ten_concurrent_guesses_are_checked(
     app: App, factors: SecondFactors, database: Database
 ) -> None:
     tokens = [app.password() for _ in range(10)]
-    threads = [
-        threading.Thread(target=refused, args=(factors.finish, token, "000000")) for token in tokens
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(refused, *[(factors.finish, token, "000000") for token in tokens])
     with database.reading("failures") as tx:
         row = tx.second_factors.get(app.person.id)
     # Five guesses were checked; the lock refused the others, which are not counted.
@@ -205,11 +199,7 @@ def test_a_code_used_in_two_browsers_concurrently_signs_in_only_one(
 
     for text in (app.code(), app.codes[0]):
         signed.clear()
-        threads = [threading.Thread(target=finish, args=(token, text)) for token in tokens]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        concurrently(finish, *[(token, text) for token in tokens])
         assert len(signed) == 1
         tokens = [app.password(), app.password()]
 

@@ -24,6 +24,7 @@ from frankly_server.store.reports import reports
 from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
 from tests.narrowing import dense_of
+from tests.refusals import refusal
 
 NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "low", "high")
 
@@ -166,9 +167,7 @@ def test_confidence_levels_out_of_range(sqlite: Database, level: float) -> None:
 @pytest.mark.parametrize("survey_id", ["", "cd" * 16, "../x", "' OR 1=1 --", "\x00", "\ud800"])
 def test_unknown_surveys(sqlite: Database, survey_id: str) -> None:
     put(sqlite, survey())
-    with pytest.raises(InvalidInput) as refused:
-        Analysis(sqlite).estimates(survey_id)
-    assert refused.value.code == "survey_unknown"
+    assert refusal(InvalidInput, Analysis(sqlite).estimates, survey_id).code == "survey_unknown"
 
 
 def test_reports_are_never_read(database: Database) -> None:

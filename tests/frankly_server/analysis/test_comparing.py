@@ -19,15 +19,18 @@ from frankly_server.analysis.request import Request
 from scipy import stats
 
 from tests.frankly_server.analysis.samples import (
+    LIP,
     Counts,
     block_about,
     document_of,
+    grr,
     law,
+    part,
     question,
     received,
     result,
 )
-from tests.frankly_server.analysis.test_pooling import LIP, grr, part
+from tests.refusals import code_and_field
 
 OPEN = {
     k: DenseMechanism(4, tuple(tuple(16 * (x == y) for y in range(k)) for x in range(k)))
@@ -244,9 +247,7 @@ def test_a_comparison_that_cannot_be_made_is_refused(name: str) -> None:
     asked, code, field = REFUSED[name]
     region = question("region", 3)
     document = document_of((block_about(OPEN[3], question("q", 3)),), (region,))
-    with pytest.raises(InvalidInput) as refused:
-        result(received(document, TABLE), **asked)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, result, received(document, TABLE), **asked) == (code, field)
 
 
 def test_groups_with_too_few_reports_are_named() -> None:

@@ -26,6 +26,7 @@ from tests.frankly_protocol.mechanisms.test_agreement import EQUAL
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
 from tests.migrated import migrated
+from tests.refusals import refusal
 
 REGIONS, SEXES = ("north", "south", "west"), ("f", "m")
 PUBLIC = (question("region", *REGIONS), question("sex", *SEXES))
@@ -291,16 +292,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_name_the_field_and_the_remedy(world: World, name: str) -> None:
     fields, code, field, detail = REFUSED[name]
-    with pytest.raises(InvalidInput) as refused:
-        world.analysis.counts(SURVEY, **fields)
-    assert (refused.value.code, refused.value.field) == (code, field)
-    assert detail in str(refused.value)
+    error = refusal(InvalidInput, world.analysis.counts, SURVEY, **fields)
+    assert (error.code, error.field) == (code, field)
+    assert detail in str(error)
 
 
 def test_a_survey_must_exist(world: World) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        world.analysis.counts("0" * 32)
-    assert refused.value.code == "survey_unknown"
+    assert refusal(InvalidInput, world.analysis.counts, "0" * 32).code == "survey_unknown"
 
 
 def test_a_part_that_is_missing_is_explained(world: World) -> None:

@@ -5,16 +5,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import exp
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from frankly_analyst.request import INVERSE_VARIANCE
-from frankly_protocol.audit import stated_ceiling
-from frankly_protocol.blocks import Block, Choice, Question
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, UnaryMechanism
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
@@ -25,48 +22,13 @@ from frankly_server.estimate.pooling import homogeneity
 from numpy.typing import NDArray
 from scipy import stats
 
-from tests.frankly_protocol.samples import ldp_block
+from tests.frankly_server.analysis.samples import LIP, block_of, grr, part
 from tests.frankly_server.maths import random_mechanism
 
 FloatArray = NDArray[np.float64]
 FIRST, SECOND = (0.4, 0.3, 0.2, 0.1), (0.1, 0.3, 0.2, 0.4)
 """Shares in two versions; those of choices 2 and 3 are equal."""
 PRIOR = (13, 19, 27, 16)
-
-
-def grr(answers: int, epsilon: float) -> DenseMechanism:
-    """Return a randomised response mechanism."""
-    off = int(2**40 / (exp(epsilon) + answers - 1))
-    on = 2**40 - (answers - 1) * off
-    return DenseMechanism(
-        40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
-    )
-
-
-LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
-"""Four answers with rows of different shapes, like an optimum for a skewed prior."""
-
-
-def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
-    """Return a block with one question that has a choice for each answer."""
-    choices = tuple(Choice(f"c{x}", {"en": f"C{x}"}) for x in range(mechanism.answers))
-    return replace(
-        ldp_block(),
-        questions=(Question("q", {"en": "Q?"}, choices),),
-        mechanism=mechanism,
-        design_prior=prior,
-        ceiling=stated_ceiling(mechanism),
-    )
-
-
-def part(
-    mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None
-) -> Part:
-    """Return the counts of a document with one question."""
-    block = block_of(mechanism, prior or (1,) * mechanism.answers)
-    return Part(
-        (block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers)
-    )
 
 
 def law(mechanism: DenseMechanism) -> FloatArray:

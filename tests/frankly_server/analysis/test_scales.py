@@ -23,6 +23,7 @@ from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import survey
 from tests.frankly_server.samples import SURVEY, put, released, row
+from tests.refusals import refusal
 
 COUNTS = (60, 65, 55, 65, 55)
 
@@ -130,9 +131,7 @@ def test_fields_that_scales_do_not_have(
     sqlite: Database, fields: dict[str, Any], field: str
 ) -> None:
     _received(sqlite, _scale(Fraction(0), Fraction(1)), (70, 60))
-    with pytest.raises(InvalidInput) as refused:
-        _rows(sqlite, **fields)
-    assert refused.value.field == field
+    assert refusal(InvalidInput, _rows, sqlite, **fields).field == field
 
 
 def test_a_survey_without_scales(sqlite: Database) -> None:
@@ -276,6 +275,4 @@ def test_requests_about_scales_that_cannot_be(
     sqlite: Database, fields: dict[str, Any], field: str
 ) -> None:
     _received(sqlite, _scale(Fraction(0), Fraction(1)), (70, 60))
-    with pytest.raises(InvalidInput) as refused:
-        Analysis(sqlite).estimates(SURVEY, **fields)
-    assert refused.value.field == field
+    assert refusal(InvalidInput, Analysis(sqlite).estimates, SURVEY, **fields).field == field

@@ -22,6 +22,7 @@ from frankly_server.web.parquet import to_parquet
 
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
+from tests.refusals import code_and_field, refusal
 
 
 def _receive(
@@ -246,9 +247,7 @@ BROKEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_body_that_is_no_result_is_refused(sqlite: Database, name: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        Analysis(sqlite).replay(BROKEN[name])
-    assert refused.value.code == "json_invalid"
+    assert refusal(InvalidInput, Analysis(sqlite).replay, BROKEN[name]).code == "json_invalid"
 
 
 def test_parquet_holds_the_same_lines(two: Database) -> None:
@@ -320,9 +319,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_refusals(two: Database, name: str) -> None:
     options, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        Analysis(two).estimates(SURVEY, **options)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, Analysis(two).estimates, SURVEY, **options) == (code, field)
 
 
 def test_a_result_replays_only_with_all_its_documents(two: Database) -> None:
@@ -330,9 +327,8 @@ def test_a_result_replays_only_with_all_its_documents(two: Database) -> None:
     analysis = Analysis(two)
     result = analysis.estimates(SURVEY)
     result["inputs"]["documents"].append({"digest": "sha256:" + "0" * 64, "release": 1})
-    with pytest.raises(InvalidInput) as caught:
-        analysis.replay(result)
-    assert (caught.value.code, caught.value.field) == ("json_invalid", "inputs.documents")
+    error = refusal(InvalidInput, analysis.replay, result)
+    assert (error.code, error.field) == ("json_invalid", "inputs.documents")
 
 
 def test_every_digit_of_a_coefficient_is_kept(two: Database) -> None:

@@ -6,8 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import format_time
 from frankly_server.cli import front
+from frankly_server.cli.services import open_services
+from frankly_server.store import Database
 
+from tests.frankly_server.samples import row
 from tests.frankly_server.web.site import SURVEY
 
 
@@ -89,3 +92,38 @@ def ready(frankly: Frankly) -> Frankly:
     assert frankly("keys", "init", "--yes").code == 0
     assert frankly("migrate").code == 0
     return frankly
+
+
+def filled(
+    ready: Frankly, survey_file: Path, home: Path, symbols: Iterable[tuple[int, ...]]
+) -> tuple[str, str, Database]:
+    """Publish the survey and store a report with each of these symbols.
+
+    Returns the survey's id, its document's digest, and the database.
+    """
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    survey = ready("survey", "publish", "habits", "--json").json["survey"]
+    database = Database(f"sqlite:///{home / 'frankly.db'}")
+    with database.transaction("fill") as tx:
+        (document,) = tx.documents.versions(survey)
+        rows = [replace(row(*y, document=document.digest), survey=survey) for y in symbols]
+        tx.reports.add(rows)
+    return survey, document.digest, database
+
+
+@pytest.fixture
+def counted(ready: Frankly, survey_file: Path) -> Frankly:
+    """A published survey 'habits' with 60 reports, and a draft called 'draft'."""
+    ready("survey", "apply", survey_file)
+    published = ready("survey", "publish", "habits", "--json").json
+    with open_services() as services:
+        reports = [
+            {"v": 1, "doc": published["digest"], "id": f"{i:032x}", "y": [i % 2, i % 3], "strata": {"region": "north"},
+             "token": None}
+            for i in range(60)
+        ]  # fmt: skip
+        services.intake.accept_batch(published["survey"], reports)
+        services.releasing.release()
+    survey_file.write_text(survey_file.read_text().replace("name: habits", "name: draft"))
+    ready("survey", "apply", survey_file)
+    return ready

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands `frankly counts verify` and `rebuild`, as an operator uses them."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from frankly_server.store import Database
 from frankly_server.store.counts import counts_by_day, pair_counts
 
-from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.samples import row
+from tests.frankly_server.cli.conftest import Frankly, filled
 
 
 def test_wrong_counts_are_found_and_rebuilt(ready: Frankly, survey_file: Path, home: Path) -> None:
-    assert ready("survey", "apply", str(survey_file)).code == 0
-    survey = ready("survey", "publish", "habits", "--json").json["survey"]
-    database = Database(f"sqlite:///{home / 'frankly.db'}")
-    with database.transaction("fill") as tx:
-        document = tx.documents.versions(survey)[0]
-        report_rows = [
-            replace(row(i % 2, i % 2, document=document.digest), survey=survey) for i in range(6)
-        ]
-        tx.reports.add(report_rows)
-        tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+    survey, document, database = filled(
+        ready, survey_file, home, [(i % 2, i % 2) for i in range(6)]
+    )
+    with database.transaction("release") as tx:
+        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=False)
     verified = ready("counts", "verify", "--json")
     assert (verified.code, verified.json) == (0, {"surveys": [{"name": "habits", "wrong": 0}]})
     with database.engine.begin() as connection:

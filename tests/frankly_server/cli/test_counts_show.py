@@ -7,8 +7,7 @@ import io
 import pytest
 from frankly_server.cli.services import open_database
 
-from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.cli.test_estimates import counted
+from tests.frankly_server.cli.conftest import Frankly, counted
 
 __all__ = ["counted"]
 

@@ -2,30 +2,10 @@
 """Command `frankly estimates` on the server's own machine: by name or id, without an API key or HTTP."""
 
 import re
-from pathlib import Path
 
 import pytest
-from frankly_server.cli.services import open_services
 
 from tests.frankly_server.cli.conftest import Frankly
-
-
-@pytest.fixture
-def counted(ready: Frankly, survey_file: Path) -> Frankly:
-    """A published survey 'habits' with 60 reports, and a draft called 'draft'."""
-    ready("survey", "apply", survey_file)
-    published = ready("survey", "publish", "habits", "--json").json
-    with open_services() as services:
-        reports = [
-            {"v": 1, "doc": published["digest"], "id": f"{i:032x}", "y": [i % 2, i % 3], "strata": {"region": "north"},
-             "token": None}
-            for i in range(60)
-        ]  # fmt: skip
-        services.intake.accept_batch(published["survey"], reports)
-        services.releasing.release()
-    survey_file.write_text(survey_file.read_text().replace("name: habits", "name: draft"))
-    ready("survey", "apply", survey_file)
-    return ready
 
 
 def test_by_name_and_by_id(counted: Frankly) -> None:

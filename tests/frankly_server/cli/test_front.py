@@ -18,6 +18,7 @@ from frankly_server.store import StoreUnavailable, UnsafeStore
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.web.site import SURVEY
+from tests.processes import output_of
 
 EXITS: dict[str, tuple[FranklyError, int]] = {
     "usage": (InvalidInput(Problem.USAGE, "x"), 2),
@@ -141,10 +142,8 @@ def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.Mon
 def test_help_is_quick_to_import() -> None:
     """The solver, the database and the web framework are imported only if a verb needs them."""
     code = "import sys; from frankly_server.cli import front; front.run(['--help']); print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(result.stdout.split())
+    printed = output_of(code)
+    assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(printed.split())
 
 
 QUICK = ("admin", "backup", "counts", "doctor", "keys", "migrate", "release", "survey", "tokens")
@@ -156,10 +155,8 @@ def test_commands_that_solve_nothing_import_no_solver() -> None:
     """Importing the design engine takes as long as running `frankly survey list`."""
     modules = ", ".join(f"frankly_server.cli.{name}" for name in QUICK)
     code = f"import sys, {modules}, frankly_server.services; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert not HEAVY & set(result.stdout.split())
+    printed = output_of(code)
+    assert not HEAVY & set(printed.split())
 
 
 def test_a_list_of_surveys_imports_no_solver_while_it_runs(home: Path, frankly: Frankly) -> None:
@@ -167,10 +164,8 @@ def test_a_list_of_surveys_imports_no_solver_while_it_runs(home: Path, frankly: 
     (home / "survey.yaml").write_bytes(SURVEY)
     assert frankly("survey", "apply", str(home / "survey.yaml")).code == 0
     code = "import sys; from frankly_server.cli import front; front.run(['survey', 'list']); print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    shown, modules = result.stdout.rsplit("\n", 2)[0], result.stdout.split()
+    printed = output_of(code)
+    shown, modules = printed.rsplit("\n", 2)[0], printed.split()
     assert "habits" in shown
     assert not HEAVY & set(modules)
 

@@ -12,7 +12,7 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_server.requests.plan import plan_json
 
-from tests.contract.test_every_mechanism import CASES
+from tests.contract.cases import CASES
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.requests.test_verify import ASKED as VERIFIED
 from tests.frankly_server.web.test_plan_route import asked_of

@@ -2,8 +2,8 @@
 """Commands `frankly keys status|rotate|revoke|sign`, `frankly witness` and `frankly audit`."""
 
 import json
-import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_server.app import create_app
 from frankly_server.cli import keys_rotate
-from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 
 from tests.frankly_server.cli.conftest import Done, Frankly
+from tests.frankly_server.web.site import waitress
 
 
 def test_a_ceremony_from_the_first_key_to_a_revoked_one(
@@ -106,13 +106,8 @@ def url(ready: Frankly, home: Path) -> Iterator[str]:
     """Serve this home on a free port; yield the URL."""
     services = Services.open(Settings.load(), SystemClock())
     app = create_app(Settings.load(), services=services)
-    server = Server(app, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**20)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.stop()
-    thread.join()
-    services.close()
+    with closing(services), waitress(app) as origin:
+        yield origin
 
 
 def test_a_witness_and_an_audit_from_outside(

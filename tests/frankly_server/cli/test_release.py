@@ -1,31 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command `frankly release`, and automatic releases by servers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from frankly_server.cli.gunicorn_server import Production
 from frankly_server.cli.waitress_server import Server
 from frankly_server.intake import Releasing
-from frankly_server.store import Database
 from frankly_server.web import logs
 
-from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.samples import row
+from tests.frankly_server.cli.conftest import Frankly, filled
 
 
 def test_release_shows_the_next_time_and_releases_now(
     ready: Frankly, survey_file: Path, home: Path
 ) -> None:
-    assert ready("survey", "apply", str(survey_file)).code == 0
-    survey = ready("survey", "publish", "habits", "--json").json["survey"]
-    database = Database(f"sqlite:///{home / 'frankly.db'}")
-    with database.transaction("fill") as tx:
-        (document,) = tx.documents.versions(survey)
-        tx.reports.add(
-            [replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(30)]
-        )
+    survey, _, database = filled(ready, survey_file, home, [(i % 2, i % 3) for i in range(30)])
     result = ready("release", "--json")
     assert (result.code, result.json["released"]) == (0, None)
     assert result.json["next"]["day"].endswith("T00:00:00Z")

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands `frankly scale export` and `count`, as an operator uses them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from frankly_server.store import Database
 from frankly_server.store.counts import pair_counts
 
-from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.samples import row
+from tests.frankly_server.cli.conftest import Frankly, filled
 
 
 def test_reports_are_exported_counted_and_compared(
     ready: Frankly, survey_file: Path, home: Path, tmp_path: Path
 ) -> None:
-    assert ready("survey", "apply", str(survey_file)).code == 0
-    survey = ready("survey", "publish", "habits", "--json").json["survey"]
-    database = Database(f"sqlite:///{home / 'frankly.db'}")
-    with database.transaction("fill") as tx:
-        document = tx.documents.versions(survey)[0]
-        report_rows = [
-            replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(60)
-        ]
-        tx.reports.add(report_rows)
-        tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+    survey, document, database = filled(
+        ready, survey_file, home, [(i % 2, i % 3) for i in range(60)]
+    )
+    with database.transaction("release") as tx:
+        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=False)
     folder = str(tmp_path / "out")
     exported = ready("scale", "export", "habits", folder, "--rows", "50", "--json")
     assert (exported.code, exported.json) == (0, {"survey": survey, "reports": 60, "segments": 2})
@@ -56,7 +48,7 @@ def test_reports_are_exported_counted_and_compared(
     with database.engine.begin() as connection:
         connection.execute(pair_counts.update().values(n=99))
     differs = ready("scale", "count", folder, "--against-database", "--json")
-    assert (differs.code, differs.json["different"]) == (6, [document.digest])
+    assert (differs.code, differs.json["different"]) == (6, [document])
     database.close()
 
 

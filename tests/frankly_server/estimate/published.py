@@ -5,11 +5,12 @@ The module contains only facts and figures, each with its source; docs/published
 source prints an estimate but no count, the count follows exactly from the estimate and n.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
 
 BITS: Final = 48
 Table = tuple[tuple[Fraction, ...], ...]
@@ -123,3 +124,22 @@ class LieDetector:
     n: tuple[int, int] = (564, 692)
     estimate: float = 0.870695
     error: float = 0.041118
+
+
+# One table has reports that only one answer sends, like designs for a skewed prior; the other does
+# not.
+SKEWED = DenseMechanism(4, ((8, 4, 4, 0), (0, 12, 4, 0), (0, 4, 8, 4)))
+ORDINARY = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+
+
+def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
+    """Yield all counts of n reports."""
+    if symbols == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for remaining in tallies(n - first, symbols - 1):
+            yield (first, *remaining)
+
+
+UNARY = UnaryMechanism(4, 3, 9, 4)

@@ -2,7 +2,6 @@
 """Chernoff bounds, compared with linear programmes, closed forms and the enumeration of all outcomes."""
 
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -19,12 +18,9 @@ from frankly_server.estimate.pooling import kl_ends
 from frankly_server.estimate.scores import Score, ScoreLaw, TwoValues
 from scipy import optimize, special, stats
 
+from tests.frankly_server.estimate.published import ORDINARY, SKEWED, tallies
 from tests.frankly_server.maths import random_mechanism
 
-# One table has reports that only one answer sends, like designs for a skewed prior; the other does
-# not.
-SKEWED = DenseMechanism(4, ((8, 4, 4, 0), (0, 12, 4, 0), (0, 4, 8, 4)))
-ORDINARY = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
 TABLES = (SKEWED, ORDINARY)
 
 
@@ -171,16 +167,6 @@ def test_many_reports_give_narrow_ends_despite_rounding(n: int) -> None:
         assert se is not None
         assert ends[0] < value < ends[1]
         assert ends[1] - ends[0] < 20 * se
-
-
-def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
-    """Yield all counts of n reports."""
-    if symbols == 1:
-        yield (n,)
-        return
-    for first in range(n + 1):
-        for remaining in tallies(n - first, symbols - 1):
-            yield (first, *remaining)
 
 
 def ends_of_all(

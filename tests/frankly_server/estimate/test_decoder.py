@@ -14,17 +14,9 @@ from frankly_server import rational
 from frankly_server.estimate import estimate
 from frankly_server.estimate.decoder import decoder, shares
 
-from tests.frankly_server.maths import random_mechanism, random_shares
+from tests.frankly_server.maths import frequencies, random_mechanism, random_shares
 
 TRIALS = 200
-
-
-def frequencies(mechanism: DenseMechanism, p: list[Fraction]) -> list[Fraction]:
-    """Return λ = Qp, in fractions."""
-    return [
-        sum((p[x] * mechanism.probability(y, x) for x in range(mechanism.answers)), Fraction(0))
-        for y in range(mechanism.reports)
-    ]
 
 
 def test_200_random_mechanisms_are_unbiased_with_difference_zero() -> None:

@@ -15,8 +15,7 @@ from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.estimator import nothing_yet
 
-from tests.frankly_server.estimate.test_decoder import frequencies
-from tests.frankly_server.maths import random_mechanism, random_shares
+from tests.frankly_server.maths import frequencies, random_mechanism, random_shares
 
 WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
 DEFICIENT = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))

@@ -15,7 +15,7 @@ from frankly_server.estimate import Joint, SetCounts, estimate, evidence
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 
-from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED
+from tests.frankly_server.estimate.published import ORDINARY, SKEWED
 
 WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
 

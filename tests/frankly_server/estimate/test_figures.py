@@ -12,8 +12,7 @@ from frankly_server.estimate import estimate
 from frankly_server.estimate.identifiable import in_words
 from frankly_server.estimate.likelihood import GAP, likeliest
 
-from tests.frankly_server.estimate.test_worst_case import grid
-from tests.frankly_server.maths import random_mechanism
+from tests.frankly_server.maths import grid, random_mechanism
 
 WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
 

@@ -19,6 +19,8 @@ from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
 
+from tests.refusals import code_and_field, refusal
+
 UNARY = UnaryMechanism(4, 2, 11, 4)
 SUBSET = SubsetMechanism(4, 3, 1, 13)
 PAIRS = SubsetMechanism(4, 4, 2, 13)
@@ -223,20 +225,15 @@ BAD: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_invalid_counts(name: str) -> None:
     counts, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        estimate(JOINTS["unary, table"], counts)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, estimate, JOINTS["unary, table"], counts) == (code, field)
 
 
 def test_unidentifiable_or_too_large_tables_are_refused() -> None:
     by_chance = SubsetMechanism(4, 4, 2, 8)
-    with pytest.raises(InvalidInput) as refused:
-        estimate(Joint((UNARY, by_chance)), {})
-    assert (refused.value.code, refused.value.field) == ("not_identifiable", "targets")
+    error = refusal(InvalidInput, estimate, Joint((UNARY, by_chance)), {})
+    assert (error.code, error.field) == ("not_identifiable", "targets")
     for blocks in (
         (UnaryMechanism(4, 161, 8, 4),),
         (UnaryMechanism(4, 64, 8, 4), UnaryMechanism(4, 64, 8, 4)),
     ):
-        with pytest.raises(InvalidInput) as large:
-            Joint(blocks)
-        assert (large.value.code, large.value.field) == ("unsupported", "targets")
+        assert code_and_field(InvalidInput, Joint, blocks) == ("unsupported", "targets")

@@ -20,6 +20,9 @@ from frankly_server.estimate import SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
 
+from tests.frankly_server.maths import random_shares
+from tests.refusals import code_and_field, refusal
+
 TRIALS = {True: 200, False: 60}
 Sets = UnaryMechanism | SubsetMechanism
 
@@ -46,12 +49,6 @@ def random_set(rng: random.Random, kind: str) -> Sets:
         inside = rng.randint(0, 1 << 10)
         if Fraction(inside, 1 << 10) != Fraction(size, answers):
             return SubsetMechanism(10, answers, size, inside)
-
-
-def random_shares(rng: random.Random, answers: int) -> list[Fraction]:
-    counts = [rng.randint(0, 9) for _ in range(answers)]
-    counts[rng.randrange(answers)] += 1
-    return [Fraction(n, sum(counts)) for n in counts]
 
 
 def law(mechanism: Any, p: list[Fraction]) -> dict[Any, Fraction]:
@@ -215,15 +212,11 @@ BAD: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_invalid_counts_of_sets(name: str) -> None:
     n, pairs, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        SetCounts(n, pairs)
-    assert (refused.value.code, refused.value.field) == ("counts_invalid", field)
+    assert code_and_field(InvalidInput, SetCounts, n, pairs) == ("counts_invalid", field)
 
 
 def test_counts_belong_to_their_kind() -> None:
     unary = UnaryMechanism(4, 3, 8, 4)
     for mechanism, counts in ((unary, [1, 2]), (unary, SetCounts(1, ((1, 0), (0, 0)))),
                               (table(random.Random(1), 2, 2), SetCounts(0, ((0, 0), (0, 0))))):  # fmt: skip
-        with pytest.raises(InvalidInput) as refused:
-            estimate(mechanism, counts)
-        assert refused.value.code == "counts_invalid"
+        assert refusal(InvalidInput, estimate, mechanism, counts).code == "counts_invalid"

@@ -90,16 +90,6 @@ CASES: dict[str, tuple[list[tuple[int, int]], int, dict[str, Any]]] = {
     "one report": ([(3, 3), (2, 2)], 1, {}),
     "no reports": ([(3, 3), (2, 2)], 0, {}),
 }
-SPREADS = (
-    "covariance",
-    "se",
-    "se_privacy",
-    "se_sampling",
-    "worst_case_se",
-    "margins",
-    "projected",
-    "poisoning",
-)
 LIKELIEST = {"mle", "mle_gap", "fit_p"}
 
 

@@ -8,7 +8,7 @@ from frankly_server.estimate import SetCounts, estimate, likelihood
 from frankly_server.estimate.likelihood import fisher_bound, fit_p
 from scipy import optimize, stats
 
-from tests.frankly_server.estimate.test_worst_case import grid
+from tests.frankly_server.maths import grid
 
 WIDE = np.array([[70, 20, 9, 0.7, 0.3], [50, 40, 9, 0.4, 0.6], [20, 30, 48, 1.5, 0.5]]) / 100
 INSIDE, EDGE, CORNER = (0.5, 0.3, 0.2), (0.7, 0.3, 0.0), (1.0, 0.0, 0.0)

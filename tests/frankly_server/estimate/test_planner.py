@@ -12,7 +12,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.requests.plan import plan_json
 
-from tests.frankly_server.estimate.test_worst_case import grid
+from tests.frankly_server.maths import grid
+from tests.refusals import code_and_field
 
 WARNER = {
     "weights": [[12, 4], [4, 12]],
@@ -152,6 +153,4 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_refusals(name: str) -> None:
     request, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        plan_for(**request)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, plan_for, **request) == (code, field)

@@ -3,7 +3,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import exp
 from random import Random
 from typing import Any
 
@@ -21,8 +20,8 @@ from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.ratios import Margin, Pair
 from scipy import stats
 
-from tests.frankly_server.analysis.test_pooling import LIP, block_of
-from tests.frankly_server.estimate.test_chernoff import tallies
+from tests.frankly_server.analysis.samples import LIP, block_of, grr
+from tests.frankly_server.estimate.published import tallies
 from tests.frankly_server.maths import random_mechanism
 
 Z = normal_quantile(0.95)
@@ -241,14 +240,6 @@ def test_a_ratio_of_several_versions_adds_their_distances_in_squares() -> None:
     pooled, table = pool(versions, request), table_with(grr(4, 2), target)
     (row,) = table_json(table, versions, pooled, request, ["a", "b"])["rows"]
     assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
-
-
-def grr(answers: int, epsilon: float) -> DenseMechanism:
-    off = int(2**40 / (exp(epsilon) + answers - 1))
-    on = 2**40 - (answers - 1) * off
-    return DenseMechanism(
-        40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
-    )
 
 
 def law(mechanism: DenseMechanism) -> np.ndarray:

@@ -20,10 +20,10 @@ from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.estimator import evidence_of
 from frankly_server.estimate.scores import SAME, ScoreLaw, groups_of, listed_score
 
+from tests.frankly_server.estimate.published import UNARY
 from tests.frankly_server.maths import random_mechanism
 
 GRR = DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))
-UNARY = UnaryMechanism(4, 3, 9, 4)
 SUBSET = SubsetMechanism(4, 4, 2, 11)
 
 

@@ -15,7 +15,7 @@ from frankly_server.estimate.estimator import evidence_of, nothing_yet
 from frankly_server.estimate.pooling import kl_ends
 from frankly_server.estimate.set_fit import _covariance
 
-from tests.frankly_server.estimate.test_worst_case import grid
+from tests.frankly_server.maths import grid
 from tests.narrowing import present
 
 BITS = 16

@@ -17,7 +17,7 @@ from frankly_server.estimate import Joint, SetCounts
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 
-from tests.frankly_server.estimate.test_chernoff import SKEWED
+from tests.frankly_server.estimate.published import SKEWED
 
 WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
 UNARY, SUBSET = UnaryMechanism(4, 3, 8, 3), SubsetMechanism(4, 4, 2, 11)

@@ -15,8 +15,7 @@ from frankly_server.estimate.scores import Score
 from frankly_server.estimate.target_ends import TargetEnds
 from scipy import optimize, stats
 
-from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED, tallies
-from tests.frankly_server.estimate.test_scores import UNARY
+from tests.frankly_server.estimate.published import ORDINARY, SKEWED, UNARY, tallies
 from tests.frankly_server.maths import random_mechanism
 
 Z = 1.959963984540054

@@ -2,17 +2,12 @@
 """Worst case over all shares, compared with a fine grid of the simplex."""
 
 import random
-from itertools import combinations
 
 import numpy as np
 import pytest
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
-
-def grid(answers: int, steps: int) -> np.ndarray:
-    """Return all shares that are multiples of 1/steps."""
-    bars = combinations(range(steps + answers - 1), answers - 1)
-    return np.array([np.diff([-1, *bar, steps + answers - 1]) - 1 for bar in bars]) / steps
+from tests.frankly_server.maths import grid
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.4, 0.0])

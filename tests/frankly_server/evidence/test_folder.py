@@ -28,6 +28,7 @@ from frankly_server.requests.verify import verify_json
 
 from tests.frankly_server.evidence.conftest import HOSTILE
 from tests.frankly_server.web.site import Site
+from tests.refusals import refusal
 
 
 def nats(ratio: Fraction) -> str:
@@ -291,9 +292,7 @@ def test_a_document_that_the_publishers_did_not_sign_is_refused(
     envelope["signatures"][0]["sig"] = "A" * 86 + "=="
     forged = json.dumps(envelope).encode()
     monkeypatch.setattr(site.services.surveys, "envelope", lambda _: forged)
-    with pytest.raises(DocumentRejected) as refused:
-        collect(site.services, "habits")
-    assert refused.value.field == "signatures"
+    assert refusal(DocumentRejected, collect, site.services, "habits").field == "signatures"
 
 
 def test_files_are_written_into_a_new_or_an_empty_folder(tmp_path: Path, facts: Facts) -> None:
@@ -330,9 +329,7 @@ def test_a_file_put_into_the_folder_meanwhile_is_kept(
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", late)
-    with pytest.raises(InvalidInput) as refused:
-        write_folder(tmp_path / "out", facts)
-    assert refused.value.field == "out"
+    assert refusal(InvalidInput, write_folder, tmp_path / "out", facts).field == "out"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

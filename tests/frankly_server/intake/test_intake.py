@@ -22,6 +22,7 @@ from frankly_server.store.schema import metadata
 
 from tests.frankly_protocol.samples import NOW, ldp_block, question, survey
 from tests.frankly_server.samples import SURVEY, body, published, put, release, report, stored
+from tests.refusals import refusal
 
 ID = "5a" * 16
 
@@ -73,9 +74,8 @@ def test_the_first_report_of_an_id_is_kept(
     database: Database, document: SurveyDocument, intake: Intake
 ) -> None:
     intake.accept(SURVEY, body(document, 0, 1, report_id=ID))
-    with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, body(document, 1, 1, report_id=ID))
-    assert (refused.value.code, refused.value.problem.status) == ("id_conflict", 409)
+    error = refusal(InvalidInput, intake.accept, SURVEY, body(document, 1, 1, report_id=ID))
+    assert (error.code, error.problem.status) == ("id_conflict", 409)
     assert _counted(database, document) == {(0, 0): 1, (1, 1): 1}
     assert intake.refusals(SURVEY) == {("2026-06-01", "id_conflict"): 1}
 
@@ -135,10 +135,9 @@ def test_bad_reports_are_refused_counted_and_not_stored(
     database: Database, document: SurveyDocument, intake: Intake, name: str
 ) -> None:
     make, code, status = BAD_REPORTS[name]
-    with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, make(document))
-    assert (refused.value.code, refused.value.problem.status) == (code, status)
-    assert "canary" not in str(refused.value)
+    error = refusal(InvalidInput, intake.accept, SURVEY, make(document))
+    assert (error.code, error.problem.status) == (code, status)
+    assert "canary" not in str(error)
     assert _stored(database) == 0
     assert intake.refusals(SURVEY) == {("2026-06-01", code): 1}
 
@@ -150,9 +149,8 @@ def test_an_unknown_survey_stores_nothing(
     database: Database, document: SurveyDocument, intake: Intake, survey_id: str
 ) -> None:
     for sent in (body(document), b"canary"):
-        with pytest.raises(InvalidInput) as refused:
-            intake.accept(survey_id, sent)
-        assert refused.value.code in ("survey_unknown", "json_invalid")
+        error = refusal(InvalidInput, intake.accept, survey_id, sent)
+        assert error.code in ("survey_unknown", "json_invalid")
     with pytest.raises(InvalidInput, match="no survey"):
         intake.accept_batch(survey_id, [body(document)])
     assert _stored(database) == 0
@@ -167,9 +165,7 @@ def test_a_document_of_another_survey_is_a_mismatch(
     intake.accept(
         other_document.survey, body(other_document)
     )  # now known, but still for another survey
-    with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, body(other_document))
-    assert refused.value.code == "doc_mismatch"
+    assert refusal(InvalidInput, intake.accept, SURVEY, body(other_document)).code == "doc_mismatch"
     assert _stored(database) == 0
 
 
@@ -187,18 +183,16 @@ def test_a_superseded_document_counts_until_its_own_closing(
     )
     late = Intake(database, FixedClock(document.closes + timedelta(seconds=1)))
     assert late.accept(SURVEY, body(newer)).status == "accepted"
-    with pytest.raises(InvalidInput) as refused:
-        late.accept(SURVEY, body(document))
-    assert (refused.value.code, refused.value.problem.status) == ("closed", 410)
+    error = refusal(InvalidInput, late.accept, SURVEY, body(document))
+    assert (error.code, error.problem.status) == ("closed", 410)
 
 
 def test_an_early_report_gets_the_time_to_retry(
     database: Database, document: SurveyDocument
 ) -> None:
     early = Intake(database, FixedClock(document.opens - timedelta(seconds=89, milliseconds=500)))
-    with pytest.raises(TooEarly) as refused:
-        early.accept(SURVEY, body(document))
-    assert (refused.value.code, refused.value.problem.status, refused.value.retry_after_s) == (
+    error = refusal(TooEarly, early.accept, SURVEY, body(document))
+    assert (error.code, error.problem.status, error.retry_after_s) == (
         "too_early",
         409,
         90,
@@ -337,9 +331,8 @@ def test_a_refusal_is_returned_even_when_it_cannot_be_counted(fresh_database: Da
     published(fresh_database)
     with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE day_counts")
-    with pytest.raises(InvalidInput) as refused:
-        Intake(fresh_database, FixedClock(NOW)).accept(SURVEY, b"canary")
-    assert refused.value.code == "json_invalid"
+    error = refusal(InvalidInput, Intake(fresh_database, FixedClock(NOW)).accept, SURVEY, b"canary")
+    assert error.code == "json_invalid"
 
 
 @pytest.mark.parametrize("rule", [None, TokenRule("invite")], ids=["open", "invite"])

@@ -16,17 +16,8 @@ from frankly_server.store.documents import documents
 from frankly_server.surveys.survey_state import Lifecycle
 
 from tests.frankly_protocol.samples import NOW, question, survey
+from tests.frankly_server.accounts.people import Hands
 from tests.frankly_server.samples import SURVEY, put, report
-
-
-class Moving(Clock):
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def now(self) -> datetime:
-        return self.at
 
 
 def at(day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
@@ -74,7 +65,7 @@ def number(database: Database) -> int:
 def test_releases_happen_only_at_published_times(
     database: Database, every: str, due: datetime
 ) -> None:
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, every)
     releasing = Releasing(database, clock)
     for minutes in range(7, 60, 7):  # the thread checks repeatedly, and reports come in
@@ -100,7 +91,7 @@ def test_releases_happen_only_at_published_times(
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_two_servers_release_once(database: Database, every: str) -> None:
     """A second release some seconds later would reveal which reports arrived in those seconds."""
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, every)
     before, clock.at = NOW, at(2) + timedelta(seconds=1)
     servers = [Releasing(database, clock), Releasing(database, clock)]
@@ -124,7 +115,7 @@ def test_two_servers_release_once(database: Database, every: str) -> None:
 
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, every)
     releasing = Releasing(database, clock)
     ahead = NOW + timedelta(days=1, hours=2)
@@ -146,7 +137,7 @@ def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
 @pytest.mark.parametrize("every", ["day", "hour"])
 def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, every: str) -> None:
     """Only the last release would delete a remainder below the step, and strata of small cells."""
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, every, n=6)
     clock.at = document.closes - timedelta(seconds=1)
     send(database, clock, document, 1, "south")
@@ -162,7 +153,7 @@ def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, eve
 
 
 def test_the_rest_is_released_one_day_after_closing(database: Database) -> None:
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, "day", n=document_step())
     send(database, clock, document, 6, "south")
     clock.at = document.closes + timedelta(hours=23)
@@ -177,7 +168,7 @@ def test_the_rest_is_released_one_day_after_closing(database: Database) -> None:
 
 
 def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Database) -> None:
-    clock = Moving()
+    clock = Hands()
     document = filled(database, clock, "day", n=7)
     send(database, clock, document, 6, "south")
     releasing = Releasing(database, clock)
@@ -196,7 +187,7 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
 
 
 def test_an_unreadable_document_delays_no_other(database: Database) -> None:
-    clock = Moving()
+    clock = Hands()
     put(database, replace(survey(survey_id="00" * 16)))  # listed before the other
     filled(database, clock, "day")
     with database.engine.begin() as connection:
@@ -210,7 +201,7 @@ def test_an_unreadable_document_delays_no_other(database: Database) -> None:
 
 
 def test_the_thread_starts_once_and_ends(sqlite: Database) -> None:
-    releasing = Releasing(sqlite, Moving())
+    releasing = Releasing(sqlite, Hands())
     releasing.wake()
     releasing.wake()
     releasing.stop()

@@ -28,16 +28,12 @@ from frankly_server.intake.invites import Invites
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_protocol.trust.samples import spki
 from tests.frankly_server.samples import put, report, spent
+from tests.refusals import refusal
 
 SURVEY, OTHER = "ab" * 16, "cd" * 16
 ISSUER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def spki(key: Any) -> str:
-    return encode_token(
-        key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    )
 
 
 INVITE, BLIND = TokenRule("invite"), TokenRule("rsa-pss", spki(ISSUER))
@@ -138,9 +134,7 @@ def _raw(token: str) -> bytes:
 def test_a_survey_without_a_rule_accepts_no_token(database: Database, intake: Intake) -> None:
     document = put(database, survey(ldp_block(), survey_id=SURVEY))
     body = replace(report(document, 0), token="abc").to_bytes(0)
-    with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, body)
-    assert refused.value.code == "token_invalid"
+    assert refusal(InvalidInput, intake.accept, SURVEY, body).code == "token_invalid"
 
 
 @pytest.mark.parametrize("rule", [INVITE, BLIND], ids=["invite", "issuer"])
@@ -254,9 +248,7 @@ def test_an_issuer_s_key_has_2048_to_4096_bits(bits: int, is_key: bool) -> None:
     if is_key:
         RsaPssVerifier(key)
         return
-    with pytest.raises(InvalidInput) as caught:
-        RsaPssVerifier(key)
-    assert caught.value.field == "token.key"
+    assert refusal(InvalidInput, RsaPssVerifier, key).field == "token.key"
 
 
 def test_the_largest_number_of_invites_in_the_message_is_accepted(

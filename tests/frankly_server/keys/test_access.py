@@ -10,6 +10,7 @@ from frankly_server.keys import Access, Principal
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW
+from tests.refusals import refusal
 
 
 def test_a_key_opens_its_role(database: Database) -> None:
@@ -36,13 +37,9 @@ def test_a_revoked_key_opens_nothing(database: Database) -> None:
     access = Access(database, FixedClock(NOW))
     token, other_token = access.create("admin", "x"), access.create("admin", "y")
     access.revoke(token[13:21])
-    with pytest.raises(InvalidInput) as refused:
-        access.authenticate(token)
-    assert refused.value.code == "unauthenticated"
+    assert refusal(InvalidInput, access.authenticate, token).code == "unauthenticated"
     assert access.authenticate(other_token).role == "admin"
-    with pytest.raises(InvalidInput) as again:
-        access.revoke(token[13:21])
-    assert again.value.code == "not_found"
+    assert refusal(InvalidInput, access.revoke, token[13:21]).code == "not_found"
 
 
 def test_every_wrong_key_gets_the_same_answer(sqlite: Database) -> None:
@@ -82,7 +79,5 @@ def test_every_wrong_key_gets_the_same_answer(sqlite: Database) -> None:
 )
 def test_invalid_keys_are_not_created(sqlite: Database, role: str, label: str, code: str) -> None:
     access = Access(sqlite, FixedClock(NOW))
-    with pytest.raises(InvalidInput) as refused:
-        access.create(role, label)
-    assert refused.value.code == code
+    assert refusal(InvalidInput, access.create, role, label).code == code
     assert access.list() == []

@@ -27,6 +27,7 @@ from frankly_server.keys.keyring import VALIDITY
 from frankly_server.store import BackupBroken
 
 from tests.frankly_protocol.samples import NOW
+from tests.refusals import refusal
 
 
 def _keyring(folder: Path) -> Keyring:
@@ -71,9 +72,7 @@ def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
 def test_init_overwrites_nothing(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "keys")
     first = keyring.init()
-    with pytest.raises(InvalidInput) as refused:
-        keyring.init()
-    assert refused.value.code == "file_exists"
+    assert refusal(InvalidInput, keyring.init).code == "file_exists"
     assert publishers(keyring) == list(first.publisher_ids)
     for number in (1, 2):
         second = keyring.init(force=True)

@@ -16,6 +16,7 @@ from frankly_protocol.trust import KeysDocument, KnownKeys, prove_chain, write_c
 from frankly_server.keys import KeyPlan, Keyring, Rotation, RotationChange, rotation, status
 
 from tests.frankly_protocol.samples import NOW, sealed_keys
+from tests.refusals import refusal
 
 CLOCK = FixedClock(NOW)
 PASSPHRASE = b"correct horse battery"
@@ -191,17 +192,13 @@ def test_an_impossible_change_is_refused_and_nothing_is_written(tmp_path: Path, 
     keyring = made(tmp_path)
     before = {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()}
     change, code = REFUSED[name]
-    with pytest.raises(InvalidInput) as refused:
-        Rotation(keyring, CLOCK).propose(change)
-    assert refused.value.code == code
+    assert refusal(InvalidInput, Rotation(keyring, CLOCK).propose, change).code == code
     assert {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()} == before
 
 
 @pytest.mark.parametrize("passphrase", [b"", b"short", b"x" * 1024])
 def test_a_passphrase_is_neither_too_short_nor_too_long(tmp_path: Path, passphrase: bytes) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        made(tmp_path, passphrase)
-    assert refused.value.code == "key_file"
+    assert refusal(InvalidInput, made, tmp_path, passphrase).code == "key_file"
     assert not (tmp_path / "keys").exists()
 
 
@@ -226,9 +223,7 @@ def test_an_encrypted_root_opens_with_its_passphrase_only(tmp_path: Path) -> Non
     "plan", [{"roots": 0}, {"roots": 33}, {"root_threshold": 2}, {"publisher_threshold": 0}]
 )
 def test_a_plan_needs_as_many_keys_as_must_sign(tmp_path: Path, plan: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        made(tmp_path, **plan)
-    assert refused.value.code == "key_file"
+    assert refusal(InvalidInput, made, tmp_path, **plan).code == "key_file"
 
 
 def test_two_publishers_sign_together(tmp_path: Path) -> None:

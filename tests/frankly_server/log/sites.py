@@ -21,7 +21,7 @@ from frankly_server.store import DocumentRow, SurveyRow
 from pydantic import SecretStr
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
-from tests.migrated import migrated
+from tests.migrated import opened
 
 Bend = Callable[[str, bytes], bytes]
 
@@ -40,10 +40,7 @@ class Place:
         """Return a server in `folder`, on SQLite unless there is a URL."""
         url = url or f"sqlite:///{folder / 'frankly.db'}"
         settings = Settings(home=folder / "home", database_url=SecretStr(url))
-        database = migrated(settings.store_url())
-        services = Services(settings, database, FixedClock(NOW))
-        services.keys.init()
-        return cls(services, settings)
+        return cls(opened(settings, FixedClock(NOW)), settings)
 
     @cached_property
     def http(self) -> FlaskClient:

@@ -25,6 +25,7 @@ from pydantic import SecretStr
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
 from tests.migrated import migrated
+from tests.refusals import refusal
 
 
 @pytest.fixture
@@ -164,9 +165,7 @@ def test_a_damaged_store_is_not_treated_as_a_first_visit(
     assert file.stat().st_mode & 0o777 == 0o600
     for data in (b"", b"{}", b"[]", b'{"keys":"*","note":""}'):
         file.write_bytes(data)
-        with pytest.raises(InvalidInput) as caught:
-            witness.visit(place)
-        assert caught.value.code == "key_file"
+        assert refusal(InvalidInput, witness.visit, place).code == "key_file"
 
 
 def test_the_head_is_on_disk_before_anything_is_signed(

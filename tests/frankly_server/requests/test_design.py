@@ -13,6 +13,8 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.requests.design import design_json
 from frankly_server.requests.measure import measure_json
 
+from tests.refusals import code_and_field
+
 JOINT = [[120, 300, 500], [50, 20, 30]]
 DESIGN = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0.2"}
 OUT = {
@@ -194,9 +196,7 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ids=[case[0] for case in BAD_DESIGNS],
 )
 def test_bad_designs(body: Any, code: str, field: str | None) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        design_json(read(body))
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, design_json, read(body)) == (code, field)
 
 
 PRIOR = {"joint": [[1, 2], [3, 4]]}
@@ -255,9 +255,7 @@ BAD_MEASURES: list[tuple[str, Any, str, str | None]] = [
     ids=[case[0] for case in BAD_MEASURES],
 )
 def test_bad_measures(body: Any, code: str, field: str | None) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        measure_json(read(body))
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, measure_json, read(body)) == (code, field)
 
 
 def test_warnings_are_listed_in_the_response() -> None:

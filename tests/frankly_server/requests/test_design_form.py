@@ -15,6 +15,8 @@ from frankly_server.forms import chance_shown, part_table
 from frankly_server.joint_tables import estimable_pairs, excess_in_words
 from frankly_server.requests.design import design_json
 
+from tests.refusals import refusal
+
 FIVE = {"choices": 5}
 MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
 FORM: dict[str, Any] = {
@@ -113,9 +115,8 @@ def test_a_search_that_ran_out_of_time_is_marked() -> None:
 
 
 def test_limits_are_read_as_those_of_any_design() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        asked(FORM, limits={"seconds": 0})
-    assert (caught.value.code, caught.value.field) == ("field_type", "limits.seconds")
+    error = refusal(InvalidInput, asked, FORM, limits={"seconds": 0})
+    assert (error.code, error.field) == ("field_type", "limits.seconds")
 
 
 Q = "form.questions[0]"
@@ -157,17 +158,15 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_faults_name_their_field(name: str) -> None:
     changes, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as caught:
-        asked({**FORM, **changes})
-    assert (caught.value.code, caught.value.field) == (code, field)
-    assert len(caught.value.detail) > 8
+    error = refusal(InvalidInput, asked, {**FORM, **changes})
+    assert (error.code, error.field) == (code, field)
+    assert len(error.detail) > 8
 
 
 def test_fields_of_other_designs_are_refused_for_forms() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        asked(FORM, prior={"joint": [[1, 1]]})
-    assert (caught.value.code, caught.value.field) == ("field_unknown", "prior")
-    assert caught.value.detail == "this field does not belong to a form"
+    error = refusal(InvalidInput, asked, FORM, prior={"joint": [[1, 1]]})
+    assert (error.code, error.field) == ("field_unknown", "prior")
+    assert error.detail == "this field does not belong to a form"
 
 
 def test_no_value_is_repeated() -> None:

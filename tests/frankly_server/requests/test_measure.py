@@ -16,6 +16,7 @@ from frankly_server.design.measures import measure
 from frankly_server.requests.measure import measure_json
 
 from papers.ball_leakage import realised_epsilon
+from tests.refusals import code_and_field
 
 PRIOR = {"joint": [[1, 2, 0, 4], [3, 1, 2, 2]]}
 WEIGHTS = [[3, 5, 0], [6, 2, 0], [4, 4, 0], [1, 2, 5]]
@@ -146,6 +147,4 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("more", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
 def test_bad_requests(more: dict[str, Any], code: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        ask(**more)
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, ask, **more) == (code, field)

@@ -16,6 +16,8 @@ from frankly_server.requests.design import design_json
 from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
 
+from tests.refusals import code_and_field, refusal
+
 FIVE = {"choices": 5}
 TEN = {"questions": [FIVE] * 10, "epsilon": "2"}
 MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
@@ -94,12 +96,10 @@ def test_settings_equal_those_of_any_plan() -> None:
 
 
 def test_a_whole_population_may_be_too_small() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        plan(solve_for="n", margin=0.001, population=1000)
-    assert (caught.value.code, caught.value.field) == ("unsupported", "margin")
-    with pytest.raises(InvalidInput) as caught:
-        plan(without_level(TEN), solve_for="epsilon", margin=0.001, n=10)
-    assert (caught.value.code, caught.value.field) == ("unsupported", "margin")
+    error = refusal(InvalidInput, plan, solve_for="n", margin=0.001, population=1000)
+    assert (error.code, error.field) == ("unsupported", "margin")
+    error = refusal(InvalidInput, plan, without_level(TEN), solve_for="epsilon", margin=0.001, n=10)
+    assert (error.code, error.field) == ("unsupported", "margin")
 
 
 def test_a_stopped_search_still_plans() -> None:
@@ -142,6 +142,4 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_faults_name_their_field(name: str) -> None:
     asked, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as caught:
-        plan(**{"form": TEN, **asked})
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, plan, **{"form": TEN, **asked}) == (code, field)

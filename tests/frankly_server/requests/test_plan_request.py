@@ -10,6 +10,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.requests.plan import plan_json
 from frankly_server.requests.plan_request import PlanRequest
 
+from tests.refusals import code_and_field, refusal
+
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": "1"}
 SCHEMA = PlanRequest.model_json_schema(mode="serialization")
@@ -166,18 +168,15 @@ def test_requests_that_do_not_fit_the_schema_are_refused(
     more: dict[str, Any], code: str, field: str
 ) -> None:
     body = {**WARNER, "solve_for": "margin", **more}
-    with pytest.raises(InvalidInput) as caught:
-        PlanRequest.from_json(body)
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, PlanRequest.from_json, body) == (code, field)
     if more != {"n": 4.0}:  # JSON Schema calls 4.0 an integer
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(body, SCHEMA)
 
 
 def test_a_population_of_one_is_refused() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        PlanRequest.from_json({"solve_for": "n", "population": 1})
-    assert (caught.value.code, caught.value.field) == ("counts_invalid", "population")
+    error = refusal(InvalidInput, PlanRequest.from_json, {"solve_for": "n", "population": 1})
+    assert (error.code, error.field) == ("counts_invalid", "population")
 
 
 def test_null_stands_for_a_field_that_is_left_out() -> None:

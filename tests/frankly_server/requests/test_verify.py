@@ -15,6 +15,7 @@ from frankly_server.requests.verify import verify_json
 
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.samples import in_strata, ldp_block, lip_block, sealed, survey
+from tests.refusals import code_and_field
 
 ROWS = [[8, 4, 2, 2], [4, 8, 2, 2], [2, 2, 8, 4], [2, 2, 4, 8]]
 JOINT = [[40, 110, 210, 140], [90, 80, 60, 20]]
@@ -212,6 +213,4 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("asked", "code", "field"), BAD, ids=range(len(BAD)))
 def test_invalid_claims_are_refused_by_field(asked: dict[str, Any], code: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        verify_json(asked)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, verify_json, asked) == (code, field)

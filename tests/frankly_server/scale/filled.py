@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_server.analysis import encode
-from frankly_server.scale import Manifest, Segment
+from frankly_server.scale import Manifest, Segment, export
 from frankly_server.store import CountKey, Database, PairKey, ReportRow
 
 from tests.frankly_protocol.samples import survey
@@ -121,3 +121,25 @@ def from_export(body: dict[str, Any]) -> bytes:
     """Return a response as computed from an export, which names no release."""
     documents = [each | {"release": 0} for each in body["inputs"]["documents"]]
     return encode(body | {"inputs": body["inputs"] | {"documents": documents}})
+
+
+def ready(database: Database, folder: Path) -> Path:
+    filled(database, 40)
+    export(database, SURVEY, folder, rows=15)
+    return folder
+
+
+def conflicting(database: Database, home: Path) -> list[Path]:
+    """Return two exports in which one id belongs to two reports of one document."""
+    folder = ready(database, home / "a")
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    first = manifest.documents[0]
+    first_row = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
+    changed = first_row.set_column(1, "stratum", arrow.array(["elsewhere"]))
+    bad = home / "b"
+    bad.mkdir()
+    replace(
+        manifest, documents=(replace(first, segments=(segment_of(bad, "x.parquet", changed),)),)
+    ).write(bad)
+    return [folder, bad]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -26,13 +25,16 @@ from frankly_server.store import Database
 
 from tests.frankly_server.samples import SURVEY, stored
 from tests.frankly_server.scale.filled import (
+    conflicting,
     counted,
     edited,
     filled,
     from_export,
+    ready,
     segment_of,
     with_duplicates,
 )
+from tests.refusals import refusal
 
 
 @pytest.mark.parametrize("slice_rows", [100, 10_000])
@@ -110,17 +112,9 @@ def test_figures_that_exports_lack_are_refused(sqlite: Database, tmp_path: Path)
     filled(sqlite, 40)
     export(sqlite, SURVEY, tmp_path)
     analysis = count([tmp_path], DuckDB()).analysis()
-    with pytest.raises(InvalidInput) as refused:
-        analysis.estimates("00" * 16)
-    assert refused.value.code == "survey_unknown"
+    assert refusal(InvalidInput, analysis.estimates, "00" * 16).code == "survey_unknown"
     with pytest.raises(InvalidInput, match="no days"):
         count([tmp_path], DuckDB()).analysis()._database.counts.by_day("x")  # type: ignore[attr-defined]
-
-
-def ready(database: Database, folder: Path) -> Path:
-    filled(database, 40)
-    export(database, SURVEY, folder, rows=15)
-    return folder
 
 
 def test_a_changed_segment_is_found(sqlite: Database, tmp_path: Path) -> None:
@@ -160,22 +154,6 @@ def test_an_exchanged_document_is_refused(sqlite: Database, tmp_path: Path) -> N
     replace(manifest, documents=(replace(first, envelope=second.envelope), second)).write(folder)
     with pytest.raises(ExportBroken, match="not the one"):
         count([folder], DuckDB())
-
-
-def conflicting(database: Database, home: Path) -> list[Path]:
-    """Return two exports in which one id belongs to two reports of one document."""
-    folder = ready(database, home / "a")
-    manifest = Manifest.read(folder)
-    assert manifest is not None
-    first = manifest.documents[0]
-    first_row = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
-    changed = first_row.set_column(1, "stratum", arrow.array(["elsewhere"]))
-    bad = home / "b"
-    bad.mkdir()
-    replace(
-        manifest, documents=(replace(first, segments=(segment_of(bad, "x.parquet", changed),)),)
-    ).write(bad)
-    return [folder, bad]
 
 
 def test_one_id_with_two_contents_is_refused(sqlite: Database, tmp_path: Path) -> None:

@@ -16,8 +16,13 @@ from frankly_server.store import Database, upgrade
 from tests.frankly_server.samples import SURVEY, published
 from tests.frankly_server.scale.bulk import fill
 from tests.frankly_server.scale.cluster import Cluster
-from tests.frankly_server.scale.filled import counted, filled, from_export, with_duplicates
-from tests.frankly_server.scale.test_counting import conflicting
+from tests.frankly_server.scale.filled import (
+    conflicting,
+    counted,
+    filled,
+    from_export,
+    with_duplicates,
+)
 
 REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
 OPTIONS = {

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from random import Random
@@ -10,6 +11,7 @@ from typing import Any
 
 from frankly_protocol.audit import Claim, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     DenseMechanism,
     Mechanism,
@@ -17,11 +19,14 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
-from frankly_server.store import CountKey, DayKey, PairKey, ReportRow, Transaction
+from frankly_protocol.report import Report
+from frankly_server.store import CountKey, Database, DayKey, PairKey, ReportRow, Transaction
 
-from tests.frankly_protocol.samples import question
+from tests.frankly_protocol.samples import question, survey
+from tests.frankly_server.samples import put
 
 D = 1 << 48
+REGIONS = ("north", "south")
 SMALL = 10  # largest number of answers for which a set is counted as one symbol
 
 
@@ -145,3 +150,23 @@ def kept(
         for c in range(blocks):
             found.update(tx.counts.pairs(digest, b, c))
     return dict(tx.counts.of_document(digest)), found
+
+
+def drawn_survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Mechanism]]:
+    """Publish a survey in two regions with a random mechanism of every kind."""
+    drawn = mechanisms(rng)
+    blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
+    return put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),))), drawn
+
+
+def reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: int) -> list[Report]:
+    """Return n reports with random symbols and regions."""
+    return [
+        Report(
+            document.digest,
+            f"{rng.getrandbits(128):032x}",
+            symbols(drawn, rng),
+            {"region": rng.choice(REGIONS)},
+        )
+        for _ in range(n)
+    ]

@@ -1,63 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts by day of release: equal to brute force, rebuilt from the reports, and shown by day in the view."""
 
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 import pytest
-from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
-from frankly_protocol.report import Report
 from frankly_server.intake import Intake
 from frankly_server.store import Database, DayKey, ReportRow
 from frankly_server.store.counts import counts_by_day
 from sqlalchemy import delete, update
 
-from tests.frankly_protocol.samples import NOW, question, survey
-from tests.frankly_server.samples import SURVEY, put, release, stored
-from tests.frankly_server.store.counted import block, by_day, mechanisms, symbols
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.accounts.people import Hands
+from tests.frankly_server.samples import SURVEY, release, stored
+from tests.frankly_server.store.counted import by_day, drawn_survey, reports
 
-REGIONS = ("north", "south")
 DAYS = 4
-
-
-class Moving(Clock):
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.at = NOW
-
-    def now(self) -> datetime:
-        return self.at
 
 
 def _collected(
     database: Database, rng: Random, n: int = 40
 ) -> tuple[SurveyDocument, list[Mechanism], dict[str, str]]:
     """Collect reports over DAYS days, individually and in batches; return the day of release of each id."""
-    drawn = mechanisms(rng)
-    blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
-    document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
+    document, drawn = drawn_survey(database, rng)
     days: dict[Any, Any] = {}
-    clock = Moving()
+    clock = Hands()
     intake = Intake(database, clock)
     for number in range(DAYS):
         # Some reports come one second before and after midnight, because only the UTC day counts.
         clock.at = NOW.replace(hour=23 * (number % 2), minute=59, second=59) + timedelta(
             days=number
         )
-        sent = [
-            Report(
-                document.digest,
-                f"{rng.getrandbits(128):032x}",
-                symbols(drawn, rng),
-                {"region": rng.choice(REGIONS)},
-            )
-            for _ in range(n // DAYS)
-        ]
+        sent = reports(document, drawn, rng, n // DAYS)
         intake.accept(SURVEY, sent[0].to_bytes(document.report_length))
         intake.accept_batch(
             SURVEY, [report.to_bytes(0) for report in sent]

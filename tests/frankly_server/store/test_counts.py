@@ -16,38 +16,20 @@ from frankly_server.store import Database, DayKey, Layout, ReportRow
 from frankly_server.store.counts import counts, pair_counts
 from sqlalchemy import delete, update
 
-from tests.frankly_protocol.samples import NOW, question, survey
-from tests.frankly_server.samples import SURVEY, published, put, release, stored
+from tests.frankly_protocol.samples import NOW, survey
+from tests.frankly_server.samples import SURVEY, published, release, stored
 from tests.frankly_server.store.counted import (
+    REGIONS,
     D,
     block,
     dense,
+    drawn_survey,
     kept,
-    mechanisms,
     pairs,
+    reports,
     singles,
     symbols,
 )
-
-REGIONS = ("north", "south")
-
-
-def _survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Mechanism]]:
-    drawn = mechanisms(rng)
-    blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
-    return put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),))), drawn
-
-
-def _reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: int) -> list[Report]:
-    return [
-        Report(
-            document.digest,
-            f"{rng.getrandbits(128):032x}",
-            symbols(drawn, rng),
-            {"region": rng.choice(REGIONS)},
-        )
-        for _ in range(n)
-    ]
 
 
 def _rows(database: Database, document: SurveyDocument) -> list[ReportRow]:
@@ -60,8 +42,8 @@ def _rows(database: Database, document: SurveyDocument) -> list[ReportRow]:
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_equal_brute_force_in_surveys_of_every_kind(database: Database, seed: int) -> None:
     rng = Random(seed)
-    document, drawn = _survey(database, rng)
-    intake, sent = Intake(database, FixedClock(NOW)), _reports(document, drawn, rng, 60)
+    document, drawn = drawn_survey(database, rng)
+    intake, sent = Intake(database, FixedClock(NOW)), reports(document, drawn, rng, 60)
     for report in sent[:5]:
         intake.accept(SURVEY, report.to_bytes(document.report_length))
     intake.accept_batch(SURVEY, [report.to_bytes(0) for report in sent[5:]])
@@ -75,8 +57,8 @@ def test_counts_equal_brute_force_in_surveys_of_every_kind(database: Database, s
 
 def test_concurrent_writers_repetitions_and_conflicts_count_once(database: Database) -> None:
     rng = Random(9)
-    document, drawn = _survey(database, rng)
-    sent = _reports(document, drawn, rng, 80)
+    document, drawn = drawn_survey(database, rng)
+    sent = reports(document, drawn, rng, 80)
     # Of reports with the same id and different symbols, the first is stored and the others are
     # refused.
     conflicting_reports = [replace(report, symbols=symbols(drawn, rng)) for report in sent[:40]]
@@ -102,9 +84,9 @@ def test_concurrent_writers_repetitions_and_conflicts_count_once(database: Datab
 
 def test_wrong_counts_are_found_and_rebuilt(database: Database) -> None:
     rng = Random(2)
-    document, drawn = _survey(database, rng)
+    document, drawn = drawn_survey(database, rng)
     Intake(database, FixedClock(NOW)).accept_batch(
-        SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 40)]
+        SURVEY, [report.to_bytes(0) for report in reports(document, drawn, rng, 40)]
     )
     rows = _rows(database, document)
     with database.engine.begin() as connection:
@@ -132,8 +114,8 @@ def test_wrong_counts_are_found_and_rebuilt(database: Database) -> None:
 
 def test_rebuilding_during_writes_loses_nothing(database: Database) -> None:
     rng = Random(5)
-    document, drawn = _survey(database, rng)
-    sent = [report.to_bytes(0) for report in _reports(document, drawn, rng, 90)]
+    document, drawn = drawn_survey(database, rng)
+    sent = [report.to_bytes(0) for report in reports(document, drawn, rng, 90)]
 
     def write(number: int) -> None:
         intake = Intake(database, FixedClock(NOW))
@@ -161,9 +143,9 @@ def test_rebuilding_during_writes_loses_nothing(database: Database) -> None:
 
 def test_erased_counts_are_gone(database: Database) -> None:
     rng = Random(6)
-    document, drawn = _survey(database, rng)
+    document, drawn = drawn_survey(database, rng)
     Intake(database, FixedClock(NOW)).accept_batch(
-        SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 5)]
+        SURVEY, [report.to_bytes(0) for report in reports(document, drawn, rng, 5)]
     )
     release(database, document)
     with database.transaction("erase") as tx:

@@ -2,10 +2,15 @@
 """Small survey file for tests to change."""
 
 import copy
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import yaml
+from frankly_server.surveys.drafting import Place
+from jsonschema import Draft202012Validator
 
 FILE = """\
 name: habits
@@ -41,6 +46,11 @@ blocks:
       joint: [[100, 200, 300], [150, 120, 60]]
       source: a public pilot
 """
+PLACE = Place(
+    "ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports"
+)
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_bytes())
+VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def value(changes: Mapping[tuple[Any, ...], Any] | None = None) -> Any:

@@ -9,6 +9,7 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.priors import block_request
 
 from tests.frankly_server.surveys.samples import FILE, value
+from tests.refusals import code_and_field, refusal
 
 AFFAIR = ("blocks", 0, "questions", 0)
 HAPPY = ("blocks", 1, "questions", 0)
@@ -129,10 +130,9 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_faults_name_their_field(name: str) -> None:
     changes, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        parse_value(value(changes))
-    assert (refused.value.code, refused.value.field or "") == (code, field)
-    assert len(refused.value.detail) > 8
+    error = refusal(InvalidInput, parse_value, value(changes))
+    assert (error.code, error.field or "") == (code, field)
+    assert len(error.detail) > 8
 
 
 def test_several_faults_are_all_reported() -> None:
@@ -182,9 +182,7 @@ BAD_FILES: dict[str, tuple[bytes, str]] = {
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_bad_files_are_refused(name: str) -> None:
     content, code = BAD_FILES[name]
-    with pytest.raises(InvalidInput) as refused:
-        parse_definition(content)
-    assert refused.value.code == code
+    assert refusal(InvalidInput, parse_definition, content).code == code
 
 
 def test_a_bad_line_is_named_and_not_repeated() -> None:
@@ -208,9 +206,7 @@ BAD_PRIORS: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 def test_priors_that_cannot_be_used(name: str) -> None:
     changes, code, field = BAD_PRIORS[name]
     block = parse_value(value(changes)).blocks[1]
-    with pytest.raises(InvalidInput) as refused:
-        block_request(block, "blocks[1]")
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, block_request, block, "blocks[1]") == (code, field)
 
 
 def test_small_cells_of_public_data_are_accepted() -> None:

@@ -2,24 +2,18 @@
 """Acceptance by devices with default policies, predicted before publication and compared with the SDK."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frankly_protocol.audit import DEVICE_CAP, Charge
-from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 from frankly_server.services import Services
-from frankly_server.settings import Settings
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.devices import expected_form, warnings_of
-
-from tests.frankly_protocol.samples import NOW
-from tests.migrated import migrated
 
 PRIOR = {
     "secret": "ill",
@@ -81,16 +75,6 @@ def file_of(blocks: list[dict[str, Any]]) -> bytes:
             "blocks": block_values,
         }
     ).encode()
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    settings = Settings(home=tmp_path_factory.mktemp("devices"))
-    database = migrated(settings.store_url())
-    opened = Services(settings, database, FixedClock(NOW))
-    opened.keys.init()
-    yield opened
-    opened.close()
 
 
 def answers(

@@ -10,14 +10,12 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
-from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from frankly_server.surveys.drafting import draft_blocks, draft_document
 from frankly_server.surveys.live import band, expected_pending, live, required_reports
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
 from frankly_server.surveys.protection import Protection, protect
 
-PLACE = Place(
-    "ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports"
-)
+from tests.frankly_server.surveys.samples import PLACE
 
 
 def draft() -> editing.Draft:

@@ -15,14 +15,11 @@ from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.yaml import read_yaml
 
-from tests.contract.test_every_mechanism import CASES, file_of
+from tests.contract.cases import CASES, file_of
+from tests.frankly_server.surveys.samples import SCHEMA, VALIDATOR
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
-SCHEMA = json.loads(
-    (Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8")
-)
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
-VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
 FILE = habits(
     SMOKES, DRINKS, budget="2", strata=REGION + "tokens: {kind: invite}\nconsent: {en: We ask.}\n"
 )
@@ -44,9 +41,9 @@ FILES = {"habits": FILE} | {
 def test_files_that_the_reader_accepts_fit_the_schema(data: bytes) -> None:
     """Each file is checked as texts, with YAML's number types, and as the stored draft."""
     texts = read_yaml(data)
-    assert VALID(texts)
-    assert VALID(json.loads(parse_value(texts).to_json()))
-    assert VALID(
+    assert VALIDATOR.is_valid(texts)
+    assert VALIDATOR.is_valid(json.loads(parse_value(texts).to_json()))
+    assert VALIDATOR.is_valid(
         json.loads(
             json.dumps(
                 yaml.safe_load(data), default=lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -88,7 +85,7 @@ def test_files_that_do_not_fit_the_schema_are_refused(name: str) -> None:
         del place[path[-1]]
     else:
         place[path[-1]] = value
-    assert not VALID(given)
+    assert not VALIDATOR.is_valid(given)
     with pytest.raises(InvalidInput):
         parse_value(given)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Confusable labels: refused, doubtful and distinct pairs, and label sets of many languages."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -15,6 +13,7 @@ from frankly_server.surveys.devices import expected_form, warnings_of
 from frankly_server.surveys.lookalikes import Lookalike, code_points, lookalikes, skeleton
 
 from tests.frankly_server.surveys.samples import value
+from tests.processes import output_of
 
 AFFAIR = ("blocks", 0, "questions", 0)
 
@@ -299,8 +298,6 @@ def test_the_text_of_a_pair() -> None:
 def test_the_table_is_read_at_the_first_label_only() -> None:
     """The table is a megabyte of JSON, and most commands do not compare labels."""
     code = "import sys, frankly_server.surveys.lookalikes; print(*sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert "frankly_server.surveys.lookalikes" in result.stdout.split()
-    assert "confusable_homoglyphs" not in result.stdout
+    printed = output_of(code)
+    assert "frankly_server.surveys.lookalikes" in printed.split()
+    assert "confusable_homoglyphs" not in printed

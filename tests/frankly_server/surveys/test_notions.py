@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import value
+from tests.refusals import code_and_field
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs" / "survey.schema.json").read_text(encoding="utf-8")
@@ -258,6 +259,4 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 def test_levels_that_do_not_fit_are_named(
     block_fields: dict[str, Any], code: str, field: str
 ) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        published(block_fields)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, published, block_fields) == (code, field)

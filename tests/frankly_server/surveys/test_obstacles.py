@@ -10,6 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.keys import Rotation, RotationChange
 
 from tests.frankly_server.web.site import NOW, Site
+from tests.refusals import refusal
 
 
 def _change(site: Site) -> None:
@@ -37,10 +38,9 @@ def test_a_closed_survey_is_not_published_again(
         site.services.surveys.publish,
         site.services.jobs.start,
     ):
-        with pytest.raises(InvalidInput) as refused:
-            publish(site.survey)
-        assert (refused.value.code, refused.value.field) == ("closed", "survey")
-        assert "create a new survey" in refused.value.detail
+        error = refusal(InvalidInput, publish, site.survey)
+        assert (error.code, error.field) == ("closed", "survey")
+        assert "create a new survey" in error.detail
     assert len(site.services.surveys.versions(site.survey)) == 1
 
 
@@ -62,9 +62,8 @@ def test_a_survey_that_has_all_its_reports_counts_as_closed(site: Site) -> None:
     assert site.send(site.report(2)).status_code == 201
     assert site.services.surveys.publish("habits").status == "unchanged"  # nothing is released yet
     site.release()
-    with pytest.raises(InvalidInput) as refused:
-        site.services.surveys.publish("habits")
-    assert (refused.value.code, "2 reports" in refused.value.detail) == ("closed", True)
+    error = refusal(InvalidInput, site.services.surveys.publish, "habits")
+    assert (error.code, "2 reports" in error.detail) == ("closed", True)
     site.services.lifecycle.stop_at(site.survey, 3)
     assert site.services.surveys.publish("habits").status == "unchanged"
 

@@ -3,28 +3,24 @@
 report's level."""
 
 import copy
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import pytest
 from frankly_protocol.audit import exp_lower
-from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Policy
 from frankly_server.services import Services
-from frankly_server.settings import Settings
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.devices import expected_form, warnings_of
 from frankly_server.surveys.drafting import draft_blocks
 from frankly_server.surveys.published import promised
 from frankly_server.surveys.yaml import read_yaml
 
-from tests.frankly_protocol.samples import NOW
-from tests.migrated import migrated
 from tests.narrowing import dense_of, present
+from tests.refusals import refusal
 
 
 def question(name: str, *choices: str) -> dict[str, Any]:
@@ -54,16 +50,6 @@ def by(*tables: tuple[dict[str, str], list[list[str]]]) -> dict[str, Any]:
 
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 XOR = by((NORTH, SAME), (SOUTH, OTHER))
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    settings = Settings(home=tmp_path_factory.mktemp("known"))
-    database = migrated(settings.store_url())
-    opened = Services(settings, database, FixedClock(NOW))
-    opened.keys.init()
-    yield opened
-    opened.close()
 
 
 def publish(services: Services, value: dict[str, Any]) -> SurveyDocument:
@@ -208,10 +194,9 @@ def test_a_promise_that_public_answers_void_is_refused(services: Services, name:
     void_fields, detail = VOID[name]
     definition = parse_value(survey({"joint": EQUAL}, REGION, **void_fields))
     for dry_run in (True, False):
-        with pytest.raises(InvalidInput) as refused:
-            services.surveys.apply(definition, dry_run=dry_run)
-        assert (refused.value.code, refused.value.field) == ("unsupported", "blocks[0].prior")
-        assert detail in refused.value.detail
+        error = refusal(InvalidInput, services.surveys.apply, definition, dry_run=dry_run)
+        assert (error.code, error.field) == ("unsupported", "blocks[0].prior")
+        assert detail in error.detail
 
 
 def test_with_a_ceiling_it_is_accepted_and_only_the_ceiling_is_stated(services: Services) -> None:
@@ -227,18 +212,16 @@ def test_with_a_ceiling_it_is_accepted_and_only_the_ceiling_is_stated(services: 
         ] == [(True, True)]
     assert Policy().check(document, Policy().level(document), pinned=True, spent=[]).odds == ceiling
     tight = copy.deepcopy(value) | {"budget": "1.9"}
-    with pytest.raises(InvalidInput) as refused:
-        services.surveys.apply(parse_value(tight))
-    assert refused.value.code == "budget_exceeded"
+    error = refusal(InvalidInput, services.surveys.apply, parse_value(tight))
+    assert error.code == "budget_exceeded"
 
 
 def test_robust_ldp_has_no_counts_by_stratum() -> None:
     pairs = survey(by((NORTH, SAME), (SOUTH, OTHER)), REGION, ceiling_cap="3")
     pairs["blocks"][0] |= {"notion": "rldp", "robust": {"order": "2", "n": "100", "beta": "0.05"},
                            "questions": [question("hiv", "no", "yes"), question("x", "zero", "one")]}  # fmt: skip
-    with pytest.raises(InvalidInput) as refused:
-        expected_form(parse_value(pairs))
-    assert (refused.value.code, refused.value.field) == ("unsupported", STRATA)
+    error = refusal(InvalidInput, expected_form, parse_value(pairs))
+    assert (error.code, error.field) == ("unsupported", STRATA)
     pooled = copy.deepcopy(pairs)
     pooled["blocks"][0]["prior"] = {
         k: v for k, v in pairs["blocks"][0]["prior"].items() if k != "strata"

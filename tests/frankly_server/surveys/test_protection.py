@@ -3,7 +3,6 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
-from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from frankly_server.surveys.drafting import draft_blocks, draft_document
 from frankly_server.surveys.priors import small_cells
 from frankly_server.surveys.protection import (
     NOTIONS,
@@ -22,9 +21,8 @@ from frankly_server.surveys.protection import (
     unsupported_features,
 )
 
-PLACE = Place(
-    "ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports"
-)
+from tests.frankly_server.surveys.samples import PLACE
+
 ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")
 JOINT = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,300,180,200,120\nhigh,60,90,80,170\n")
 

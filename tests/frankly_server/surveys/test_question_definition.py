@@ -12,6 +12,7 @@ from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.yaml import read_yaml
 
 from tests.frankly_protocol.samples import NOW
+from tests.refusals import refusal
 
 HEAD = """\
 name: health
@@ -132,10 +133,9 @@ BAD: list[tuple[int, dict[str, Any], str, str, str]] = [
 def test_errors_name_their_path_and_the_fix(
     place: int, fields: dict[str, Any], code: str, path: str, way: str
 ) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        parse_value(changed(place, **fields))
-    assert (caught.value.code, caught.value.field) == (code, path)
-    assert way in caught.value.detail
+    error = refusal(InvalidInput, parse_value, changed(place, **fields))
+    assert (error.code, error.field) == (code, path)
+    assert way in error.detail
 
 
 def test_a_scale_needs_scores_and_a_score_has_six_decimals() -> None:
@@ -149,9 +149,8 @@ def test_a_scale_needs_scores_and_a_score_has_six_decimals() -> None:
 
 def test_public_questions_are_plain() -> None:
     strata = "strata:\n  - {id: area, type: number, text: {en: A, de: A}, ranges: [0, 10]}\n"
-    with pytest.raises(InvalidInput) as caught:
-        parse_definition((FILE + strata).encode())
-    assert (caught.value.code, caught.value.field) == ("definition_invalid", "strata[0]")
+    error = refusal(InvalidInput, parse_definition, (FILE + strata).encode())
+    assert (error.code, error.field) == ("definition_invalid", "strata[0]")
 
 
 def test_blocks_allow_these_kinds_except_boxes() -> None:

@@ -20,6 +20,8 @@ from frankly_server.surveys.question_editing import (
     with_languages,
 )
 
+from tests.refusals import refusal
+
 FORM = b"""
 name: habits
 title: {en: Habits}
@@ -171,9 +173,8 @@ def test_counts_for_each_choice_are_never_given_to_other_choices() -> None:
     draft = draft_of(PRIOR)
     no, yes = rows_of(draft, "tired")
     for rows in ([no, yes, ChoiceRow("", "", {"en": "Sometimes"})], [yes, no]):
-        with pytest.raises(InvalidInput) as refused:
-            changed(draft, "tired", rows)
-        assert (refused.value.problem, refused.value.field) == (Problem.DEFINITION_INVALID, "reset")
+        error = refusal(InvalidInput, changed, draft, "tired", rows)
+        assert (error.problem, error.field) == (Problem.DEFINITION_INVALID, "reset")
         definition = parse_value(changed(draft, "tired", rows, reset=True))
         assert (definition.blocks[0].notion, definition.blocks[0].prior) == ("ldp", None)
         assert len(definition.blocks[0].questions[0].choices) == len(rows)
@@ -210,9 +211,8 @@ def test_questions_move_within_their_list() -> None:
 
 
 def test_a_question_does_not_move_before_the_one_that_its_rule_names() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        parse_value(move_question(draft_of(FORM), "quit", -1))
-    assert refused.value.problem is Problem.DEFINITION_INVALID
+    error = refusal(InvalidInput, parse_value, move_question(draft_of(FORM), "quit", -1))
+    assert error.problem is Problem.DEFINITION_INVALID
 
 
 def test_a_copy_has_an_id_of_its_own_and_costs_its_own_level() -> None:
@@ -238,9 +238,7 @@ def test_a_copy_has_an_id_of_its_own_and_costs_its_own_level() -> None:
     ],
 )
 def test_an_unknown_question_is_refused(edit: Any) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        edit(three())
-    assert refused.value.problem is Problem.NOT_FOUND
+    assert refusal(InvalidInput, edit, three()).problem is Problem.NOT_FOUND
 
 
 def test_a_new_language_begins_with_the_texts_of_the_first() -> None:

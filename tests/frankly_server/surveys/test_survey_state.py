@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import InvalidInput
 from frankly_server.intake import Intake, Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
@@ -21,6 +20,7 @@ from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
 from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.accounts.people import refused
 from tests.frankly_server.samples import SURVEY, body, published
 from tests.migrated import migrated
 
@@ -28,12 +28,6 @@ from tests.migrated import migrated
 @pytest.fixture
 def document(database: Database) -> SurveyDocument:
     return published(database)
-
-
-def _code(act: object, *arguments: object) -> str:
-    with pytest.raises(InvalidInput) as refused:
-        act(*arguments)  # type: ignore[operator]
-    return refused.value.code
 
 
 def test_a_paused_survey_tells_devices_to_retry_later(
@@ -58,14 +52,14 @@ def test_a_paused_survey_tells_devices_to_retry_later(
 def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocument) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
     states.move(SURVEY, "close")
-    assert _code(intake.accept, SURVEY, body(document)) == "closed"
+    assert refused(intake.accept, SURVEY, body(document)).code == "closed"
     batch = intake.accept_batch(SURVEY, [body(document), body(document)])
     assert [getattr(outcome, "code", None) for outcome in batch] == ["closed", "closed"]
     for move in ("pause", "resume", "close"):
-        assert _code(states.move, SURVEY, move) == "immutable"
+        assert refused(states.move, SURVEY, move).code == "immutable"
     assert states.move(SURVEY, "archive") == "archived"
-    assert _code(states.move, SURVEY, "archive") == "immutable"
-    assert _code(states.move, SURVEY, "delete") == "not_found"
+    assert refused(states.move, SURVEY, "archive").code == "immutable"
+    assert refused(states.move, SURVEY, "delete").code == "not_found"
 
 
 def test_a_survey_closes_itself_at_the_release_that_reaches_its_number(
@@ -82,9 +76,9 @@ def test_a_survey_closes_itself_at_the_release_that_reaches_its_number(
         assert intake.accept(SURVEY, body(document)).status == "accepted"
     assert states.get(SURVEY).state == "open"  # only a release closes the survey
     releasing.release()
-    assert _code(intake.accept, SURVEY, body(document)) == "closed"
+    assert refused(intake.accept, SURVEY, body(document)).code == "closed"
     assert states.get(SURVEY).state == "closed"
-    assert _code(states.stop_at, SURVEY, 0) == "field_type"
+    assert refused(states.stop_at, SURVEY, 0).code == "field_type"
 
 
 @pytest.mark.parametrize(("more", "state"), [(0, "closed"), (1, "open")])
@@ -106,8 +100,8 @@ def test_a_survey_belongs_to_one_organisation(database: Database, document: Surv
         tx.survey_states.put(SURVEY, SurveyStateRow("other"))
     assert states.require(SURVEY, "other").organisation == "other"
     assert (
-        _code(states.require, SURVEY, "main")
-        == _code(states.require, "0" * 32, "main")
+        refused(states.require, SURVEY, "main").code
+        == refused(states.require, "0" * 32, "main").code
         == "survey_unknown"
     )
 
@@ -165,8 +159,8 @@ def test_a_job_is_watched_and_cancelled(sqlite: Database) -> None:
     assert slow.begun.wait(60)
     row = jobs.get(SURVEY, job)
     assert (row.state, row.done, row.total, row.detail) == ("running", 0, 2, "first")
-    assert _code(jobs.start, SURVEY) == "immutable"
-    assert _code(jobs.get, "0" * 32, job) == "not_found"
+    assert refused(jobs.start, SURVEY).code == "immutable"
+    assert refused(jobs.get, "0" * 32, job).code == "not_found"
     assert [jobs.cancel(SURVEY, job), jobs.cancel(SURVEY, job)] == [True, False]
     for _ in range(500):
         if jobs.get(SURVEY, job).state == "cancelled":

@@ -30,6 +30,7 @@ from frankly_server.surveys.devices import expected_form
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import FILE, value
 from tests.narrowing import dense_of, present
+from tests.refusals import code_and_field, refusal
 
 Make = Callable[..., Surveys]
 
@@ -218,9 +219,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
 def test_claims_that_cannot_be_promised_are_not_published(surveys: Surveys, name: str) -> None:
     changes, code, field = BAD[name]
     drafted(surveys, changes)
-    with pytest.raises(InvalidInput) as refused:
-        surveys.publish("habits")
-    assert (refused.value.code, refused.value.field) == (code, field)
+    assert code_and_field(InvalidInput, surveys.publish, "habits") == (code, field)
     assert _documents(surveys) == 0
 
 
@@ -228,9 +227,8 @@ def test_claims_that_cannot_be_promised_are_not_published(surveys: Surveys, name
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_file_over_the_budget_is_not_applied(surveys: Surveys, name: str, dry_run: bool) -> None:
     changes, code, field = BAD[name]
-    with pytest.raises(InvalidInput) as refused:
-        surveys.apply(parse_value(value(changes)), dry_run=dry_run)
-    assert (refused.value.code, refused.value.field) == (code, field)
+    error = refusal(InvalidInput, surveys.apply, parse_value(value(changes)), dry_run=dry_run)
+    assert (error.code, error.field) == (code, field)
     assert surveys.list() == []
 
 
@@ -295,12 +293,11 @@ def test_unidentifiable_choices_are_reported_by_name(
     changes = {("blocks", 0): None, ("blocks", 1, "questions"): questions, ("blocks", 1, "notion"): notion,
                ("blocks", 1, "mechanism"): mechanism}  # fmt: skip
     bent = value(dict(reversed(changes.items())))
-    with pytest.raises(InvalidInput) as refused:
-        drafting.draft_blocks(parse_value(bent))
-    assert (refused.value.code, refused.value.field) == ("not_identifiable", "blocks[0].mechanism")
-    assert named_pair in refused.value.detail
-    assert "accept_unidentifiable: true" in refused.value.detail
-    assert "answer 0" not in refused.value.detail
+    error = refusal(InvalidInput, drafting.draft_blocks, parse_value(bent))
+    assert (error.code, error.field) == ("not_identifiable", "blocks[0].mechanism")
+    assert named_pair in error.detail
+    assert "accept_unidentifiable: true" in error.detail
+    assert "answer 0" not in error.detail
     bent["blocks"][0]["accept_unidentifiable"] = "true"
     (drafted,) = drafting.draft_blocks(parse_value(bent))
     for move in moves:  # the shares change, but no report becomes more or less likely
@@ -347,11 +344,10 @@ def test_tables_too_large_to_be_sent_are_refused_with_alternatives(surveys: Surv
         for i in range(large)
     ]  # fmt: skip
     place = drafting.Place("ab" * 16, 1, None, NOW, "https://ask.example/v1")
-    with pytest.raises(InvalidInput) as refused:
-        drafting.draft_document(definition, blocks, place)
-    assert (refused.value.code, refused.value.field) == ("optimiser_limit", "blocks")
-    assert "4 MiB" in refused.value.detail
-    assert "subset-selection" in refused.value.detail
+    error = refusal(InvalidInput, drafting.draft_document, definition, blocks, place)
+    assert (error.code, error.field) == ("optimiser_limit", "blocks")
+    assert "4 MiB" in error.detail
+    assert "subset-selection" in error.detail
 
 
 def test_a_mechanism_that_breaks_its_promise_is_never_signed(
@@ -365,18 +361,14 @@ def test_a_mechanism_that_breaks_its_promise_is_never_signed(
 
     surveys.apply(parse_value(value({("blocks", 1): None})))
     monkeypatch.setattr(drafting, "design", careless)
-    with pytest.raises(InvalidInput) as refused:
-        surveys.publish("habits")
-    assert refused.value.code == "mechanism_not_certified"
+    assert refusal(InvalidInput, surveys.publish, "habits").code == "mechanism_not_certified"
     assert _documents(surveys) == 0
 
 
 def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: Path) -> None:
     surveys.apply(parse_definition(FILE.encode()))
     (tmp_path / "keys" / "publisher.pem").chmod(0o644)
-    with pytest.raises(InvalidInput) as refused:
-        surveys.publish("habits")
-    assert refused.value.code == "key_file"
+    assert refusal(InvalidInput, surveys.publish, "habits").code == "key_file"
     assert _documents(surveys) == 0
 
 
@@ -392,9 +384,7 @@ def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(
         tx.surveys.change(present(tx.surveys.by_name("habits")).id, definition=confusable.to_json())
     assert surveys.draft("habits") == confusable
     for act in (lambda: surveys.publish("habits"), lambda: surveys.apply(confusable)):
-        with pytest.raises(InvalidInput) as refused:
-            act()
-        assert (refused.value.code, refused.value.field) == (
+        assert code_and_field(InvalidInput, act) == (
             "choices_collide",
             "blocks[0].questions[0].choices",
         )
@@ -411,9 +401,8 @@ def test_one_of_two_concurrent_publishers_wins(make: Make) -> None:
         if done == 0:
             later_surveys.publish("habits")
 
-    with pytest.raises(InvalidInput) as refused:
-        surveys.publish("habits", meanwhile)
-    assert (refused.value.code, refused.value.problem.status) == ("immutable", 409)
+    error = refusal(InvalidInput, surveys.publish, "habits", meanwhile)
+    assert (error.code, error.problem.status) == ("immutable", 409)
     assert _documents(surveys) == 1
 
 
@@ -421,17 +410,14 @@ def test_one_of_two_concurrent_publishers_wins(make: Make) -> None:
 def test_unknown_surveys(surveys: Surveys, name: str) -> None:
     surveys.apply(parse_definition(FILE.encode()))
     for ask in (surveys.publish, surveys.envelope):
-        with pytest.raises(InvalidInput) as refused:
-            ask(name)
-        assert refused.value.code == "survey_unknown"
+        assert refusal(InvalidInput, ask, name).code == "survey_unknown"
 
 
 def test_a_draft_is_not_served(surveys: Surveys) -> None:
     survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
     for digest in (None, "sha256:" + "0" * 64, "x"):
-        with pytest.raises(InvalidInput) as refused:
-            surveys.envelope(present(survey_id), digest)
-        assert refused.value.code == "survey_unknown"
+        error = refusal(InvalidInput, surveys.envelope, present(survey_id), digest)
+        assert error.code == "survey_unknown"
 
 
 def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> None:

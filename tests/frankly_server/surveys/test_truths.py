@@ -2,7 +2,6 @@
 """Plausible truths in survey files: the design, and the decoder's prior in the document."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_blocks
-from jsonschema import Draft202012Validator
 
-from tests.frankly_server.design.api.test_decoded import exact_variance
-from tests.frankly_server.surveys.samples import value
+from tests.frankly_server.maths import exact_variance
+from tests.frankly_server.surveys.samples import VALIDATOR, value
 
-FILES = Draft202012Validator(
-    json.loads(
-        (Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8")
-    )
-)
 HAPPY = ("blocks", 1, "truths")
 BALL = {"around": "prior", "radius": "0.2"}
 
@@ -54,12 +47,12 @@ def test_the_document_publishes_the_prior_of_the_decoder(truths: Any) -> None:
 def test_truths_survive_the_stored_form() -> None:
     for truths in (["prior", "even", ["1", "1", "98"]], BALL):
         written = value({HAPPY: truths})
-        FILES.validate(written)
+        VALIDATOR.validate(written)
         read = parse_value(written)
         again = SurveyDefinition.from_json(read.to_json())
         assert again == read
         assert again.digest == read.digest
-        FILES.validate(json.loads(read.to_json()))
+        VALIDATOR.validate(json.loads(read.to_json()))
     numbers = parse_value(value({HAPPY: [[1, 1, 98]]}))
     assert json.loads(numbers.to_json())["blocks"][1]["truths"] == [["1", "1", "98"]]
     assert "truths" not in parse_value(value()).to_json()
@@ -86,7 +79,7 @@ def test_bad_truths_name_the_field(truths: Any, field: str, seen_by_the_schema: 
     with pytest.raises(InvalidInput) as refused:
         draft_blocks(parse_value(written))
     assert refused.value.field == field
-    assert FILES.is_valid(written) is not seen_by_the_schema
+    assert VALIDATOR.is_valid(written) is not seen_by_the_schema
 
 
 def test_truths_are_for_an_optimum() -> None:

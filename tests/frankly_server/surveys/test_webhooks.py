@@ -28,6 +28,8 @@ from frankly_server.surveys.webhooks import (
 )
 
 from tests.frankly_server.web.site import NOW, Site
+from tests.refusals import refusal
+from tests.threads import concurrently
 
 URL = "https://hooks.example.org/frankly"
 
@@ -86,9 +88,7 @@ def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
 def test_a_test_message_is_sent_and_signed_like_an_event(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
-    with pytest.raises(InvalidInput) as refused:
-        service.send_test(site.survey)
-    assert refused.value.field == "url"
+    assert refusal(InvalidInput, service.send_test, site.survey).field == "url"
     secret = service.set(site.survey, URL)
     service.send_test(site.survey)
     with pytest.raises(InvalidInput, match="earlier test"):
@@ -153,11 +153,7 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
         Webhooks(own_database, FixedClock(NOW), ear).run_round()
         own_database.close()
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    concurrently(run, *[()] * 4)
     assert len(ear.heard) == 1
 
 

@@ -7,21 +7,13 @@ from pathlib import Path
 import pytest
 from frankly_server.cli import survey as command
 
-from tests.frankly_server.web.site import SURVEY, make_site
-
-# Under this prior, the most informative mechanism separates only "daily" from the other choices.
-PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
-"""
+from tests.frankly_server.web.site import SURVEY, UNIDENTIFIABLE, make_site
 
 
 def test_publication_lists_groups_that_can_and_cannot_be_estimated(
     tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
-    merged = block.replace(
-        b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
-    )
-    site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
+    site = make_site(tmp_path, sqlite_url, UNIDENTIFIABLE)
     publication = site.services.surveys.publish("habits")
     smokes, drinks = publication.blocks
     assert (smokes.estimable, smokes.untold) == (("the share of no", "the share of yes"), ())

@@ -3,9 +3,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import Site, make_site
 
 
@@ -18,9 +20,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     created_site.services.close()
 
 
+@pytest.fixture(scope="module")
+def spec(site: Site) -> dict[str, Any]:
+    """The OpenAPI document."""
+    return dict(site.client.get("/openapi.json").get_json())
+
+
 @pytest.fixture
-def fresh_site(tmp_path: Path, database_url: str) -> Iterator[Site]:
-    """A separate survey for one test, on SQLite and on PostgreSQL."""
-    created_site = make_site(tmp_path, database_url)
-    yield created_site
-    created_site.services.close()
+def own_office(tmp_path: Path) -> Iterator[Office]:
+    """A separate office for one test, with people of every role."""
+    office = make_office(tmp_path)
+    yield office
+    office.services.close()

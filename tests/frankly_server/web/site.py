@@ -4,6 +4,7 @@
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,10 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import structlog
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
+from frankly_protocol.problems import Problem
 from frankly_server.app import create_app
+from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
@@ -26,6 +30,12 @@ from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 SURVEY = habits(SMOKES, DRINKS, budget="2", strata=REGION)
+_MERGED = DRINKS.replace(
+    "grr", "optimal\n    objective: information\n    accept_unidentifiable: true"
+)
+_PRIOR = "    prior: {joint: [[10, 30, 60]], source: made up}\n"
+UNIDENTIFIABLE = habits(SMOKES, _MERGED + _PRIOR, budget="2", strata=REGION)
+"""The same with a mechanism that separates only “daily” from the other choices."""
 
 
 @dataclass(frozen=True)
@@ -123,3 +133,76 @@ def make_site(home: Path, database_url: str, survey: bytes = SURVEY) -> Site:
         analyst_key=services.access.create("analyst", "test"),
         admin_key=services.access.create("admin", "test"),
     )
+
+
+@contextmanager
+def waitress(application: Any, port: int = 0, threads: int = 2) -> Iterator[str]:
+    """Serve a WSGI application from a thread as `frankly serve` does; yield the origin."""
+    server = Server(
+        application, host="127.0.0.1", port=port, threads=threads, body_limit_bytes=2**21
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}"
+    finally:
+        server.stop()
+        thread.join()
+
+
+CANARY = "canary-7f3a9"
+
+
+def check_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
+    """Assert that a response is exactly one entry of the problem table; return its object."""
+    assert (answer.status_code, answer.get_json()["code"]) == (status, code), answer.data
+    assert answer.content_type == "application/problem+json"
+    problem = Problem.from_code(code)
+    assert problem is not None
+    assert (answer.get_json()["type"], answer.get_json()["title"], answer.get_json()["status"]) == (
+        problem.uri,
+        problem.title,
+        status,
+    )
+    assert answer.get_json()["detail"]
+    assert CANARY not in answer.text
+    return dict(answer.get_json())
+
+
+def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (path, method.upper()): operation
+        for path, item in spec["paths"].items()
+        for method, operation in item.items()
+    }
+
+
+def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
+    """Assert that the document declares a response's status, media type, body and problem."""
+    declared = operations(spec)[path, method]["responses"]
+    assert str(answer.status_code) in declared, (path, answer.status_code)
+    content = declared[str(answer.status_code)].get("content")
+    if content is None:
+        assert (answer.status_code, answer.data) == (304, b"")
+        return
+    kind = answer.content_type if answer.content_type in content else answer.mimetype
+    assert kind in content, (path, answer.content_type)
+    schema = content[kind]["schema"] | {"components": spec["components"]}
+    if "json" in answer.content_type:
+        jsonschema.Draft202012Validator(schema).validate(answer.get_json())
+    if answer.status_code >= 400:
+        assert (
+            f"`{answer.get_json()['code']}`:" in declared[str(answer.status_code)]["description"]
+        ), (
+            path,
+            answer.get_json(),
+        )
+
+
+class Hand:
+    """A clock in seconds that tests advance."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now

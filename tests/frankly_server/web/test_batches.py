@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.frankly_server.web.site import Site
-from tests.frankly_server.web.test_reports import check_problem
+from tests.frankly_server.web.site import Site, check_problem
 
 BATCH = "application/vnd.frankly.batch+json"
 

@@ -2,7 +2,6 @@
 """Forbidden requests: changes of documents (bad input 43), and access to surveys of others (44)."""
 
 import threading
-from pathlib import Path
 
 import pytest
 from frankly_protocol.documents import SurveyDocument
@@ -11,15 +10,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.services import Services
 from frankly_server.surveys.definition import parse_definition
 
-from tests.frankly_server.web.admin.office import Office, make_office, send
-from tests.frankly_server.web.site import SURVEY, Site
-from tests.frankly_server.web.test_reports import check_problem
-
-
-@pytest.fixture
-def own_office(tmp_path: Path) -> Office:
-    """A separate office, which the test may change."""
-    return make_office(tmp_path)
+from tests.frankly_server.web.admin.office import Office, send
+from tests.frankly_server.web.site import SURVEY, Site, check_problem
+from tests.threads import concurrently
 
 
 def published(site: Site) -> bytes:
@@ -84,14 +77,8 @@ def test_concurrent_publishing_creates_one_version(fresh_site: Site) -> None:
     now = site.services.surveys._clock.now()
     # The application is not created in the threads, because CPython 3.11 may fail if two threads
     # parse code, as Werkzeug does.
-    threads = [
-        threading.Thread(target=publish, args=(epsilon, site.at(now).services))  # two processes
-        for epsilon in (b"0.5", b"0.7")
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    processes = [(epsilon, site.at(now).services) for epsilon in (b"0.5", b"0.7")]
+    concurrently(publish, *processes)
     assert sorted(outcomes) == ["409 immutable", "version 2"]
     assert [document.version for document in site.services.surveys.versions(site.survey)] == [1, 2]
     assert site.services.surveys.versions(site.survey)[0].digest == site.digest

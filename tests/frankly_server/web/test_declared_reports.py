@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.frankly_protocol.every_kind import FORM
+from tests.frankly_server.web.generated import BODIES, JSON_VALUES, check
 from tests.frankly_server.web.site import SURVEY, Site, make_site
-from tests.frankly_server.web.test_fuzz import BODIES, JSON_VALUES, check
 from tests.survey_files import SMOKES, WINDOW, habits
 
 PATH = "/v1/surveys/{survey_id}/reports"

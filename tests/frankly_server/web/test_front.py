@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from tests.frankly_server.web.site import Site
-from tests.frankly_server.web.test_reports import check_problem
+from tests.frankly_server.web.site import Site, check_problem
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 UNKNOWN = "/s/" + "0" * 32

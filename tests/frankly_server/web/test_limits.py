@@ -9,17 +9,7 @@ import pytest
 from frankly_server.app import create_app
 from frankly_server.web import limits
 
-from tests.frankly_server.web.site import Site
-from tests.frankly_server.web.test_reports import check_problem
-
-
-class Hand:
-    """A clock in seconds that tests advance."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.frankly_server.web.site import Hand, Site, check_problem
 
 
 @pytest.fixture

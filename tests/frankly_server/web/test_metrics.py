@@ -9,8 +9,7 @@ from frankly_server.app import create_app
 from frankly_server.store import StoreUnavailable
 from pydantic import SecretStr
 
-from tests.frankly_server.web.site import Site
-from tests.frankly_server.web.test_reports import check_problem
+from tests.frankly_server.web.site import Site, check_problem
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 SAMPLE = re.compile(

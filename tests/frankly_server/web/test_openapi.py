@@ -14,24 +14,13 @@ from frankly_protocol.problems import Problem
 from frankly_server.app import create_app
 from frankly_server.web import openapi
 
-from tests.frankly_server.web.site import SURVEY, Site, make_site
-
-# Under this prior, the most informative mechanism separates only "daily" from the other choices.
-PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
-"""
-
-
-@pytest.fixture(scope="module")
-def spec(site: Site) -> dict[str, Any]:
-    return dict(site.client.get("/openapi.json").get_json())
-
-
-def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    return {
-        (path, method.upper()): operation
-        for path, item in spec["paths"].items()
-        for method, operation in item.items()
-    }
+from tests.frankly_server.web.site import (
+    UNIDENTIFIABLE,
+    Site,
+    check_declared,
+    make_site,
+    operations,
+)
 
 
 def references(value: Any) -> list[str]:
@@ -142,11 +131,7 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
 
 def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
     """The admin accepted such a mechanism; the response is as declared, without a number for this choice."""
-    block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
-    merged = block.replace(
-        b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
-    )
-    site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
+    site = make_site(tmp_path, sqlite_url, UNIDENTIFIABLE)
     for number in range(20):
         assert site.send(site.report(number, y=[number % 2, number % 2])).status_code == 201
     site.release()
@@ -161,28 +146,6 @@ def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url
     assert (drinks["status"], [row["choice"] for row in drinks["rows"]]) == ("ok", ["daily"])
     assert "not_identifiable" in drinks["rows"][0]["flags"]
     site.services.close()
-
-
-def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
-    """Assert that the document declares a response's status, media type, body and problem."""
-    declared = operations(spec)[path, method]["responses"]
-    assert str(answer.status_code) in declared, (path, answer.status_code)
-    content = declared[str(answer.status_code)].get("content")
-    if content is None:
-        assert (answer.status_code, answer.data) == (304, b"")
-        return
-    kind = answer.content_type if answer.content_type in content else answer.mimetype
-    assert kind in content, (path, answer.content_type)
-    schema = content[kind]["schema"] | {"components": spec["components"]}
-    if "json" in answer.content_type:
-        jsonschema.Draft202012Validator(schema).validate(answer.get_json())
-    if answer.status_code >= 400:
-        assert (
-            f"`{answer.get_json()['code']}`:" in declared[str(answer.status_code)]["description"]
-        ), (
-            path,
-            answer.get_json(),
-        )
 
 
 def test_exactly_the_necessary_parameters_are_required(site: Site, spec: dict[str, Any]) -> None:

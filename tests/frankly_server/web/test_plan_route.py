@@ -2,9 +2,7 @@
 """Plans from the API: equal to those of the command, only for analysts, within a time limit."""
 
 import json
-from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,8 @@ from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
 from scipy.stats import norm
 
-from tests.contract.test_every_mechanism import CASES
-from tests.frankly_server.web.site import Site, make_site
-from tests.frankly_server.web.test_openapi import check_declared
+from tests.contract.cases import CASES
+from tests.frankly_server.web.site import Site, check_declared
 
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": "1"}
 FORM = {
@@ -27,14 +24,6 @@ FORM = {
     "cross_tables": [[0, 1]],
 }
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    home: Path = tmp_path_factory.mktemp("plans")
-    served_site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
-    yield served_site
-    served_site.services.close()
 
 
 def asked_of(name: str) -> dict[str, Any]:

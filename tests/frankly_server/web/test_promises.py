@@ -3,17 +3,14 @@
 
 import hmac
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from frankly_server.log import service as log_service
 from frankly_server.surveys.definition import parse_definition
 
-from tests.frankly_server.web.admin.office import Office, make_office
-from tests.frankly_server.web.site import SURVEY, Site
-from tests.frankly_server.web.test_reports import check_problem
+from tests.frankly_server.web.admin.office import Office
+from tests.frankly_server.web.site import SURVEY, Site, check_problem
 
 # Unversioned URLs that operators and links depend on.
 UNVERSIONED = {
@@ -27,19 +24,6 @@ UNVERSIONED = {
 }
 # Objects whose fields are names chosen by the caller or defined by another standard.
 OPEN = {"OpenApi", "ProblemDetails"}
-
-
-@pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
-    """An office with people of every role."""
-    created_office = make_office(tmp_path)
-    yield created_office
-    created_office.services.close()
-
-
-@pytest.fixture(scope="module")
-def spec(site: Site) -> dict[str, Any]:
-    return dict(site.client.get("/openapi.json").get_json())
 
 
 def test_every_address_contains_its_version(spec: dict[str, Any]) -> None:
@@ -105,8 +89,9 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
         )
 
 
-def test_the_trail_is_read_page_by_page(office: Office) -> None:
+def test_the_trail_is_read_page_by_page(own_office: Office) -> None:
     """With 120 events plus those of the office's creation, at 50 a page, the links show each event once."""
+    office = own_office
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     with office.services.database.transaction("120 events") as tx:
         for number in range(120):

@@ -17,9 +17,8 @@ from frankly_server.web import limits, metrics
 from frankly_server.web.receiving import Receiving
 from frankly_server.web.slots import Slots
 
-from tests.frankly_server.web.site import Site, captured_logs, make_site
-from tests.frankly_server.web.test_limits import Hand
-from tests.frankly_server.web.test_reports import BAD_BODIES, BAD_FIELDS, CONTENT_TYPES
+from tests.frankly_server.web.bad_reports import BAD_BODIES, BAD_FIELDS, CONTENT_TYPES
+from tests.frankly_server.web.site import Hand, Site, captured_logs, make_site
 
 
 @dataclass

@@ -10,8 +10,7 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.trust.keys import accept_keys
 from frankly_server.store import StoreUnavailable
 
-from tests.frankly_server.web.site import NOW, Site
-from tests.frankly_server.web.test_reports import check_problem
+from tests.frankly_server.web.site import NOW, Site, check_problem
 
 
 def test_the_document_is_signed_by_the_served_keys(site: Site) -> None:

@@ -14,26 +14,10 @@ from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions import promises
 from frankly_server.estimate.decoder import decoder, shares
 
+from tests.frankly_server.maths import exact_variance
+
 SKEWED = (60, 20, 10, 7, 3)
 TRUTHS = [(1, 1, 1, 1, 1), (3, 7, 10, 20, 60), (0, 0, 0, 0, 1), SKEWED]
-
-
-def exact_variance(
-    mechanism: DenseMechanism | ProductMechanism, prior: tuple[int, ...], truth: tuple[int, ...]
-) -> float:
-    """Return Σ_x E[d_x²] − q_x², computed from the decoder's exact rows with rationals."""
-    rows = [
-        row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None
-    ]
-    weights = rows_of(mechanism)
-    assert weights is not None
-    assert len(rows) == mechanism.answers
-    q = [Fraction(n, sum(truth)) for n in truth]
-    total = Fraction(0)
-    for y in range(len(rows[0])):
-        chance = sum((q[x] * Fraction(w[y], sum(w)) for x, w in enumerate(weights)), Fraction(0))
-        total += chance * sum((row[y] ** 2 for row in rows), Fraction(0))
-    return float(total - sum((v * v for v in q), Fraction(0)))
 
 
 def optimum(prior: tuple[int, ...], epsilon: str) -> DenseMechanism:

@@ -16,6 +16,7 @@ from frankly_server.design.optimum import solver
 
 from tests.frankly_server.maths import random_epsilon, random_prior, wanted
 from tests.narrowing import dense_of
+from tests.refusals import code_and_field, refusal
 
 CORRELATED = [[120, 300, 500, 700, 80], [50, 20, 30, 40, 50]]
 FLAT = [[1, 1, 1, 1, 1]]
@@ -59,9 +60,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        ask(**{"rows": CORRELATED, **options})
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, ask, **{"rows": CORRELATED, **options}) == (code, field)
 
 
 def test_an_optimum_too_large_for_a_table_names_alternatives(
@@ -70,12 +69,11 @@ def test_an_optimum_too_large_for_a_table_names_alternatives(
     """The answers are equally likely, and the test disables the closed form for this case."""
     monkeypatch.setattr(solver, "_MOST_TABLE_ANSWERS", 256)
     rows = [[1] * 100]
-    with pytest.raises(InvalidInput) as caught:
-        ask(rows)
-    assert (caught.value.code, caught.value.field) == ("optimiser_limit", "mechanism")
-    assert "100 answers" in caught.value.detail
+    error = refusal(InvalidInput, ask, rows)
+    assert (error.code, error.field) == ("optimiser_limit", "mechanism")
+    assert "100 answers" in error.detail
     for name in ("subset-selection", "oue", "grr"):
-        assert name in caught.value.detail
+        assert name in error.detail
         assert ask(rows, mechanism=name).identifiable
 
 

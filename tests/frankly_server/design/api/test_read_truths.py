@@ -18,8 +18,9 @@ from frankly_server.design.notions.truths import Truths
 from frankly_server.design.optimum import solver
 from frankly_server.requests.design import design_json
 
-from tests.frankly_server.design.api.test_decoded import exact_variance
 from tests.frankly_server.design.optimum.variance.cases import Floats
+from tests.frankly_server.maths import exact_variance
+from tests.refusals import refusal
 
 PRIOR = Prior.from_rows([[4, 3, 2, 1]])
 
@@ -62,9 +63,8 @@ def test_a_ball_lets_a_share_of_the_people_answer_anything(radius: Any) -> None:
     ],
 )
 def test_bad_truths(value: Any, code: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        read_truths(value, PRIOR)
-    assert (refused.value.problem.code, refused.value.field) == (code, field)
+    error = refusal(InvalidInput, read_truths, value, PRIOR)
+    assert (error.problem.code, error.field) == (code, field)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,8 @@ def test_truths_are_for_the_variance_of_an_optimum(more: dict[str, Any], field: 
         "epsilon": "1",
         "truths": ["prior", "even"],
     }
-    with pytest.raises(InvalidInput) as refused:
-        design_json(request | more)
-    assert (refused.value.problem.code, refused.value.field) == ("unsupported", field)
+    error = refusal(InvalidInput, design_json, request | more)
+    assert (error.problem.code, error.field) == ("unsupported", field)
 
 
 def zipf_squared(answers: int) -> Prior:

@@ -15,7 +15,7 @@ from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions import promises
 from frankly_server.design.tables.limits import Limits
 
-from tests.frankly_server.design.api.test_decoded import exact_variance
+from tests.frankly_server.maths import exact_variance
 
 
 def zipf(answers: int, power: int = 1) -> Prior:

@@ -10,6 +10,8 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import Prior
 
+from tests.refusals import code_and_field
+
 BAD: list[tuple[str, Any, str, str]] = [
     ("sums to 1.3", [[Decimal("0.8"), Decimal("0.5")]], "prior_sum", "prior.joint"),
     ("sums to 0.999", [[Decimal("0.5"), Decimal("0.499")]], "prior_sum", "prior.joint"),
@@ -40,9 +42,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("rows", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
 def test_bad_priors(rows: Any, code: str, field: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Prior.from_rows(rows)
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, Prior.from_rows, rows) == (code, field)
 
 
 def test_the_error_names_the_sum() -> None:
@@ -104,6 +104,4 @@ def test_empty_secrets_and_answers_are_refused(
     rows: list[list[int]], code: str, field: str
 ) -> None:
     prior = Prior.from_rows(rows)
-    with pytest.raises(InvalidInput) as caught:
-        prior.require_protection()
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, prior.require_protection) == (code, field)

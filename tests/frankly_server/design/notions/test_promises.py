@@ -12,6 +12,7 @@ from frankly_server.design.notions import promises
 from frankly_server.design.notions.prior import Prior
 
 from tests.frankly_server.maths import random_prior
+from tests.refusals import code_and_field
 
 PRIOR = Prior.from_rows([[3, 1, 2], [1, 1, 4]])
 
@@ -101,9 +102,7 @@ REFUSED = {
 @pytest.mark.parametrize(("ask", "code", "field"), REFUSED.values(), ids=REFUSED)
 def test_invalid_promises_are_refused(ask: "object", code: str, field: str) -> None:
     assert callable(ask)
-    with pytest.raises(InvalidInput) as caught:
-        ask()
-    assert (caught.value.code, caught.value.field) == (code, field)
+    assert code_and_field(InvalidInput, ask) == (code, field)
 
 
 def test_pairs_keep_the_joint_distribution() -> None:

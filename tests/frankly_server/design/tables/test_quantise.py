@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
-from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
 from frankly_server.design.notions.rays import Ray
@@ -17,6 +17,7 @@ from frankly_server.design.optimum.variance.column_base import Listed
 from frankly_server.design.optimum.variance.criteria import least_variance
 from frankly_server.design.tables.quantise import quantise
 
+from tests.frankly_protocol.samples import is_private
 from tests.frankly_server.maths import (
     admits_identity,
     claim_of,
@@ -51,14 +52,6 @@ def naive(rows: list[list[int]], bits: int = 48) -> DenseMechanism:
     return DenseMechanism(bits, tuple(weights))
 
 
-def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
-    try:
-        require_private(mechanism, claim)
-    except DocumentRejected:
-        return False
-    return True
-
-
 @pytest.mark.slow
 def test_random_optima_pass_and_naive_rounding_fails_most_of_them(full: bool) -> None:
     trials = FULL_TRIALS if full else TRIALS
@@ -82,7 +75,7 @@ def test_random_optima_pass_and_naive_rounding_fails_most_of_them(full: bool) ->
                 assert abs(
                     Fraction(w, 1 << 48) - Fraction(r, sum(row))
                 ) <= quantised.eta + Fraction(2, 1 << 48)
-        naive_passes += keeps(naive(rows), claim)
+        naive_passes += is_private(naive(rows), claim)
         runs += 1
     assert naive_passes < trials // 2  # otherwise the check above would prove nothing
 
@@ -138,9 +131,9 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
         *(Fraction(1, 1 << k) for k in range(44, 19, -3) if Fraction(1, 1 << k) < quantised.eta),
     ]
     assert len(smaller) >= 1
-    assert not any(keeps(mixed(rows, u, eta), claim) for eta in smaller)
+    assert not any(is_private(mixed(rows, u, eta), claim) for eta in smaller)
     assert mixed(rows, u, quantised.eta) == quantised.mechanism
-    assert keeps(quantised.mechanism, claim)
+    assert is_private(quantised.mechanism, claim)
 
 
 def test_rare_reports_are_mixed_uniformly() -> None:
@@ -152,12 +145,12 @@ def test_rare_reports_are_mixed_uniformly() -> None:
         rows = [[denominator - p, p], [denominator - q, q]]
         u = [Fraction(row[1], sum(row)) for row in rows]
         share = (u[0] + u[1]) / 2
-        if keeps(mixed(rows, [1 - share, share], Fraction(0)), claim):
+        if is_private(mixed(rows, [1 - share, share], Fraction(0)), claim):
             continue  # this table rounds well; search for a table that does not
-        assert not keeps(mixed(rows, [1 - share, share], Fraction(1, 1 << 20)), claim)
+        assert not is_private(mixed(rows, [1 - share, share], Fraction(1, 1 << 20)), claim)
         quantised = quantise(rows, [claim], [1, 1])
         assert 0 < quantised.eta < Fraction(1, 1 << 30)
-        assert keeps(quantised.mechanism, claim)
+        assert is_private(quantised.mechanism, claim)
         return
     raise AssertionError("no case was found that needs mixing")
 

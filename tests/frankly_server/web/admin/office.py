@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argon2 import PasswordHasher
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_server.accounts import Passwords
@@ -17,8 +16,9 @@ from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
 
+from tests.frankly_server.accounts.people import CHEAP
 from tests.frankly_server.web.site import NOW, SURVEY
-from tests.migrated import migrated
+from tests.migrated import opened
 
 PASSWORD = "correct horse battery"
 CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
@@ -68,15 +68,24 @@ def send(client: FlaskClient, path: str, **fields: Any) -> Any:
     )
 
 
+def begin(client: FlaskClient, **changes: str) -> Any:
+    """Create a draft with one question by the wizard's first form; return the response."""
+    form = {
+        "how": "question",
+        "title": "Work",
+        "language": "en",
+        "question": "Tired?",
+        "choices": "No\nYes",
+    }
+    return send(client, "/admin/surveys/new", **(form | changes))
+
+
 def make_office(home: Path, database_url: str | None = None) -> Office:
     """Return an office with its survey published and a job that has ended; on SQLite by default."""
     settings = Settings(
         home=home, database_url=None if database_url is None else SecretStr(database_url)
     )
-    database = migrated(settings.store_url())
-    hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-    services = Services(settings, database, FixedClock(NOW), Passwords(hasher))
-    services.keys.init()
+    services = opened(settings, FixedClock(NOW), Passwords(CHEAP))
     people = {}
     for caller in CALLERS[1:]:
         organisation, role = ("other", "owner") if caller == "foreign owner" else ("main", caller)

@@ -3,13 +3,11 @@
 
 import html
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from argon2 import PasswordHasher
 from frankly_protocol.clock import SystemClock
 from frankly_server.accounts import Passwords
 from frankly_server.app import create_app
@@ -18,9 +16,11 @@ from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
 from werkzeug.serving import make_server
 
+from tests.frankly_server.accounts.people import CHEAP
 from tests.frankly_server.web.admin.office import PASSWORD, send
-from tests.migrated import migrated
+from tests.migrated import opened
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
+from tests.threads import listening
 
 # Name -> the survey file.
 FILES = {
@@ -36,17 +36,10 @@ def services(tmp_path: Path) -> Iterator[Services]:
     """The services of a server that is listening."""
     server = make_server("127.0.0.1", 0, app=lambda _environ, _start: [], threaded=True)
     settings = Settings(home=tmp_path, public_url=f"http://127.0.0.1:{server.server_port}")
-    database = migrated(settings.store_url())
-    cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
-    services = Services(settings, database, SystemClock(), cheap)
-    services.keys.init()
+    services = opened(settings, SystemClock(), Passwords(CHEAP))
     server.app = create_app(settings, services=services)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield services
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(server):
+        yield services
     services.close()
 
 

@@ -4,24 +4,20 @@ can be stopped."""
 
 import html
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 from frankly_protocol.clock import format_time
 from frankly_server.store.jobs import JobRow
 
-from tests.frankly_server.web.admin.office import Office, finish_job, make_office, send
+from tests.frankly_server.web.admin.office import Office, finish_job, send
 from tests.frankly_server.web.site import NOW
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
+def office(own_office: Office) -> Office:
     """A separate office for one test, whose survey is closed, paused and changed."""
-    created_office = make_office(tmp_path)
-    yield created_office
-    created_office.services.close()
+    return own_office
 
 
 def _trail(office: Office) -> list[str]:

@@ -9,21 +9,14 @@ from flask.testing import FlaskClient
 from frankly_server.surveys.definition import SurveyDefinition
 from werkzeug.datastructures import MultiDict
 
-from tests.frankly_server.web.admin.office import Office, send, token
+from tests.frankly_server.web.admin.office import Office, begin, send, token
 
 
 @pytest.fixture
 def draft(office: Office) -> tuple[FlaskClient, str]:
     """An admin's browser, and the address of a new draft with two questions."""
     client = office.client("admin")
-    form = {
-        "how": "question",
-        "title": "Work",
-        "language": "en",
-        "question": "Tired?",
-        "choices": "No\nYes",
-    }
-    address = send(client, "/admin/surveys/new", **form).headers["Location"]
+    address = begin(client).headers["Location"]
     assert send(client, address, question="Happy?", choices="No\nYes").status_code == 303
     return client, address
 

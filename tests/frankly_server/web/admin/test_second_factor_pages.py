@@ -3,7 +3,6 @@
 
 import html
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,11 +22,8 @@ VIEWER = {"email": "viewer@example.org", "password": PASSWORD}
 
 
 @pytest.fixture
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """A separate office for one test."""
-    made = make_office(tmp_path_factory.mktemp("office"))
-    yield made
-    made.services.close()
+def office(own_office: Office) -> Office:
+    return own_office
 
 
 @pytest.fixture

@@ -14,21 +14,10 @@ from frankly_protocol.report import Report
 from frankly_server.surveys.outbound import Post
 from frankly_server.surveys.webhooks import Webhooks
 
-from tests.frankly_server.web.admin.office import Office, finish_job, send
+from tests.frankly_server.web.admin.office import Office, begin, finish_job, send
 from tests.frankly_server.web.site import NOW
 
 COUNTS = b",no,yes\r\nlow,120,30\r\nhigh,40,60\r\n"
-
-
-def begin(client: FlaskClient, **changes: str) -> Any:
-    form = {
-        "how": "question",
-        "title": "Work",
-        "language": "en",
-        "question": "Tired?",
-        "choices": "No\nYes",
-    }
-    return send(client, "/admin/surveys/new", **(form | changes))
 
 
 @pytest.fixture(scope="module")
