@@ -170,7 +170,7 @@ def test_a_release_writes_estimates_and_survives_their_failure(
     assert receive() == 6
     assert {r["n"] for r in _shown(database)} == {6}
     with monkeypatch.context() as broken:
-        broken.setattr("frankly_server.analysis.publishing.answer", None)
+        broken.setattr("frankly_server.analysis.publishing.estimates_json", None)
         assert receive() == 6
     assert {r["n"] for r in _shown(database)} == {6}
     # Nothing is pending, but the rows are stale.
