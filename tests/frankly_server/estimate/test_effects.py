@@ -108,6 +108,7 @@ def test_the_common_ratio_minimises_the_statistic(seed: int) -> None:
     assert common_ratio(values[:1], covariances[:1]) is None
 
 
+@pytest.mark.slow
 def test_equal_ratios_of_imprecise_denominators_are_rejected_at_most_at_the_level() -> None:
     """The delta method rejects far too often if a denominator may be 0."""
     rng, runs, rejected = np.random.default_rng(8), 600, 0

@@ -67,6 +67,7 @@ def test_reports_are_the_least_that_give_the_margin() -> None:
     assert [point["n"] for point in found["curve"]][2] == found["n"]
 
 
+@pytest.mark.slow
 def test_the_level_is_the_least_that_gives_the_margin() -> None:
     n = plan(solve_for="n", margin=0.03)["n"]
     found = plan(without_level(TEN), solve_for="epsilon", n=n, margin=0.03)

@@ -69,6 +69,7 @@ def test_requests_that_fit_the_schema_are_read(body: dict[str, Any]) -> None:
     assert request.model_fields_set == set(body)
 
 
+@pytest.mark.slow
 def test_the_level_of_pml_is_solved_for() -> None:
     joint = {"prior": {"joint": [[40, 110, 210, 140], [90, 80, 60, 20]]}, "ceiling_cap": "3"}
     wish = {"n": 4000, "margin": 0.03}

@@ -35,6 +35,7 @@ def targets(rng: Random, answers: int) -> Targets:
     return tuple(row if len(set(row)) > 1 else share[0] for row in rows)
 
 
+@pytest.mark.slow
 def test_random_requests_are_designed_and_certified(full: bool) -> None:
     for seed in range(1000 if full else 60):
         rng = Random(seed)
@@ -103,6 +104,7 @@ QUESTIONS: list[tuple[tuple[tuple[int, ...], ...], str, float]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("priors", "epsilon", "value"), QUESTIONS)
 def test_shares_of_several_questions_answered_together(
     priors: tuple[tuple[int, ...], ...], epsilon: str, value: float

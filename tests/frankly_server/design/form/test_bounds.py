@@ -111,6 +111,7 @@ def test_a_yes_or_no_alone_has_its_optimum_as_the_bound() -> None:
         assert log(ratio) == pytest.approx(float(epsilon))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (5, 2), (3, 3), (4, 4), (2, 2, 2, 2)])
 @pytest.mark.parametrize("epsilon", ["1", pytest.param("2", marks=pytest.mark.full_only), "4"])
 def test_forms_of_few_joint_answers_are_certified(sizes: tuple[int, ...], epsilon: str) -> None:
@@ -120,6 +121,7 @@ def test_forms_of_few_joint_answers_are_certified(sizes: tuple[int, ...], epsilo
     assert 0 <= found.excess < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("points", "wanted", "epsilon"),
     [

@@ -36,6 +36,7 @@ def test_a_mean_or_contrast_alone_is_as_good_as_the_certified_optimum(seed: int)
     assert form.value == pytest.approx(block.value, rel=1.5e-3)
 
 
+@pytest.mark.slow
 def test_a_cover_of_a_long_scale_is_uniform_and_small() -> None:
     scores = np.arange(64.0)[None, :]
     cover = optimum((1,) * 64, scores, 1.0, Limits())

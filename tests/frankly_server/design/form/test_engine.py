@@ -48,6 +48,7 @@ BEST_KNOWN: list[tuple[list[int], str, float]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "epsilon", "best"), BEST_KNOWN)
 def test_the_best_known_values_are_reached(sizes: list[int], epsilon: str, best: float) -> None:
     design = form(sizes, epsilon)
@@ -139,6 +140,7 @@ REQUESTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 def test_variances_equal_those_of_the_published_law(name: str) -> None:
     request = REQUESTS[name]
@@ -199,6 +201,7 @@ def sampled(request: FormRequest) -> float:
     return roots**2
 
 
+@pytest.mark.slow
 def test_random_forms_are_never_worse_than_sampling_one_question(full: bool) -> None:
     rng = Random(7)
     for _ in range(40 if full else 8):

@@ -38,6 +38,7 @@ def test_variance_under_a_ceiling_is_certified(answers: int) -> None:
         assert designed["parameters"]["bound"] <= designed["variance"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_work", [0, MOST_WORK], ids=["after boxes", "at once"])
 @pytest.mark.parametrize("answers", [9, pytest.param(16, marks=pytest.mark.full_only)])
 def test_information_is_proved_by_the_list(
