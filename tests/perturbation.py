@@ -16,9 +16,9 @@ Rows = Callable[[Optimum, Prior], list[list[int]]]
 
 def perturbed(original: Rows, seed: int) -> Rows:
     """Return `Optimum.rows` with entries changed by up to 1e-12 and zeros by up to 1e-15 of a row."""
-    rng = random.Random(seed)
 
     def rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
+        rng = random.Random(seed)  # equal requests have equal digits, as on one processor
         return [
             [
                 v + int(v * 1e-12 * (2 * rng.random() - 1))
