@@ -6,13 +6,13 @@ these parts (spec 1.10). The reports that show a part are therefore reports of a
 (docs/maths/forms.md).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from itertools import product
 from math import comb, lcm, prod
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
@@ -25,7 +25,26 @@ from frankly_protocol.mechanisms.radix import digits_of, number_of
 from frankly_protocol.problems import Problem
 
 _MOST_CACHED: Final = 64
-_counted: Final[dict[str, tuple[Block, ...]]] = {}  # by digest; documents never change
+_Value = TypeVar("_Value")
+
+
+def once_per_document(
+    compute: Callable[[SurveyDocument], _Value],
+) -> Callable[[SurveyDocument], _Value]:
+    """Return the function with its results cached, because documents never change."""
+    cache: dict[str, _Value] = {}
+
+    @wraps(compute)
+    def cached(document: SurveyDocument) -> _Value:
+        # Two threads may both compute a result; the results are equal, so no lock is needed.
+        value = cache.get(document.digest)
+        if value is None:
+            if len(cache) >= _MOST_CACHED:
+                cache.clear()
+            value = cache[document.digest] = compute(document)
+        return value
+
+    return cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +150,13 @@ def chance_shown(form: AgreementMechanism, parts: Sequence[int]) -> Fraction:
     ) / (1 << form.bits)
 
 
+@once_per_document
 def counted_blocks(document: SurveyDocument) -> tuple[Block, ...]:
     """Return the blocks that are counted: every block and, after an agreement block, its parts.
 
     Of the agreement block itself, only the number of reports is counted.
     """
-    if not any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
-        return document.blocks
-    # Two threads may both compute the blocks; the results are equal, so no lock is needed.
-    if document.digest not in _counted:
-        if len(_counted) >= _MOST_CACHED:
-            _counted.clear()
-        _counted[document.digest] = tuple(
-            unit for block in document.blocks for unit in (block, *part_blocks(block))
-        )
-    return _counted[document.digest]
+    return tuple(unit for block in document.blocks for unit in (block, *part_blocks(block)))
 
 
 def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:

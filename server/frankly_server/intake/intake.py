@@ -81,7 +81,7 @@ class Intake:
         now = self._clock.now()
         admissions = [self._admissions.admit(survey_id, report, now) for report in reports]
         admitted = [admission for admission in admissions if isinstance(admission, Admitted)]
-        stored = iter(store(self._database, survey_id, admitted) if admitted else ())
+        stored = iter(record(self._database, survey_id, admitted) if admitted else ())
         results = [
             admission if isinstance(admission, InvalidInput) else next(stored)
             for admission in admissions
@@ -99,7 +99,7 @@ class Intake:
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
 
 
-def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Result]:
+def record(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Result]:
     """Store a survey's reports as pending and mark their tokens as spent.
 
     Returns one result per report, in their order, after the commit. Raises StoreUnavailable.
@@ -107,23 +107,9 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     first: dict[str, Admitted] = {}
     for report in admitted:
         first.setdefault(report.row.id, report)
-    spends = [(i, report.spend) for i, report in first.items() if report.spend is not None]
-    rows, refused = [report.row for report in first.values()], dict[str, InvalidInput]()
-    if spends:
-        with database.transaction("accept reports") as tx:
-            # The report is inserted before its token is spent: a concurrent copy blocks at its
-            # insert until this transaction ends, then fails because its id exists, and touches no
-            # token.
-            new = tx.reports.add(rows)
-            refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
-            tx.reports.take_back(survey, list(refused))
-    else:
-        new = database.add_reports(rows)  # without tokens no transaction is needed
-    not_inserted = first.keys() - new
-    if not (not_inserted or refused) and len(first) == len(admitted):
-        return [Outcome("accepted", report.row.id) for report in admitted]
+    new, refused = _insert(database, survey, list(first.values()))
     stored = dict[str, ReportRow]()
-    if not_inserted:
+    if not_inserted := first.keys() - new:
         with database.reading("stored before") as tx:
             stored = tx.reports.get_many(survey, list(not_inserted))
             # The insert refused reports that are neither new nor already stored.
@@ -132,14 +118,32 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
                 refused |= {i: closed for i in not_inserted if i not in stored}
     results: list[Result] = []
     for row in (report.row for report in admitted):
-        if row.id in new and row.id not in refused:
+        if row.id in refused:
+            results.append(refused[row.id])
+        elif row.id in new:
             # Later reports of this batch with the same id are compared with this report.
             new.remove(row.id)
             results.append(Outcome("accepted", row.id))
         else:
-            earlier = stored.get(row.id, first[row.id].row)
-            results.append(refused.get(row.id) or _repeated(row, earlier))
+            results.append(_repeated(row, stored.get(row.id, first[row.id].row)))
     return results
+
+
+def _insert(
+    database: Database, survey: str, reports: Sequence[Admitted]
+) -> tuple[set[str], dict[str, InvalidInput]]:
+    """Insert reports with different ids; return the ids that are new, and refusals of tokens."""
+    rows = [report.row for report in reports]
+    spends = [(report.row.id, report.spend) for report in reports if report.spend is not None]
+    if not spends:
+        return database.add_reports(rows), {}  # without tokens no transaction is needed
+    with database.transaction("accept reports") as tx:
+        # The report is inserted before its token is spent: a concurrent copy blocks at its insert
+        # until this transaction ends, then fails because its id exists, and touches no token.
+        new = tx.reports.add(rows)
+        refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
+        tx.reports.take_back(survey, list(refused))
+        return new, refused
 
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:

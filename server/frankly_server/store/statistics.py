@@ -31,7 +31,13 @@ from frankly_protocol.mechanisms import (
 )
 from frankly_protocol.mechanisms.radix import digits_of, number_of
 
-from frankly_server.forms import PartTable, are_shown_together, counted_blocks, counted_symbols
+from frankly_server.forms import (
+    PartTable,
+    are_shown_together,
+    counted_blocks,
+    counted_symbols,
+    once_per_document,
+)
 
 NO_NUMBER: Final = -1
 """Symbol of the single count of a block whose symbols have no numbers."""
@@ -76,8 +82,9 @@ class Layout:
     pairs: tuple[Blocks, ...]
     mechanisms: tuple[AnyMechanism, ...] = ()
 
-    @classmethod
-    def of(cls, document: SurveyDocument) -> "Layout":
+    @staticmethod
+    @once_per_document
+    def of(document: SurveyDocument) -> "Layout":
         """Return the layout of a document."""
         mechanisms = tuple(block.mechanism for block in counted_blocks(document))
         radices = tuple(_radices(mechanism) for mechanism in mechanisms)
@@ -96,12 +103,12 @@ class Layout:
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         pairs = [(i, j) for i, j in pairs if _is_pair_counted(mechanisms[i], mechanisms[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
-        return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
+        return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
 
-    @classmethod
-    def read(cls, envelope: bytes) -> "Layout":
+    @staticmethod
+    def read(envelope: bytes) -> "Layout":
         """Return the layout of the document in a stored signed envelope."""
-        return cls.of(SurveyDocument.from_envelope(envelope))
+        return Layout.of(SurveyDocument.from_envelope(envelope))
 
     def covers(self, blocks: Sequence[int]) -> bool:
         """Return True if joint estimates of these blocks can be computed from counts alone."""

@@ -72,7 +72,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     block = block_of(edited, block_id)
     every_question = [question for entry in edited["blocks"] for question in entry["questions"]]
     questions = {question["id"]: question for question in every_question}
-    _gather(edited, block, protection)
+    _regroup(edited, block, protection)
     # The page is complete, so old values of fields that it does not set must not remain.
     for name in [name for name in block if name not in ("id", "questions")]:
         del block[name]
@@ -120,54 +120,57 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
     return tuple(feature for feature, holds in features.items() if holds)
 
 
-def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
+def _regroup(draft: Draft, block: Draft, protection: Protection) -> None:
     """Move the selected questions into the block, the secret first for rldp; split off others."""
     before = {question["id"]: question for question in block["questions"]}
     names = list(before)
     secret_id = (block.get("prior") or {}).get("secret")
     # The same rule as in `main_question`.
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
+    selected = list(dict.fromkeys([main, *protection.together]))
+    _require_fits(protection, main, selected)
+    if protection.other is not None and protection.notion == "rldp":
+        selected = list(dict.fromkeys([protection.other, *selected]))
+    gathered = [before.get(name) or _take_question(draft, block, name) for name in selected]
+    released = [question for name, question in before.items() if name not in selected]
+    place = draft["blocks"].index(block)
+    block["questions"] = gathered
+    taken = [block["id"] for block in draft["blocks"]]
+    # New blocks follow this one, so that respondents still see the questions in the same order.
+    draft["blocks"][place + 1 : place + 1] = [
+        {"id": slug(q["id"], taken), "questions": [q], "notion": "ldp", "epsilon": "1"}
+        for q in released
+    ]
+
+
+def _require_fits(protection: Protection, main: str, selected: Sequence[str]) -> None:
+    """Raise InvalidInput if the notion cannot protect these questions.
+
+    main : id of the block's main question. selected : ids of it and of those randomised with it.
+    """
+    is_robust = protection.notion == "rldp"
     # For rldp the device randomises the pair (secret, answer), so it needs the secret.
-    if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
+    if is_robust and protection.secret is not None and protection.other is None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "this promise needs the secret as a question: add it, or choose another promise",
             "notion",
         )
     if protection.other == main:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "the secret must be a different question",
-            "other",
-        )
-    leading = (
-        [protection.other] if protection.other is not None and protection.notion == "rldp" else []
-    )
-    ids = list(dict.fromkeys([*leading, main, *protection.together]))
-    if protection.other in ids and not leading:
+        raise InvalidInput(Problem.UNSUPPORTED, "the secret must be a different question", "other")
+    if protection.other in selected and not is_robust:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "the secret cannot be randomised together with these questions: leave it out",
             "together",
         )
     # srlip protects against people who know some of the answers, so it needs several questions.
-    if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
+    if protection.notion == "srlip" and protection.secret is not None and len(selected) < 2:
         raise InvalidInput(
             Problem.FIELD_MISSING,
             "this promise is about several questions together: select at least one more",
             "together",
         )
-    gathered = [before.get(name) or _take_question(draft, block, name) for name in ids]
-    released = [question for name, question in before.items() if name not in ids]
-    place = draft["blocks"].index(block)
-    block["questions"] = gathered
-    taken = [block["id"] for block in draft["blocks"]]
-    new_blocks = [
-        {"id": slug(q["id"], taken), "questions": [q], "notion": "ldp", "epsilon": "1"}
-        for q in released
-    ]
-    # New blocks follow this one, so that respondents still see the questions in the same order.
-    draft["blocks"][place + 1 : place + 1] = new_blocks
 
 
 def _take_question(draft: Draft, block: Draft, name: str) -> Draft:

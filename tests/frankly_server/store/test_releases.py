@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.intake.admission import Admitted
-from frankly_server.intake.intake import store
+from frankly_server.intake.intake import record
 from frankly_server.intake.tokens import Spend
 from frankly_server.store import WITHHELD_STRATUM, Database, ReleasedBatch, ReportRow
 from frankly_server.store.reports import reports
@@ -209,7 +209,7 @@ def test_a_copy_that_races_with_a_release_is_a_duplicate(postgresql: Database, r
 
     def send_again() -> list[Any]:
         sent.set()
-        return list(store(database, SURVEY, [Admitted(row) for row in rows]))
+        return list(record(database, SURVEY, [Admitted(row) for row in rows]))
 
     with ThreadPoolExecutor(1) as threads:
         with database.transaction("release") as tx:
@@ -249,7 +249,7 @@ def test_after_a_release_no_row_reveals_its_order_or_its_token(
     rng.shuffle(hashes)
     for report_id, results in zip(ids, hashes, strict=True):
         row = ReportRow(document.survey, report_id, document.digest, (0, 1), "")
-        store(database, document.survey, [Admitted(row, Spend(results, invited=True))])
+        record(database, document.survey, [Admitted(row, Spend(results, invited=True))])
     # Before a release, rows are linkable, as docs/privacy.md states.
     assert _links(database, document.survey) == set(zip(ids, hashes, strict=True))
     assert _in_order_of_arrival(database, document.survey) == ids
