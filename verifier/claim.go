@@ -158,7 +158,25 @@ func (d *Document) readPrior(f field) *Prior {
 			item.fail("a stratum without any counts cannot be protected")
 		}
 	}
+	p.requireSum(tables)
 	return p
+}
+
+// requireSum refuses counts of several strata whose sum is not a number that every reader can hold.
+func (p *Prior) requireSum(tables field) {
+	if len(p.tables) == 1 {
+		return
+	}
+	for s := range p.tables[0] {
+		for x := range p.tables[0][s] {
+			sum := int64(0)
+			for _, table := range p.tables {
+				if sum += table[s][x]; sum > maxNumber {
+					tables.fail("the counts of all strata must sum to less than 2^53")
+				}
+			}
+		}
+	}
 }
 
 // table returns N[s][x] of a stratum, with a row for every secret.

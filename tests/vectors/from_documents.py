@@ -32,7 +32,7 @@ Case = dict[str, Any]
 ROLE = Role((PUBLISHER.public,), 1)
 ORIGIN = "https://collect.example"
 PLAIN = survey(ldp_block())
-FORBIDDEN: dict[str, tuple[str, Any, int]] = {
+FORBIDDEN: dict[str, tuple[str, Any, int | None]] = {
     "an unknown field": ("extra", 1, 4),
     "a field too few": ("title", ..., 4),
     "a fraction": ("min_reports", 1.5, 4),
@@ -106,15 +106,24 @@ FORMS: dict[str, tuple[str, Any, int | None]] = {
     ),
 }
 STRATA = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
-BY_STRATUM: list[tuple[str, Any, int | None]] = [
-    ("a table for each stratum", [[[60, 40], [50, 50]], [[30, 20], [40, 60]]], None),
-    ("one table beside strata", [[[90, 60], [90, 110]]], None),
-    ("a secret that cannot be in one stratum", [[[60, 40], [0, 0]], [[30, 20], [40, 60]]], None),
-    ("a level that is broken in one stratum only", [[[60, 40], [50, 50]], [[30, 0], [0, 60]]], 9),
-    ("tables for other strata", [[[60, 40], [50, 50]]] * 3, 4),
-    ("a stratum that nobody is in", [[[60, 40], [50, 50]], [[0, 0], [0, 0]]], 4),
-    ("tables of two sizes", [[[60, 40], [50, 50]], [[60, 40]]], 4),
-]
+NORTH, SOUTH = [[60, 40], [50, 50]], [[30, 20], [40, 60]]
+TABLES = "blocks.0.claims.0.prior.tables"
+REGIONS = [{"id": name, "label": {"en": name}} for name in ("north", "south", "east")]
+BY_STRATUM: dict[str, tuple[str, Any, int | None]] = {
+    "a table for each stratum": (TABLES, [NORTH, SOUTH], None),
+    "one table beside strata": (TABLES, [[[90, 60], [90, 110]]], None),
+    "a secret that cannot be in one stratum": (TABLES, [[[60, 40], [0, 0]], SOUTH], None),
+    "a level that is broken in one stratum only": (TABLES, [NORTH, [[30, 0], [0, 60]]], 9),
+    "tables for other strata": (TABLES, [NORTH] * 3, 4),
+    "a stratum that nobody is in": (TABLES, [NORTH, [[0, 0], [0, 0]]], 4),
+    "tables of two sizes": (TABLES, [NORTH, [[60, 40]]], 4),
+    "a table too few": ("strata.0.choices", REGIONS, 4),
+    "a row too long": (TABLES, [NORTH, [[30, 20], [40, 60, 1]]], 4),
+    "no list of tables": (TABLES, None, 4),
+    "no table": (TABLES, [], 4),
+    "a text for a count": (TABLES, [NORTH, [["30", 20], [40, 60]]], 4),
+    "counts beyond 2^53": (TABLES, [NORTH, [[2**53 - 1, 1], [40, 60]]], 4),
+}
 
 
 @cache
@@ -227,17 +236,10 @@ def acceptance() -> Case:
     ]
     body = json.loads(PLAIN.payload())
     cases.append(_case("spaces after colons", sealed(json.dumps(body, sort_keys=True).encode()), 4))
-    for name, (path, value, step) in FORBIDDEN.items():
-        cases.append(_case(name, sealed(_edited(path, value)), step))
-    for name, tables, refused_at in BY_STRATUM:
-        cases.append(
-            _case(
-                name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), refused_at
-            )
-        )
     form = sample_documents()["agreement ldp"]
-    for name, (path, value, refused_step) in FORMS.items():
-        cases.append(_case(name, sealed(_edited(path, value, form)), refused_step))
+    for document, edits in ((PLAIN, FORBIDDEN), (STRATA, BY_STRATUM), (form, FORMS)):
+        for name, (path, value, step) in edits.items():
+            cases.append(_case(name, sealed(_edited(path, value, document)), step))
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
     return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}
 
@@ -246,7 +248,7 @@ def _collecting(url: str) -> bytes:
     return sealed(replace(PLAIN, collect_url=url).payload())
 
 
-def _edited(path: str, value: Any, document: SurveyDocument = PLAIN) -> bytes:
+def _edited(path: str, value: Any, document: SurveyDocument) -> bytes:
     body = json.loads(document.payload())
     put(body, path, value)
     if value == 1.5:  # `canonical.dumps` refuses fractions
