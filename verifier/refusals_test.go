@@ -71,7 +71,7 @@ func TestMoreRefusals(t *testing.T) {
 		{"unary ldp", "blocks.0.flip", `0`, "9 document_privacy blocks[0].ceiling"},
 		{"subset ldp", "blocks.0.size", `4`, "4 document_weights blocks[0].size"},
 		{"dense lip", "blocks.0.claims.0.prior.secrets", `["a","a","b"]`, "4 document_schema blocks[0].claims[0].prior.secrets"},
-		{"dense lip", "blocks.0.claims.0.prior.tables", `[[[5,2,1,3],[0,0,0,0],[2,2,6,1]]]`, "9 document_privacy blocks[0].claims[0].prior"},
+		{"dense lip", "blocks.0.claims.0.prior.tables", `[[[5,2,1,3],[0,0,0,0],[2,2,6,1]]]`, "9 document_privacy blocks[0].claims[0].prior.tables[0][1]"},
 		{"dense srlip", "blocks.0.claims.0.attributes", `[2,3]`, "9 document_privacy blocks[0].claims[0].attributes"},
 		{"dense rldp", "blocks.0.claims.0.lower_bounds.0", `[[4,5],[1,3]]`, "9 document_privacy blocks[0].claims[0].lower_bounds[0]"},
 		{"dense dpv", "blocks.0.claims.0.level", `[2,1]`, "9 document_privacy blocks[0].claims[0].level"},
@@ -144,5 +144,28 @@ func TestAddresses(t *testing.T) {
 	d := &Document{collectURL: "http://127.0.0.1:8000/x"}
 	if problem := catch("", func() { d.requireHost("http://127.0.0.1:8000") }); problem != nil {
 		t.Error(problem)
+	}
+}
+
+// TestCertainSecret checks that dpv is refused if the sensitive secret is certain in a stratum, and only then.
+func TestCertainSecret(t *testing.T) {
+	choice := func(id string) interface{} {
+		return map[string]interface{}{"id": id, "label": map[string]interface{}{"en": id}}
+	}
+	payload := edited(t, named(t, "dense dpv"), "strata", []interface{}{map[string]interface{}{
+		"id": "region", "text": map[string]interface{}{"en": "region"}, "choices": []interface{}{choice("n"), choice("s")},
+	}}, true)
+	whole := `[[5,2,1,3],[1,4,2,2],[2,2,6,1]]`
+	for table, want := range map[string]string{
+		`[[0,0,0,0],[1,4,2,2],[0,0,0,0]]`: "9 document_privacy blocks[0].claims[0].prior",
+		`[[1,4,2,2],[0,0,0,0],[0,0,0,0]]`: "accepted",
+	} {
+		var tables interface{}
+		if err := json.Unmarshal([]byte("["+whole+","+table+"]"), &tables); err != nil {
+			t.Fatal(err)
+		}
+		if got := judge(edited(t, payload, "blocks.0.claims.0.prior.tables", tables, true)).summary(); got != want {
+			t.Errorf("%s: %s instead of %s", table, got, want)
+		}
 	}
 }

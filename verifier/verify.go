@@ -66,12 +66,8 @@ func (c *Claim) requireShape(m *Mechanism) {
 	if c.prior != nil && len(c.prior.tables[0][0]) != m.answers {
 		c.fail("prior", "every row of the prior needs %d columns", m.answers)
 	}
-	if c.prior != nil && !c.prior.stratified {
-		for _, row := range c.prior.table(0) {
-			if sumOf(row).Sign() == 0 {
-				c.fail("prior", "a secret without mass cannot be protected")
-			}
-		}
+	if c.prior != nil {
+		c.requireMass()
 	}
 	switch c.notion {
 	case "srlip":
@@ -94,6 +90,28 @@ func (c *Claim) requireShape(m *Mechanism) {
 		}
 	case "metric-ldp":
 		c.requireLevels(m.answers)
+	}
+}
+
+// requireMass refuses secrets that occur in no stratum and, for dpv, a stratum in which the sensitive secret is certain.
+func (c *Claim) requireMass() {
+	occurs := make([]bool, len(c.prior.secrets))
+	for z := range c.prior.tables {
+		last, present := 0, 0
+		for s, row := range c.prior.table(z) {
+			if sumOf(row).Sign() > 0 {
+				occurs[s], last = true, s
+				present++
+			}
+		}
+		if c.notion == "dpv" && present == 1 && last == c.sensitive {
+			c.fail("prior", "the sensitive secret is certain in a stratum")
+		}
+	}
+	for s, any := range occurs {
+		if !any {
+			c.fail(fmt.Sprintf("prior.tables[0][%d]", s), "a secret without mass cannot be protected")
+		}
 	}
 }
 

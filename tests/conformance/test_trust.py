@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance of documents by an SDK: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log."""
+"""Acceptance of documents by an SDK: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log.
+
+The vectors contain the faults that a step refuses; this suite has one or two faults for each step.
+"""
 
 import json
 from collections.abc import Callable
@@ -16,7 +19,6 @@ from tests.conformance.site import JSON, KEYS, Site, problem
 from tests.frankly_protocol.samples import (
     NOW,
     PUBLISHER,
-    ROOT,
     STRANGER,
     dp_block,
     ldp_block,
@@ -81,23 +83,8 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_signature",
     ),
-    "3 the payload was changed": (
-        envelope(lambda s: (s.envelope or b"").replace(b'"payload":"', b'"payload":"AAAA')),
-        INTEGRITY,
-        "document_signature",
-    ),
     "4 an unknown field": (signed_with_change("extra", 1), INTEGRITY, "document_schema"),
-    "4 a row that does not sum": (
-        signed_with_change("blocks.0.weights.0.0", 1),
-        INTEGRITY,
-        "document_weights",
-    ),
     "5 a newer type": (signed_with_change("type", "frankly.survey/3"), INTEGRITY, "document_type"),
-    "5 an unknown notion": (
-        signed_with_change("blocks.0.claims.0.notion", "trust-me"),
-        INTEGRITY,
-        "document_type",
-    ),
     "8 a document other than the pinned one": (
         lambda s: void(s.show(replace(s.document, title={"en": "Another"}))),
         INTEGRITY,
@@ -110,11 +97,6 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
     ),
     "9 the level is too low": (
         signed_with_change("blocks.0.claims.0.level.1", 2**48 + 2**10),
-        INTEGRITY,
-        "document_privacy",
-    ),
-    "9 a ceiling not stated": (
-        signed_with_change("blocks.0.ceiling", None),
         INTEGRITY,
         "document_privacy",
     ),
@@ -213,8 +195,6 @@ LOGS: dict[str, Callable[[Site], None]] = {
         setattr(s, "log", FewerWitnesses(s.log.digests, witnesses=["w0.example"]))
     ),
     "a month ago": lambda s: void(setattr(s.log, "signed_at", NOW - timedelta(days=31))),
-    "another key": lambda s: void(setattr(s.log, "key", PUBLISHER)),
-    "another log": lambda s: void(setattr(s.log, "origin", "other.example")),
 }
 
 
@@ -272,14 +252,9 @@ def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("version", "signer"),
-    [(2, STRANGER), (3, ROOT)],
-    ids=["not signed by the known root", "a version left out"],
-)
-def test_keys_that_do_not_follow_are_refused(install: Install, version: int, signer: Any) -> None:
-    root = Role((signer.public,), 1)
-    install.site.rotate(replace(KEYS, version=version, root=root), signer)
+def test_keys_that_do_not_follow_are_refused(install: Install) -> None:
+    root = Role((STRANGER.public,), 1)
+    install.site.rotate(replace(KEYS, version=2, root=root), STRANGER)
     install.init()
     assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_keys")
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import Install
-from tests.conformance.site import BAD_INPUT, INTEGRITY
-from tests.frankly_protocol.asked import FAULTS, QUESTIONS, SETTLED, UNSETTLED, form
-from tests.frankly_protocol.samples import sealed
+from tests.conformance.site import BAD_INPUT
+from tests.frankly_protocol.asked import QUESTIONS, SETTLED, UNSETTLED, form
 
 
 @pytest.mark.parametrize(("given", "choices"), SETTLED)
@@ -55,15 +54,3 @@ def test_answers_without_a_choice_are_refused_by_question(
     assert outcome.body.get("field") == field
     assert "canary" not in outcome.text
     assert install.site.posted == []
-
-
-def test_a_rule_that_cannot_be_followed_is_refused_by_field(install: Install) -> None:
-    for edit, field in FAULTS[::6]:
-        body = json.loads(install.site.make(form(*QUESTIONS)).payload())
-        edit(body)
-        text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        install.site.envelope = sealed(text.encode())
-        install.init(pin=False, allow_unpinned=True)
-        outcome = install.refresh()
-        assert (outcome.status, outcome.code) == (INTEGRITY, "document_schema")
-        assert outcome.body["field"] == field

@@ -122,6 +122,7 @@ BY_STRATUM: dict[str, tuple[str, Any, int | None]] = {
     "no list of tables": (TABLES, None, 4),
     "no table": (TABLES, [], 4),
     "a text for a count": (TABLES, [NORTH, [["30", 20], [40, 60]]], 4),
+    "a secret that nobody has": (TABLES, [[[60, 40], [0, 0]]] * 2, 9),
     "counts beyond 2^53": (TABLES, [NORTH, [[2**53 - 1, 1], [40, 60]]], 4),
 }
 

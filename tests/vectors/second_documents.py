@@ -144,8 +144,8 @@ def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
-    """Return True if there is one table, or one per stratum, all of the same shape, and no stratum
-    is empty."""
+    """Return True if there is one table, or one per stratum, all of the same shape, no stratum is
+    empty, and the counts of all strata sum to less than 2^53."""
     tables, names = prior["tables"], len(prior["secrets"])
     shapes = {tuple(map(len, rows)) for rows in tables}
     (shape, *other_shapes) = shapes
@@ -155,6 +155,11 @@ def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
         and (len(shape) == names or shape == (names,))
         and (len(tables) == 1 or len(tables) == prod(len(q["choices"]) for q in strata))
         and (len(tables) == 1 or all(any(map(any, rows)) for rows in tables))
+        and all(
+            sum(counts) < 2**53
+            for rows in zip(*tables, strict=True)
+            for counts in zip(*rows, strict=True)
+        )
     )
 
 
@@ -243,6 +248,9 @@ def require_private(document: dict[str, Any]) -> None:
             raise Refused("9")
         if block["kind"] == "agreement" and any(c["notion"] != "ldp" for c in block["claims"]):
             raise Refused("9")
+        for tables in (c["prior"]["tables"] for c in block["claims"] if "prior" in c):
+            if not all(any(map(any, rows)) for rows in zip(*tables, strict=True)):
+                raise Refused("9")
         for claim in (claim for claim_json in block["claims"] for claim in claims_of(claim_json)):
             for name, ratio in needed(mechanism, claim).items():
                 level = getattr(claim, name)

@@ -19,7 +19,6 @@ from tests.browser.sdk.wire import ASKED, Wire, settle
 from tests.frankly_protocol.asked import (
     AGE,
     DRUGS,
-    FAULTS,
     OTHERS,
     QUESTIONS,
     SETTLED,
@@ -30,19 +29,6 @@ from tests.frankly_protocol.asked import (
 from tests.frankly_protocol.samples import NOW, put, question, sealed, survey
 
 Verdict = list[str | None] | None
-
-
-def test_both_sdks_refuse_a_document_by_the_same_field(page: Page) -> None:
-    payloads = [ASKED.payload()]
-    for edit, _ in FAULTS:
-        body = json.loads(ASKED.payload())
-        edit(body)
-        payloads.append(canonical.dumps(body))
-    envelopes = [sealed(payload) for payload in payloads]
-    expected: list[Verdict] = [None]
-    expected += [["document_schema", field] for _, field in FAULTS]
-    assert [verdict(envelope) for envelope in envelopes] == expected
-    assert judged_by_browser(page, envelopes) == expected
 
 
 NAMES = [f"c{i}" for i in range(64)]
