@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0100"
+revision = "0101"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -242,9 +242,11 @@ def _accounts() -> None:
         _optional("disabled", _TIME, "UTC, RFC 3339; null while the account works"),
         _column("failures", sa.Integer, "wrong passwords since the last right one"),
         _optional("locked_until", _TIME, "UTC, RFC 3339; null if it was never locked"),
+        _column("version", sa.Integer, "changes of password, role, second factor or state so far"),
         sa.UniqueConstraint("email"),
         sa.CheckConstraint("role IN ('owner', 'admin', 'analyst', 'viewer')", name="role"),
         sa.CheckConstraint("failures >= 0", name="failures"),
+        sa.CheckConstraint("version >= 0", name="version"),
     )
     op.create_table(
         "sessions",

@@ -116,7 +116,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("when a survey accepts no reports", "frankly_server.surveys.obstacles:obstacles"),
         ("what a report must be to be accepted", "frankly_server.intake.admission:Admission"),
         ("which report with an id that is taken is a duplicate, and which is refused",
-         "frankly_server.intake.intake:store"),
+         "frankly_server.intake.intake:record"),
         ("how invites are made", "frankly_server.intake.invites:Invites"),
         ("where a report's token is checked and spent", "frankly_server.intake.tokens:spend_all"),
         ("when reports are released, and when the stop rule closes a survey",
@@ -217,7 +217,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the version of the database's schema", "frankly_server.store.schema:SCHEMA_VERSION"),
         ("what a backup contains", "frankly_server.store.backup:save"),
         ("which keys may sign a backup", "frankly_server.keys.backup_signature:signers_of"),
-        ("in which order migrations run (`down_revision` of each script)", "migrations/versions/0100_initial.py"),
+        ("in which order migrations run (`down_revision` of each script)", "migrations/versions/0101_initial.py"),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
     ),
 }  # fmt: skip

@@ -13,6 +13,7 @@ from frankly_server.accounts.sessions import (
     Person,
     SecondFactorNeeded,
     SignedIn,
+    WaysLeft,
 )
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "SecondFactorNeeded",
     "SecondFactors",
     "SignedIn",
+    "WaysLeft",
     "may",
 ]

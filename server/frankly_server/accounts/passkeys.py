@@ -15,7 +15,13 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.accounts.second_factor import forget_unused_codes, new_codes
 from frankly_server.accounts.service import Accounts
-from frankly_server.accounts.sessions import Person, SignedIn, start_session, time_text
+from frankly_server.accounts.sessions import (
+    Person,
+    SignedIn,
+    require_unchanged,
+    start_session,
+    time_text,
+)
 from frankly_server.keys import Keyring
 from frankly_server.lazy import LazyModule
 from frankly_server.store import Database, PasskeyRow
@@ -135,7 +141,7 @@ class Passkeys:
             time_text(self._clock.now()),
         )
         with self._database.administering("add passkey") as tx:
-            tx.second_factors.lock(person.id)
+            require_unchanged(tx, person)
             # Counted under the lock, so that two forms sent at once cannot exceed the limit.
             if len(tx.passkeys.of_account(person.id)) >= _MOST:
                 raise InvalidInput(
@@ -147,6 +153,7 @@ class Passkeys:
                 raise InvalidInput(
                     Problem.FILE_EXISTS, "this passkey has been added already", "passkey"
                 )
+            tx.accounts.raise_version(person.id)
             tx.passkeys.add(row)
             self._accounts.recorder(person, "second factor added", f"passkey {name}")(tx)
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
@@ -155,9 +162,10 @@ class Passkeys:
         """Remove a passkey. Raises the errors of `Accounts.require_password`, and not_found."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove passkey") as tx:
-            tx.second_factors.lock(person.id)
+            require_unchanged(tx, person)
             if not tx.passkeys.remove(person.id, credential):
                 raise InvalidInput(Problem.NOT_FOUND, "there is no such passkey", "passkey")
+            tx.accounts.raise_version(person.id)
             forget_unused_codes(tx, person.id)
             self._accounts.recorder(person, "second factor removed", "passkey")(tx)
 
@@ -181,8 +189,11 @@ class Passkeys:
         answer = _checked(lambda: helpers.parse_authentication_credential_json(credential))
         with self._database.reading("find passkey") as tx:
             row = tx.passkeys.get(helpers.bytes_to_base64url(answer.raw_id))
+            account = tx.accounts.get(row.account) if row else None
+        if row is None or account is None or account.disabled is not None:
+            raise _refused()
         # If the authenticator names an account, it must be the passkey's account (WebAuthn 7.2).
-        if row is None or answer.response.user_handle not in (None, bytes.fromhex(row.account)):
+        if answer.response.user_handle not in (None, bytes.fromhex(row.account)):
             raise _refused()
         used = _checked(
             lambda: webauthn.verify_authentication_response(
@@ -196,9 +207,8 @@ class Passkeys:
             )
         )
         with self._database.transaction("sign in") as tx:
-            account = tx.accounts.get(row.account)
-            if account is None or account.disabled is not None:
-                raise _refused()
+            # Before the passkey is locked: every other transaction locks the account first.
+            require_unchanged(tx, account)
             # One UPDATE checks and records the use, so two copies of a response cannot both
             # succeed.
             if not tx.passkeys.use(row.credential, issued, used.new_sign_count):

@@ -23,6 +23,7 @@ from frankly_server.accounts.sessions import (
     has_second_factor,
     is_token,
     person_of,
+    require_unchanged,
     start_session,
     time_text,
     token_hash,
@@ -82,6 +83,7 @@ class SecondFactors:
         """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("begin TOTP") as tx:
+            require_unchanged(tx, person)
             if tx.second_factors.lock(person.id).totp_since is not None:
                 raise InvalidInput(
                     Problem.FILE_EXISTS,
@@ -98,6 +100,7 @@ class SecondFactors:
         """
         now = self._clock.now()
         with self._database.administering("confirm TOTP") as tx:
+            require_unchanged(tx, person)
             row = tx.second_factors.lock(person.id)
             if row.totp_secret is None or row.totp_since is not None:
                 raise InvalidInput(Problem.NOT_FOUND, "begin with a new secret", "code")
@@ -110,6 +113,7 @@ class SecondFactors:
                 )
             # Sign-ins require codes only from now on, so a mistyped secret cannot lock its owner
             # out.
+            tx.accounts.raise_version(person.id)
             tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
             self._accounts.recorder(person, "second factor added", "codes of an app")(tx)
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
@@ -121,11 +125,12 @@ class SecondFactors:
         """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("recovery codes") as tx:
-            tx.second_factors.lock(person.id)
+            require_unchanged(tx, person)
             if not has_second_factor(tx, person.id):
                 raise InvalidInput(
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
+            tx.accounts.raise_version(person.id)
             self._accounts.recorder(person, "recovery codes made", person.email)(tx)
             # The old codes become invalid, because their owner may have lost the list.
             return new_codes(tx, person.id)
@@ -134,7 +139,8 @@ class SecondFactors:
         """Stop requiring codes from an app. Raises the errors of `Accounts.require_password`."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove TOTP") as tx:
-            tx.second_factors.lock(person.id)
+            require_unchanged(tx, person)
+            tx.accounts.raise_version(person.id)
             tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
             forget_unused_codes(tx, person.id)
             self._accounts.recorder(person, "second factor removed", "codes of an app")(tx)
@@ -170,16 +176,18 @@ class SecondFactors:
         Five wrong codes lock this step of the account for a minute; every further five double the
         time, up to 8 hours. The lock also applies to known browsers.
         """
-        # Checked before the transaction: strangers must not take the database's write lock.
-        if not self.waits(token):
+        # Read before the transaction: strangers must not take the database's write lock.
+        with self._database.reading("find sign-in") as tx:
+            account_id = self._pending(tx, token)
+        if account_id is None:
             raise _too_late()
         now = self._clock.now()
         with self._database.transaction("second factor") as tx:
-            account_id = self._pending(tx, token)
-            account = tx.accounts.get(account_id) if account_id else None
-            if account is None or account.disabled is not None:
+            row = tx.second_factors.lock(account_id)
+            account = tx.accounts.get(account_id)
+            # Read again under the lock: the sign-in may have been ended in between.
+            if account is None or account.disabled is not None or not self._pending(tx, token):
                 raise _too_late()
-            row = tx.second_factors.lock(account.id)
             accepted = self._accept(tx, row, _plain(code), now)
             if accepted:
                 tx.second_factors.end_pending(account.id)
@@ -197,9 +205,9 @@ class SecondFactors:
         Raises InvalidInput(not_found).
         """
         with self._accounts.command(email, "second factor reset") as (tx, row):
+            end_all(tx, row.id)
             tx.second_factors.remove(row.id)
             tx.passkeys.remove(row.id)
-            end_all(tx, row.id)
         return person_of(row)
 
     def _pending(self, tx: Transaction, token: str) -> str | None:

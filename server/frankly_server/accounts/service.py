@@ -20,16 +20,19 @@ from frankly_server.accounts.roles import ROLES
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
+    WaysLeft,
     end_all,
     has_second_factor,
     is_token,
     knows,
     must_enrol,
     person_of,
+    require_unchanged,
     start_pending,
     start_session,
     time_text,
     token_hash,
+    ways_left,
 )
 from frankly_server.store import AccountRow, AuditEvent, Database, Record, Transaction
 
@@ -58,13 +61,13 @@ class Accounts:
         email: str,
         role: str,
         password: str,
-        *,
-        by: str = COMMAND_LINE,
+        by: Person | None = None,
     ) -> Person:
         """Create an account.
 
-        Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if
-        the address has an account. Raises Busy.
+        by : the owner who creates it; None on the command line. Raises InvalidInput: field_type for
+        a bad name, address, role or password, file_exists if the address has an account,
+        unauthenticated as `require_unchanged`. Raises Busy.
         """
         if not ID.fullmatch(organisation):
             raise InvalidInput(
@@ -92,6 +95,8 @@ class Accounts:
             self._now(),
         )
         with self._database.administering("create account") as tx:
+            if by is not None:
+                require_unchanged(tx, by)
             if tx.accounts.by_email(address) is not None:
                 # The address may belong to another organisation, which the message must not reveal.
                 raise InvalidInput(
@@ -100,14 +105,16 @@ class Accounts:
                     "email",
                 )
             tx.accounts.add(row)
-            self._record(tx, organisation, by, "account created", f"{address} ({role})")
+            actor = COMMAND_LINE if by is None else by.email
+            self._record(tx, organisation, actor, "account created", f"{address} ({role})")
         return person_of(row)
 
     def sign_in(self, email: str, password: str, browser: str = "") -> SignedIn:
         """Start a session with a new token.
 
         browser : the cookie of a known browser, or any other text. Raises
-        InvalidInput(unauthenticated) with the same message for every cause, SecondFactorNeeded if
+        InvalidInput(unauthenticated), with one message for every cause but a change of the account
+        since the password was checked, SecondFactorNeeded if
         the password is right and the account has a second factor, and Busy. Five wrong passwords
         lock an account for one minute; every further five double the time, up to 15 minutes. A
         known browser of the account is exempt from that lock and from the queue of strangers; after
@@ -122,7 +129,7 @@ class Accounts:
         with self._database.transaction("sign in") as tx:
             if not has_second_factor(tx, row.id):
                 return start_session(tx, row, self._clock.now(), browser)
-            waits = start_pending(tx, row.id, self._clock.now())
+            waits = start_pending(tx, row, self._clock.now())
         # Raised after the transaction, which must commit the pending sign-in.
         raise waits
 
@@ -146,7 +153,7 @@ class Accounts:
             tx.sessions.end(token_hash(token))
 
     def sign_out_everywhere(self, person: Person) -> None:
-        """End every session of the account and forget its known browsers."""
+        """End every session of the account and forget its known browsers; passkeys stay."""
         with self._database.transaction("sign out everywhere") as tx:
             end_all(tx, person.id)
             self._record(
@@ -155,11 +162,12 @@ class Accounts:
 
     def require_password(
         self, person: Person, password: str, browser: str = "", field: str = "password"
-    ) -> AccountRow:
-        """Check the password that a signed-in person has entered again; return their account.
+    ) -> None:
+        """Check the password that a signed-in person has entered again.
 
         browser : as for `sign_in`. field : name of the password field in an error. Raises
         InvalidInput(unauthenticated) if the password is wrong or the account is locked, and Busy.
+        The caller passes the person to `require_unchanged` before it writes.
         """
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
@@ -173,7 +181,6 @@ class Accounts:
             )
         if not self._is_right(row, password, browser if is_known else None) or row is None:
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", field)
-        return row
 
     def change_password(self, person: Person, old: str, new: str, browser: str = "") -> SignedIn:
         """Set a new password, end every session, forget every known browser, and start a session.
@@ -181,15 +188,16 @@ class Accounts:
         browser : as for `sign_in`. Raises the errors of `require_password`, and
         InvalidInput(field_type) for a new password that is too short or too long.
         """
-        row = self.require_password(person, old, browser, "old")
+        self.require_password(person, old, browser, "old")
         new_hash = self._passwords.hash(new)
         with self._database.administering("change password") as tx:
-            tx.accounts.change(row.id, password=new_hash)
+            row = require_unchanged(tx, person)
             # Anyone else who knew the old password must lose their session and known browser.
-            end_all(tx, row.id)
+            end_all(tx, row.id, password=new_hash)
             self._record(tx, row.organisation, row.email, "password changed", row.email)
             # This browser becomes known again, because strangers may have locked the account.
-            return start_session(tx, row, self._clock.now(), browser)
+            changed = replace(row, version=row.version + 1)
+            return start_session(tx, changed, self._clock.now(), browser)
 
     def list(self, organisation: str) -> Sequence[AccountRow]:
         """Return an organisation's accounts."""
@@ -206,16 +214,16 @@ class Accounts:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         with self._database.administering("change role") as tx:
             row = _colleague(tx, by, account_id)
-            tx.accounts.change(row.id, role=role)
+            tx.accounts.raise_version(row.id, role=role)
             tx.sessions.end_all(row.id)
+            tx.second_factors.end_pending(row.id)
             self._record(tx, by.organisation, by.email, "role changed", f"{row.email} ({role})")
 
     def disable(self, by: Person, account_id: str) -> None:
         """Disable a colleague's account and end its sessions. Raises not_found, forbidden."""
         with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
-            tx.accounts.change(row.id, disabled=self._now())
-            end_all(tx, row.id)
+            end_all(tx, row.id, disabled=self._now())
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
 
     def every(self) -> Sequence[AccountRow]:
@@ -238,22 +246,21 @@ class Accounts:
             tx.accounts.change(row.id, failures=0, locked_until=None)
         return person_of(row)
 
-    def reset_password(self, email: str, new: str) -> Person:
+    def reset_password(self, email: str, new: str) -> tuple[Person, WaysLeft]:
         """Set an account's password, end its sessions and unlock it; for the command line.
 
-        Raises InvalidInput: not_found, field_type for a password that is too short or too long.
+        Returns the person, and the ways to sign in that stay. Raises InvalidInput: not_found,
+        field_type for a password that is too short or too long.
         """
         new_hash = self._passwords.hash(new)
         with self.command(email, "password reset") as (tx, row):
-            tx.accounts.change(row.id, password=new_hash, failures=0, locked_until=None)
-            end_all(tx, row.id)
-        return person_of(row)
+            end_all(tx, row.id, password=new_hash, failures=0, locked_until=None)
+            return person_of(row), ways_left(tx, row.id)
 
     def disable_address(self, email: str) -> Person:
         """Disable an account and end its sessions; for the command line. Raises not_found."""
         with self.command(email, "account disabled") as (tx, row):
-            tx.accounts.change(row.id, disabled=self._now())
-            end_all(tx, row.id)
+            end_all(tx, row.id, disabled=self._now())
         return person_of(row)
 
     @contextmanager
@@ -276,6 +283,19 @@ class Accounts:
     def recorder(self, by: Person, action: str, subject: str) -> Record:
         """Return a function that records a person's action within another service's transaction."""
         return lambda tx: self._record(tx, by.organisation, by.email, action, subject)
+
+    def credential_recorder(self, by: Person, action: str, subject: str) -> Record:
+        """Return a `recorder` of an action that makes a credential.
+
+        It raises InvalidInput(unauthenticated) if the person's account has changed since their
+        session was checked.
+        """
+
+        def record(tx: Transaction) -> None:
+            require_unchanged(tx, by)
+            self._record(tx, by.organisation, by.email, action, subject)
+
+        return record
 
     def command_recorder(self, organisation: str, action: str, subject: str) -> Record:
         """Return a function that records a command-line action within another transaction."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from frankly_protocol.clock import format_time
-from frankly_protocol.errors import FranklyError
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.store import AccountRow, AuditEvent, Transaction
@@ -25,13 +25,15 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 class Person:
     """A person who is signed in.
 
-    must_enrol : True if the organisation requires a second factor and the account has none.
+    version : version of the account when the session was checked. must_enrol : True if the
+    organisation requires a second factor and the account has none.
     """
 
     id: str
     organisation: str
     email: str
     role: str
+    version: int = field(compare=False)
     must_enrol: bool = False
 
 
@@ -48,6 +50,20 @@ class SignedIn:
     browser: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class WaysLeft:
+    """Ways to sign in to an account that a new password and *Sign out everywhere* leave.
+
+    passkeys : their names with the days on which they were added; each signs in alone. totp : True
+    if codes of an app are asked for. codes : number of recovery codes, each of which works once
+    after the password.
+    """
+
+    passkeys: tuple[str, ...]
+    totp: bool
+    codes: int
+
+
 class SecondFactorNeeded(FranklyError):
     """The password is right, and the sign-in continues with a second factor.
 
@@ -60,30 +76,57 @@ class SecondFactorNeeded(FranklyError):
         self.token = token
 
 
-def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFactorNeeded:
-    """Store a sign-in that waits for its second factor; return the exception to raise."""
-    waits = SecondFactorNeeded(secrets.token_urlsafe(32))
+def require_unchanged(tx: Transaction, judged: AccountRow | Person) -> AccountRow:
+    """Return the account, locked until the commit, if it is still as it was when it was judged.
+
+    judged : the account as it was when its password, passkey or session was checked. Whoever was
+    put out since then must not get a new session or credential. Raises
+    InvalidInput(unauthenticated).
+    """
+    row = tx.accounts.get(judged.id, for_change=True)
+    if row is None or row.disabled is not None or row.version != judged.version:
+        raise InvalidInput(
+            Problem.UNAUTHENTICATED,
+            "the account has changed in the meantime: sign in again",
+            "account",
+        )
+    return row
+
+
+def start_pending(tx: Transaction, judged: AccountRow, at: datetime) -> SecondFactorNeeded:
+    """Store a sign-in that waits for its second factor; return the exception to raise.
+
+    judged : as for `require_unchanged`, whose error it raises.
+    """
+    row, waits = require_unchanged(tx, judged), SecondFactorNeeded(secrets.token_urlsafe(32))
     tx.second_factors.add_pending(
-        token_hash(waits.token), account_id, time_text(at, PENDING_S), time_text(at)
+        token_hash(waits.token), row.id, time_text(at, PENDING_S), time_text(at)
     )
     return waits
 
 
-def end_all(tx: Transaction, account_id: str) -> None:
-    """End an account's sessions and pending sign-ins, and forget its known browsers."""
-    # Each of the three gives access or makes sign-in easier, so all of them must go.
+def end_all(tx: Transaction, account_id: str, **values: str | int | None) -> None:
+    """End an account's sessions and pending sign-ins, and forget its known browsers.
+
+    A secret for codes of an app that has not been confirmed is deleted too. Passkeys, confirmed
+    codes of an app and recovery codes stay. values : columns of the account to set.
+    """
+    # First, because this locks the account: a sign-in in flight comes before or fails afterwards.
+    tx.accounts.raise_version(account_id, **values)
+    # Each of these gives access or makes sign-in easier, so all of them must go.
     tx.sessions.end_all(account_id)
     tx.second_factors.end_pending(account_id)
+    tx.second_factors.forget_unconfirmed(account_id)
     tx.browsers.forget_all(account_id)
 
 
-def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:
+def start_session(tx: Transaction, judged: AccountRow, at: datetime, old_browser: str) -> SignedIn:
     """Start a session at the time `at`, and make its browser a known browser of the account.
 
-    old_browser : the previous cookie of a known browser, which becomes invalid; any other text has
-    no effect.
+    judged : as for `require_unchanged`, whose error it raises. old_browser : the previous cookie of
+    a known browser, which becomes invalid; any other text has no effect.
     """
-    now = time_text(at)
+    row, now = require_unchanged(tx, judged), time_text(at)
     # Expired sessions of all accounts are deleted here; no other job deletes them.
     tx.sessions.forget(now)
     # A new token at every sign-in prevents session fixation.
@@ -97,6 +140,16 @@ def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: s
     )
     tx.audit.add(AuditEvent(now, row.organisation, row.email, "signed in", row.email))
     return signed
+
+
+def ways_left(tx: Transaction, account_id: str) -> WaysLeft:
+    """Return the ways to sign in that `end_all` leaves."""
+    passkeys = tx.passkeys.of_account(account_id)
+    return WaysLeft(
+        tuple(f"{passkey.name}, since {passkey.created[:10]}" for passkey in passkeys),
+        tx.second_factors.get(account_id).totp_since is not None,
+        tx.second_factors.codes(account_id),
+    )
 
 
 def knows(tx: Transaction, row: AccountRow, at: datetime, browser: str) -> bool:
@@ -129,7 +182,7 @@ def token_hash(token: str) -> str:
 
 def person_of(row: AccountRow) -> Person:
     """Return the person of an account."""
-    return Person(row.id, row.organisation, row.email, row.role)
+    return Person(row.id, row.organisation, row.email, row.role, row.version)
 
 
 def time_text(at: datetime, later_s: int = 0) -> str:

@@ -3,12 +3,13 @@
 
 import secrets
 from pathlib import Path
+from typing import Any
 
 import click
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts import Person
+from frankly_server.accounts import Person, WaysLeft
 from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.services import open_services
 
@@ -83,18 +84,22 @@ def unlock(email: str, as_json: bool) -> None:
 @_password_option
 @json_option
 def reset_password(email: str, password_file: Path | None, as_json: bool) -> None:
-    """Set an account's password, unlock it and end its sessions.
+    """Set an account's password, unlock it and end its sessions. Passkeys stay, and are listed.
 
     Without --password-file, a random password is shown once.
     """
     password = _password(password_file)
     with open_services() as services:
-        person = services.accounts.reset_password(email, password)
+        person, left = services.accounts.reset_password(email, password)
     _show(
         person,
-        f"{person.email} has a new password; its sessions have ended.",
+        f"{person.email} has a new password; its sessions have ended and its known browsers are "
+        f"forgotten. {_in_words(left)}",
         as_json,
         None if password_file else password,
+        passkeys=list(left.passkeys),
+        totp=left.totp,
+        recovery_codes=left.codes,
     )
 
 
@@ -136,8 +141,24 @@ def _password(path: Path | None) -> str:
         ) from None
 
 
-def _show(person: Person, message: str, as_json: bool, password: str | None = None) -> None:
+def _in_words(left: WaysLeft) -> str:
+    """Return what a new password leaves, and the command that removes it."""
+    stays = (
+        [f"passkeys that sign in without it ({'; '.join(left.passkeys)})"] if left.passkeys else []
+    )
+    stays += ["an app's codes"] if left.totp else []
+    stays += [f"{left.codes} recovery codes"] if left.codes else []
+    keys = "API keys of its organisation stay too: /admin/keys lists them."
+    if not stays:
+        return f"It has no passkey and no second factor. {keys}"
+    return f"It keeps {', '.join(stays)}: `frankly admin reset-second-factor` removes them. {keys}"
+
+
+def _show(
+    person: Person, message: str, as_json: bool, password: str | None = None, **values: Any
+) -> None:
     account = {"email": person.email, "organisation": person.organisation, "role": person.role}
+    account |= values
     if password is None:
         respond(as_json, account, message)
         return

@@ -20,9 +20,11 @@ accounts = Table(
     nullable_column("disabled", String(20), "UTC, RFC 3339; null while the account works"),
     column("failures", Integer, "wrong passwords since the last right one"),
     nullable_column("locked_until", String(20), "UTC, RFC 3339; null if it was never locked"),
+    column("version", Integer, "changes of password, role, second factor or state so far"),
     UniqueConstraint("email"),
     CheckConstraint("role IN ('owner', 'admin', 'analyst', 'viewer')", name="role"),
     CheckConstraint("failures >= 0", name="failures"),
+    CheckConstraint("version >= 0", name="version"),
 )
 
 
@@ -31,7 +33,8 @@ class AccountRow:
     """An account.
 
     Times are RFC 3339. ``disabled`` is None while the account works, ``locked_until`` is None if it
-    was never locked.
+    was never locked. ``version`` is raised by every change of password, role, second factor or
+    state: what a request has read of the account is still true if the version is the same.
     """
 
     id: str
@@ -43,6 +46,7 @@ class AccountRow:
     disabled: str | None = None
     failures: int = 0
     locked_until: str | None = None
+    version: int = 0
 
 
 class AccountsTable(RowsById[AccountRow]):
@@ -54,6 +58,11 @@ class AccountsTable(RowsById[AccountRow]):
     def by_email(self, email: str) -> AccountRow | None:
         """Return the account with this folded address, or None."""
         return self._first(AccountRow, select(accounts).filter_by(email=email))
+
+    def raise_version(self, account_id: str, **values: str | int | None) -> None:
+        """Set columns of one row, and raise its version."""
+        row = accounts.c.id == account_id
+        self._update(accounts, row, version=accounts.c.version + 1, **values)
 
     def every(self) -> list[AccountRow]:
         """Return all accounts, sorted by organisation and address."""

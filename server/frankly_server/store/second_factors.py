@@ -93,6 +93,12 @@ class SecondFactorsTables(TableAccess):
         """Set columns of a row that `lock` has returned."""
         self._update(second_factors, second_factors.c.account == account_id, **values)
 
+    def forget_unconfirmed(self, account_id: str) -> None:
+        """Delete a TOTP secret whose first code has not been entered."""
+        unconfirmed = second_factors.c.totp_since.is_(None)
+        mine = second_factors.c.account == account_id
+        self._update(second_factors, mine & unconfirmed, totp_secret=None)
+
     def remove(self, account_id: str) -> None:
         """Delete the account's row, recovery codes and pending sign-ins."""
         for table in (second_factors, recovery_codes, pending_sign_ins):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_sdk import Client
-from frankly_server.accounts import Person
+from frankly_server.accounts.sessions import person_of
 from frankly_server.web.admin.estimates_sentences import sentences_of
 from playwright.sync_api import Page
 
@@ -60,7 +60,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     assert page.url.endswith("/admin/account")
     desk.check("account-must-enrol")
     ada = desk.services.accounts.list("main")[0]
-    owner = Person(ada.id, ada.organisation, ada.email, ada.role)
+    owner = person_of(ada)
     desk.services.second_factors.require(owner, False)
     desk.open("/admin/")
     _read(desk, link)

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 import pytest
 from argon2 import PasswordHasher
 from frankly_protocol.errors import InvalidInput
+from frankly_server.accounts import Accounts, Person
+from frankly_server.accounts.sessions import person_of
 
 from tests.frankly_protocol.samples import NOW
 
@@ -28,6 +30,11 @@ class Hands:
 
     def wait(self, seconds: int) -> None:
         self.at += timedelta(seconds=seconds)
+
+
+def as_now(accounts: Accounts, person: Person) -> Person:
+    """Return a person as their next request reads them: each change raises the account's version."""
+    return next(person_of(row) for row in accounts.every() if row.id == person.id)
 
 
 def refused(act: object, *arguments: object) -> InvalidInput:

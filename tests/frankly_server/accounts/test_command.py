@@ -13,6 +13,7 @@ from frankly_server.accounts.service import COMMAND_LINE
 from frankly_server.cli.front import run
 from frankly_server.services import Services
 from frankly_server.settings import Settings
+from frankly_server.store import PasskeyRow
 from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.accounts.people import code
@@ -93,6 +94,18 @@ def test_an_owner_who_is_locked_out_can_sign_in_again(
     for _ in range(5):
         with pytest.raises(InvalidInput):
             services.accounts.sign_in(email, "wrong wrong wrong")
+    with services.database.transaction("a passkey") as tx:
+        account = tx.accounts.by_email(email)
+        assert account is not None
+        tx.passkeys.add(PasskeyRow("c", account.id, b"", 0, 0, "laptop", "2026-06-01T12:00:00Z"))
+    reset = admin(capsys, "reset-password", "--email", email)
+    assert reset["passkeys"] == ["laptop, since 2026-06-01"]
+    assert (reset["totp"], reset["recovery_codes"]) == (False, 0)
+    assert run(["admin", "reset-password", "--email", email]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "keeps passkeys that sign in without it (laptop, since 2026-06-01)" in said
+    assert "`frankly admin reset-second-factor` removes them" in said
+    admin(capsys, "reset-second-factor", "--email", email)
     renewed = admin(capsys, "reset-password", "--email", email)["password"]
     assert services.accounts.person(session) is None  # the account's sessions have ended
     with pytest.raises(InvalidInput):
@@ -106,7 +119,10 @@ def test_an_owner_who_is_locked_out_can_sign_in_again(
     actions = [
         event.action for event in services.accounts.trail("main") if event.actor == COMMAND_LINE
     ]
-    assert actions == ["account disabled", "password reset", "account unlocked", "account created"]
+    assert actions == [
+        *("account disabled", "password reset", "second factor reset", "password reset"),
+        *("password reset", "account unlocked", "account created"),
+    ]
     services.close()
 
 

@@ -20,7 +20,7 @@ from frankly_server.keys import Keyring
 from frankly_server.store import Database
 
 from tests.frankly_server.accounts.authenticator import USER_PRESENT, Authenticator
-from tests.frankly_server.accounts.people import PASSWORD, Hands, code, refused
+from tests.frankly_server.accounts.people import PASSWORD, Hands, as_now, code, refused
 
 ADA = "ada@example.org"
 URL = "https://surveys.example.org"
@@ -48,6 +48,7 @@ def add(
     passkeys: Passkeys, person: Person, device: Authenticator, name: str = "laptop"
 ) -> tuple[Authenticator, list[str]]:
     """Register the device's passkey; return the device, now with its account, and the new recovery codes."""
+    person = as_now(passkeys._accounts, person)
     begun = passkeys.begin(person, TOKEN)
     made = device.create(begun.options)
     codes = passkeys.register(person, PASSWORD, TOKEN, begun.challenge, made, name)
@@ -172,12 +173,14 @@ def test_a_password_is_not_enough_for_an_account_with_a_passkey(
         accounts.sign_in(ADA, PASSWORD)
     assert factors.finish(waits.value.token, codes[0]).person == ada
     # Another second factor keeps the existing recovery codes.
+    ada = as_now(accounts, ada)
     factors.begin_totp(ada, PASSWORD)
     secret = factors.state(ada).new_secret or ""
     assert factors.confirm_totp(ada, code(secret, 1780315200)) == []
     assert factors.state(ada).codes == 9
-    factors.remove_totp(ada, PASSWORD)
+    factors.remove_totp(as_now(accounts, ada), PASSWORD)
     assert factors.state(ada).codes == 9
+    ada = as_now(accounts, ada)
     [passkey] = passkeys.of(ada)
     assert refused(passkeys.remove, ada, "wrong", passkey.credential).field == "password"
     for credential in ("x", "a\0b"):
@@ -213,12 +216,14 @@ def test_registering_needs_password_name_and_room(passkeys: Passkeys, ada: Perso
         assert (error.code, error.field) == ("field_type", "name")
     device = Authenticator()
     add(passkeys, ada, device)
+    ada = as_now(passkeys._accounts, ada)
     begun = passkeys.begin(ada, TOKEN)
     again = device.create(begun.options)
     same = refused(passkeys.register, ada, PASSWORD, TOKEN, begun.challenge, again, "x")
     assert same.code == "file_exists"
     for _ in range(9):
         add(passkeys, ada, Authenticator())
+    ada = as_now(passkeys._accounts, ada)
     begun = passkeys.begin(ada, TOKEN)
     made = Authenticator().create(begun.options)
     full = refused(passkeys.register, ada, PASSWORD, TOKEN, begun.challenge, made, "x")

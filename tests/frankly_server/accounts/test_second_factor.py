@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.accounts import PENDING_S, Accounts, Person, SecondFactorNeeded, SecondFactors
 from frankly_server.store import Database
 
-from tests.frankly_server.accounts.people import PASSWORD, Hands, code, refused
+from tests.frankly_server.accounts.people import PASSWORD, Hands, as_now, code, refused
 from tests.threads import concurrently
 
 ADA = "ada@example.org"
@@ -38,13 +38,17 @@ class App:
     def __init__(self, accounts: Accounts, factors: SecondFactors, hands: Hands) -> None:
         self._accounts, self._factors, self._hands = accounts, factors, hands
         signed = accounts.sign_in(ADA, PASSWORD)
-        self.person, self.browser = signed.person, signed.browser
+        self._signed, self.browser = signed.person, signed.browser
         factors.begin_totp(self.person, PASSWORD)
         secret = factors.state(self.person).new_secret
         assert secret is not None
         self.secret = secret
         self.codes = factors.confirm_totp(self.person, self.code())
         hands.wait(60)
+
+    @property
+    def person(self) -> Person:
+        return as_now(self._accounts, self._signed)
 
     def code(self, later_s: int = 0) -> str:
         return code(self.secret, int(self._hands.now().timestamp()) + later_s)

@@ -37,6 +37,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
             state=state,
             picture=picture,
             passkeys=services.passkeys.of(person()),
+            changed="changed" in request.args,
             passkey=services.passkeys.begin(person(), g.token)
             if services.passkeys.available
             else None,
@@ -61,7 +62,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
         except InvalidInput as refused:
             return page(refused)
         # All sessions have ended, including this one. The new session keeps the person signed in.
-        response = go(ACCOUNT)
+        response = go(f"{ACCOUNT}?changed")
         session.remember(response, signed)
         return response
 
@@ -69,7 +70,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
     @needs("viewer", before_enrolment=True)
     def sign_out_everywhere() -> Response:
         services.accounts.sign_out_everywhere(person())
-        response = go(f"{PATH}/sign-in")
+        response = go(f"{PATH}/sign-in?everywhere")
         session.forget(response)
         return response
 

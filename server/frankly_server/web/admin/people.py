@@ -59,7 +59,7 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
         password = secrets.token_urlsafe(12)
         try:
             account = services.accounts.create(
-                person().organisation, field("email"), field("role"), password, by=person().email
+                person().organisation, field("email"), field("role"), password, person()
             )
         except InvalidInput as refused:
             return page(refused)
@@ -128,7 +128,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
                 # organisations' surveys.
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
             action = f"{field('label')} ({field('role')})"
-            record = services.accounts.recorder(person(), "API key made", action)
+            record = services.accounts.credential_recorder(person(), "API key made", action)
             token = services.access.create(
                 field("role"), field("label"), person().organisation, chosen, record
             )

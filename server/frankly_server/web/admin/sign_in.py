@@ -70,7 +70,11 @@ class _Entrance:
 def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
     @routes.get("/sign-in")
     def sign_in() -> Response:
-        return go(f"{PATH}/surveys") if g.person else entrance.page("sign_in.html")
+        return (
+            go(f"{PATH}/surveys")
+            if g.person
+            else entrance.page("sign_in.html", signed_out_everywhere="everywhere" in request.args)
+        )
 
     @routes.post("/sign-in")
     def do_sign_in() -> Response:

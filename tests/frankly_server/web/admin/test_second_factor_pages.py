@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_server.accounts import Passkeys
 from frankly_server.app import create_app
+from frankly_server.store import PasskeyRow
 
 from tests.frankly_server.accounts.authenticator import Authenticator
 from tests.frankly_server.accounts.people import code
@@ -138,6 +139,22 @@ def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
     gone = {"passkey": row.credential, "password": PASSWORD}
     assert send(client, "/admin/account/passkeys/remove", **gone).status_code == 303
     services.close()
+
+
+def test_pages_name_the_passkeys_that_stay(office: Office) -> None:
+    client, new = office.client("viewer"), "another good password"
+    with office.services.database.transaction("a passkey") as tx:
+        tx.passkeys.add(
+            PasskeyRow("c", office.account, b"", 0, 0, "laptop", "2026-06-01T12:00:00Z")
+        )
+    left = "This passkey still signs in without it:\nlaptop (since 2026-06-01)"
+    assert client.get("/admin/account").text.count(left) == 1
+    changed = send(client, "/admin/account", old=PASSWORD, new=new).headers["Location"]
+    page = client.get(changed).text
+    assert page.count(left) == 2
+    assert "Your password is changed" in page
+    everywhere = send(client, "/admin/account/sign-out-everywhere").headers["Location"]
+    assert "Your password and your passkeys still sign in" in client.get(everywhere).text
 
 
 def test_members_without_a_second_factor_reach_their_account_only(office: Office) -> None:

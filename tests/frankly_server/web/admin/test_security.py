@@ -149,7 +149,7 @@ def test_a_new_password_keeps_this_browser_signed_in(office: Office) -> None:
     client, other = office.client("analyst"), office.client("analyst")
     new = "another good password"
     answer = send(client, "/admin/account", old=PASSWORD, new=new)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account?changed")
     assert client.get("/admin/account").status_code == 200
     assert other.get("/admin/account").status_code == 303
     send(client, "/admin/account", old=new, new=PASSWORD)
@@ -163,7 +163,7 @@ def test_over_tls_the_cookies_are_secure() -> None:
     response = Response()
     with Flask("x").test_request_context("/admin/"):
         cookies.remember(
-            response, SignedIn(Person("1", "main", "a@b.example", "owner"), "A" * 43, "B" * 43)
+            response, SignedIn(Person("1", "main", "a@b.example", "owner", 0), "A" * 43, "B" * 43)
         )
     session, browser = response.headers.getlist("Set-Cookie")
     assert session.startswith("__Host-frankly_admin=")
