@@ -15,6 +15,8 @@ FranklyError
  └─ RandomnessError       the operating system gave no random bits; there is no fallback
 """
 
+from typing import Any
+
 from frankly_protocol.problems import Problem
 
 
@@ -33,6 +35,18 @@ class FranklyError(Exception):
 
     def __str__(self) -> str:
         return f"{self.field}: {self.detail}" if self.field else self.detail
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickled without a call of __init__, whose parameters differ by class.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[FranklyError], arguments: tuple[Any, ...], state: dict[str, Any]
+) -> FranklyError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidInput(FranklyError):

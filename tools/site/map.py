@@ -111,6 +111,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which counts are too small to publish in a prior", "frankly_server.surveys.priors:small_cells"),
         ("how a draft becomes a document", "frankly_server.surveys.drafting:draft_document"),
         ("how long the search for a survey's mechanism may take", "frankly_server.surveys.drafting:SEARCH_S"),
+        ("how many searches run at once, and when they are killed", "frankly_server.surveys.searches:Searches"),
         ("the warnings before a survey is published", "frankly_server.surveys.devices:warnings_of"),
         ("which states a survey can move to", "frankly_server.surveys.survey_state:MOVES"),
         ("when a survey accepts no reports", "frankly_server.surveys.obstacles:obstacles"),

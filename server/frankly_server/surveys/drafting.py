@@ -43,6 +43,8 @@ _MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
 """Callback with the numbers of finished and of all blocks, and the next id ("" at the end)."""
+Drafter = Callable[[SurveyDefinition, Progress | None, Callable[[], float]], Sequence["Drafted"]]
+"""A function like `draft_blocks`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Background jobs that publish surveys, because a design can take a minute per block.
 
-A job runs in a thread of the process that started it. Its row in the database shows its progress to
-all processes, and contains the request to stop. A job whose row has not changed for 15 minutes
-counts as lost, and publishing can be started again. A version is stored in one transaction at the
-end, so it is never half published.
+A job runs in a thread of the process that started it, and designs in another process. Its row in
+the database shows its progress to all processes, and contains the request to stop. A job whose row
+has not changed for 15 minutes counts as lost, and publishing can be started again. A version is
+stored in one transaction at the end, so it is never half published.
 """
 
 import secrets
@@ -21,6 +21,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.store import Database, Record, unrecorded
 from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.obstacles import require_accepting
+from frankly_server.surveys.searches import draft_apart
 from frankly_server.surveys.surveys import Surveys
 
 # The row changes with every block, and a search takes at most a minute. So if the row is older than
@@ -88,7 +89,7 @@ class Jobs:
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
         """Request a running job to stop; return False if it has ended, is lost or was cancelled.
 
-        The job stops when its search next reads the clock. Raises InvalidInput(not_found).
+        The job stops within a second. Raises InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
         with self._database.administering("cancel job") as tx:
@@ -106,6 +107,7 @@ class Jobs:
                 self._progress(job.id),
                 self._timer(job.id),
                 recorder,
+                draft_apart,
             )
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
@@ -133,7 +135,7 @@ class Jobs:
         return report
 
     def _timer(self, job_id: str) -> Callable[[], float]:
-        """Return a clock for the search; it raises _Cancelled once the job must stop."""
+        """Return a clock that is read during the search; it raises _Cancelled once the job must stop."""
         # A list, because the inner function replaces the value.
         last_check = [time.monotonic()]
 

@@ -30,6 +30,8 @@ from frankly_server.surveys.priors import block_request
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
 _SECONDS: Final = 4.0  # a page waits for these searches; publishing searches longer
+PREVIEW_S: Final = 40.0
+"""Seconds within which a preview is complete: its searches take at most 20, then they finish."""
 LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
 """Levels in nats that pages compare."""
 
@@ -76,6 +78,25 @@ class LevelRow:
     margin: float
     information: float
     is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Comparisons of a block's mechanism; no_frontier : the reason if `frontier` is empty."""
+
+    alternatives: list[Alternative]
+    levels: list[LevelRow]
+    frontier: list[FrontierRow]
+    no_frontier: str | None = None
+
+
+def preview(block: BlockDefinition, people: int | None) -> Preview:
+    """Compare the block's mechanism with others, with other levels, and with the frontier."""
+    rows, levels = alternatives(block, people=people), by_level(block, people=people)
+    try:
+        return Preview(rows, levels, frontier(block, people=people))
+    except InvalidInput as refused:
+        return Preview(rows, levels, [], refused.detail)
 
 
 def margin_points(people: int | None) -> tuple[int, ...]:

@@ -206,11 +206,13 @@ class Surveys:
         progress: "drafting.Progress | None" = None,
         timer: Callable[[], float] = time.monotonic,
         recorder: Callable[[int, str], Record] = lambda *_: unrecorded,
+        draft: "drafting.Drafter | None" = None,
     ) -> "published.Published":
         """Design, verify, sign and store the next version, unless the definition is unchanged.
 
         recorder : function from version and status to the writer of the event. timer : a clock in
-        seconds; an exception that it raises stops publishing, which is how a job is cancelled. The
+        seconds; an exception that it raises stops publishing, which is how a job is cancelled. draft :
+        designs the blocks; default: `drafting.draft_blocks`. The
         version is stored only if every step succeeds. Raises InvalidInput: survey_unknown,
         key_file, closed for a survey that accepts no more reports, immutable if another version was
         published at the same time, and the errors of drafting; DocumentRejected if the keys were
@@ -241,7 +243,7 @@ class Surveys:
             issued=self.now(),
             collect_url=collect_url,
         )
-        blocks = drafting.draft_blocks(definition, progress, timer)
+        blocks = (draft or drafting.draft_blocks)(definition, progress, timer)
         document = drafting.draft_document(definition, blocks, place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher

@@ -13,6 +13,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final, cast
 
+from frankly_analyst.plots import PlotRow, interval_plot
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -22,13 +23,18 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
-from frankly_server.surveys.definition import SurveyDefinition
+from frankly_server.estimate.margins import DEFAULT
+from frankly_server.forms import estimated_blocks
+from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
+from frankly_server.surveys.preview import margin_points, planned, previewed
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
 SEARCH_S: Final = 8.0
 """Seconds for all searches of a draft in total; the admin and a server thread wait for them."""
+TRIAL_S: Final = 20.0
+"""Seconds within which a trial is complete: its searches take at most `SEARCH_S`, then they finish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,47 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
     blocks = [draft_part(definition, i, limits) for i, limits in enumerate(slices)]
     # A made-up survey id, because the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
+
+
+def drafted_form(
+    definition: SurveyDefinition, now: datetime, url: str
+) -> tuple[SurveyDocument, list[tuple[str, list[float | None]]]]:
+    """Return the document and, per part, the question ids and the expected margins."""
+    document, points, rows = drafted(definition, now, url), margin_points(None), []
+    for block, share in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
+        name = " × ".join(question.id for question in block.questions)
+        margins = [
+            None if plan is None or n * share < 1 else plan.margin(int(n * share)) for n in points
+        ]
+        rows.append((name, margins))
+    return document, rows
+
+
+def tried(block: BlockDefinition, everybody_says: str | None) -> tuple[Block, str | None]:
+    """Return the designed block, and the plot if everybody gives one of its answers."""
+    drawn = previewed(block).block
+    if everybody_says not in block.joint_answers:
+        return drawn, None
+    return drawn, _plot_of_equal_answers(block, drawn, block.joint_answers.index(everybody_says))
+
+
+def _plot_of_equal_answers(block: BlockDefinition, drawn: Block, x: int) -> str:
+    """Return a plot of the estimate from a thousand people with answer `x`."""
+    estimate = simulate(drawn, x)
+    rows = [
+        PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
+        for i, (name, share, ends) in enumerate(
+            zip(
+                block.joint_answers,
+                estimate.unbiased,
+                estimate.margins.ends(DEFAULT, estimate.unbiased),
+                strict=True,
+            )
+        )
+        if share is not None and ends is not None
+    ]
+    return interval_plot("Estimate from a thousand equal answers", rows) if rows else ""
 
 
 def rehearse(

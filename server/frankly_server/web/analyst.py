@@ -14,6 +14,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
+from frankly_server.design.tables.limits import FINISH_S
 from frankly_server.requests.design_fields import Planner, within
 from frankly_server.requests.plan import plan_json
 from frankly_server.requests.plan_request import PlanRequest
@@ -31,6 +32,7 @@ from frankly_server.web import (
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 from frankly_server.web.parquet import to_parquet
+from frankly_server.web.searching import search
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),
@@ -198,7 +200,15 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         reading.content_type({reading.JSON})
         # Decimals, because levels must not be converted to floats.
         plan_input = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
-        result = within(plan, plan_input, time.monotonic, PLAN_S)
+        result = search(
+            services,
+            within,
+            plan,
+            plan_input,
+            time.monotonic,
+            PLAN_S,
+            seconds=PLAN_S + 2 * FINISH_S,
+        )
         return Response(encode(result), content_type=reading.JSON)
 
     return routes

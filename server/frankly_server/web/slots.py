@@ -6,11 +6,13 @@ for a database that does not respond. `/health/live` needs no slot.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from frankly_server.surveys.searches import PLACES
 from frankly_server.web.headers import ALWAYS
 from frankly_server.web.logs import method_name
 from frankly_server.web.metrics import Metrics
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LIVE: Final = "/health/live"
-SPARE_THREADS: Final = 1
-"""Number of threads that a server has in addition to its slots."""
+SPARE_THREADS: Final = 1 + PLACES
+"""Number of threads that a server has in addition to its slots; searches wait without a slot."""
+SLOTS: Final = "frankly.slots"
 _WAIT_S: Final = 1.0
 _log: Final = structlog.get_logger("frankly.web")
 
@@ -47,12 +50,25 @@ class Slots:
             return self._application(environ, start_response)
         if not self._take():
             return self._refuse(environ["REQUEST_METHOD"], start_response)
+        environ[SLOTS] = self
         try:
             # Responses are complete before they are sent, so a slow client does not occupy a slot.
             return self._application(environ, start_response)
         finally:
-            self._is_stalled = False
-            self._free.release()
+            self._give_back()
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Release the request's slot, and wait for one at the end of the block."""
+        self._give_back()
+        try:
+            yield
+        finally:
+            self._free.acquire()
+
+    def _give_back(self) -> None:
+        self._is_stalled = False
+        self._free.release()
 
     def _take(self) -> bool:
         if self._free.acquire(blocking=False):

@@ -143,7 +143,9 @@ class _Slow:
     def draft(self, survey: str) -> object:
         return type("Draft", (), {"parts": ["first", "second"]})
 
-    def publish(self, survey: str, progress: object, timer: object, recorder: object) -> object:
+    def publish(
+        self, survey: str, progress: object, timer: object, recorder: object, draft: object
+    ) -> object:
         progress(0, 2, "first")  # type: ignore[operator]
         self.begun.set()
         while True:

@@ -6,27 +6,23 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from frankly_analyst.plots import Mark, PlotRow, curve_plot, interval_plot
-from frankly_protocol.blocks import Block
+from frankly_analyst.plots import Mark, curve_plot
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.estimate.margins import DEFAULT
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.preview import (
-    Alternative,
+    PREVIEW_S,
     LevelRow,
-    alternatives,
-    by_level,
+    Preview,
     chances,
     comparison_point,
-    frontier,
     margin_points,
-    previewed,
+    preview,
 )
-from frankly_server.surveys.trial import drafted, rehearse, simulate
+from frankly_server.surveys.trial import TRIAL_S, drafted, rehearse, tried
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
@@ -36,6 +32,7 @@ from frankly_server.web.admin.survey_page import (
     show,
     survey_view,
 )
+from frankly_server.web.searching import search
 
 _SHOWN = 16  # a larger table of probabilities does not fit on a page
 
@@ -49,11 +46,11 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         if not survey.definition.blocks:
             return form_page(services, survey, "margins")
         try:
-            return _margins(survey, _people())
+            return _margins(services, survey, _people())
         except InvalidInput as refused:
             if refused.field != "population":
                 raise
-            return _margins(survey, None, refused)
+            return _margins(services, survey, None, refused)
 
     @routes.get("/surveys/<survey_id>/try")
     @survey_view(services, "viewer")
@@ -85,17 +82,20 @@ def _people() -> int | None:
 
 
 def _margins(
-    survey: OpenedSurvey, people: int | None, refused: InvalidInput | None = None
+    services: Services,
+    survey: OpenedSurvey,
+    people: int | None,
+    refused: InvalidInput | None = None,
 ) -> Response:
     block = _definition(survey)
-    rows = alternatives(block, people=people)
+    found = search(services, preview, block, people, seconds=PREVIEW_S)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
     cells = [len(question.choices) for question in survey.definition.strata]
-    return show("margins.html", survey, "margins", refused, block=block, found=rows, reports=margin_points(people),
-                usual=comparison_point(people), people=people, levels=by_level(block, people=people),
+    return show("margins.html", survey, "margins", refused, block=block, found=found.alternatives,
+                reports=margin_points(people), usual=comparison_point(people), people=people, levels=found.levels,
                 waiting=expected_pending(cells, survey.definition.step),
-                level_plot=lambda rows: _level_plot(rows, margin),
-                **_frontier(block, rows, people, margin))  # fmt: skip
+                level_plot=lambda rows: _level_plot(rows, margin), frontier=found.frontier,
+                no_frontier=found.no_frontier, frontier_plot=_frontier_plot(found, people, margin))  # fmt: skip
 
 
 def _shown(
@@ -112,43 +112,23 @@ def _shown(
     try:
         # If there are answers, the whole document is designed, otherwise only the page's block. So
         # each block is designed at most once, within one time limit for all blocks.
-        document = None if answers is None else drafted(survey.definition, services.surveys.now(),
-                                                     services.settings.public_url)  # fmt: skip
+        if answers is not None:
+            now, url = services.surveys.now(), services.settings.public_url
+            document = search(services, drafted, survey.definition, now, url, seconds=TRIAL_S)
     except InvalidInput as refused:
         unfit = refused  # another block may be the cause, so the table of this block is still shown
     try:
-        drawn = (
-            previewed(block).block
-            if document is None
-            else next(candidate for candidate in document.blocks if candidate.id == block.id)
-        )
+        if document is None:
+            drawn, values["run"] = search(services, tried, block, everybody_says, seconds=TRIAL_S)
+        else:
+            drawn = next(candidate for candidate in document.blocks if candidate.id == block.id)
         mechanism = drawn.numbered_mechanism
         values["table"] = chances(mechanism) if mechanism.answers <= _SHOWN else None
         if document is not None and answers is not None:
             values["rehearsal"] = rehearse(document, answers)
-        elif everybody_says is not None and everybody_says in block.joint_answers:
-            values["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
     except InvalidInput as refused:
         return show("try.html", survey, "try", unfit or refused, **values)
     return show("try.html", survey, "try", unfit, **values)
-
-
-def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
-    """Return a plot of the estimate from a thousand people with answer `x`."""
-    estimate = simulate(drawn, x)
-    rows = [
-        PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
-        for i, (name, share, ends) in enumerate(
-            zip(
-                block.joint_answers,
-                estimate.unbiased,
-                estimate.margins.ends(DEFAULT, estimate.unbiased),
-                strict=True,
-            )
-        )
-        if share is not None and ends is not None
-    ]
-    return interval_plot("Estimate from a thousand equal answers", rows) if rows else ""
 
 
 def _definition(survey: OpenedSurvey) -> BlockDefinition:
@@ -156,30 +136,23 @@ def _definition(survey: OpenedSurvey) -> BlockDefinition:
     return next(block for block in survey.definition.blocks if block.id == block_id)
 
 
-def _frontier(
-    block: BlockDefinition, candidates: Sequence[Alternative], people: int | None, margin: str
-) -> dict[str, Any]:
+def _frontier_plot(found: Preview, people: int | None, margin: str) -> str:
     place = margin_points(people).index(comparison_point(people))
-    try:
-        rows = frontier(block, people=people)
-    except InvalidInput as refused:
-        return {"frontier": [], "no_frontier": refused.detail, "frontier_plot": ""}
-    curve = [(row.information, row.margin * 100) for row in rows if row.margin is not None]
+    curve = [
+        (row.information, row.margin * 100) for row in found.frontier if row.margin is not None
+    ]
     marks = [
         Mark(
             alternative.mechanism + (" (chosen)" if i == 0 else ""),
             alternative.information,
             alternative.margins[place] * 100,
         )
-        for i, alternative in enumerate(candidates)
+        for i, alternative in enumerate(found.alternatives)
         if alternative.information is not None and alternative.margins is not None
     ]
-    plot = (
-        curve_plot("Margin against information", curve, marks, _INFORMATION, margin)
-        if curve
-        else ""
-    )
-    return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
+    if not curve:
+        return ""
+    return curve_plot("Margin against information", curve, marks, _INFORMATION, margin)
 
 
 def _level_plot(rows: Sequence[LevelRow], margin: str) -> str:

@@ -12,6 +12,7 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import may
+from frankly_server.surveys.searches import Busy
 from frankly_server.web.headers import PUBLIC_FOREVER
 from frankly_server.web.security import PATH
 
@@ -62,13 +63,20 @@ def render(
         error=refused,
         **values,
     )
-    return make_response(
+    response = make_response(
         text, refused.problem.status if isinstance(refused, InvalidInput) else status
     )
+    if isinstance(refused, Busy):
+        response.headers["Retry-After"] = str(refused.retry_after_s)
+    return response
 
 
 def failed(error: FranklyError) -> Response:
     """Render an error page for a FranklyError that no form shows."""
+    if isinstance(error, Busy):
+        response = render("busy.html", status=429, seconds=error.retry_after_s)
+        response.headers["Retry-After"] = str(error.retry_after_s)
+        return response
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     status = 500 if problem is None else problem.status
     detail = "An internal error occurred; try again later." if status == 500 else error.detail

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that tests run in processes; each process imports this module, so it imports little."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+class Unsendable(Exception):
+    """An error that cannot be pickled."""
+
+    def __init__(self, text: str, more: str) -> None:
+        super().__init__(text + more)
+
+
+def fail_unsendably() -> None:
+    raise Unsendable("a", "b")
+
+
+def one_long_step() -> int:
+    """Compute for hours without returning to the interpreter, as a long step of a library does."""
+    return sum(range(10**15))
+
+
+def leave() -> None:
+    raise SystemExit
+
+
+def wait_for(path: Path) -> str:
+    """Wait until the file exists."""
+    while not path.exists():
+        time.sleep(0.005)
+    return "waited"
+
+
+def speak(n: int, hear: Callable[..., None]) -> str:
+    for i in range(n):
+        hear(i, "of", n)
+    return "spoken"
+
+
+def waiting(_plan: Any, body: Any, *_limits: Any) -> dict[str, str]:
+    """Stand in for `within`: wait until the file that the request names exists."""
+    return {"found": wait_for(Path(body["until"]))}
+
+
+def endless(*_arguments: Any) -> int:
+    return one_long_step()

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searches of requests beside reports: they hold no slot, full places give 429, deadlines kill."""
+
+import json
+import multiprocessing
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from frankly_server.app import create_app
+from frankly_server.design.tables.limits import FINISH_S
+from frankly_server.surveys import searches
+from frankly_server.surveys.searches import PLACES
+from frankly_server.web import analyst
+from frankly_server.web.admin import margins
+
+from tests.frankly_server.surveys.apart import endless, waiting
+from tests.frankly_server.web.admin.office import Office
+from tests.frankly_server.web.site import Site, check_problem, waitress
+
+CLIENTS = 32
+PLAN = {
+    "prior": {"joint": [[3 + 7 * x % 11, 5 + 3 * x % 7] * 8 for x in range(3)]},
+    "notion": "lip", "mechanism": "optimal", "epsilon": "1.0", "solve_for": "n", "margin": 0.05, "frontier": 30,
+}  # fmt: skip
+
+
+def plan(client: Any, site: Site, body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {site.analyst_key}"}
+    return client.post("/v1/plan", json=body, headers=headers)
+
+
+@pytest.fixture
+def narrow(site: Site) -> Any:
+    """A client of the same survey on a server with a single slot."""
+    settings = site.settings.model_copy(update={"threads": 1})
+    return create_app(settings, services=site.services).test_client
+
+
+@pytest.fixture
+def held(
+    site: Site, narrow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[list[int]]:
+    """Requests that take all places until the block ends; the list then has their statuses."""
+    monkeypatch.setattr(analyst, "within", waiting)
+    monkeypatch.setattr(searches, "_WAIT_S", 60.0)
+    until, statuses = tmp_path / "until", list[int]()
+
+    def search() -> None:
+        statuses.append(plan(narrow(), site, {"until": str(until)}).status_code)
+
+    threads = [threading.Thread(target=search) for _ in range(PLACES)]
+    for thread in threads:
+        thread.start()
+    while site.services.searches._places._value:
+        time.sleep(0.001)
+    yield statuses
+    until.touch()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * PLACES
+
+
+def test_reports_have_the_only_slot_while_searches_run(
+    site: Site, narrow: Any, held: list[int]
+) -> None:
+    client = narrow()
+    for number in range(20):
+        report = json.dumps(site.report(1000 + number))
+        answer = client.post(site.reports_path, data=report, content_type="application/json")
+        assert answer.status_code == 201
+    assert client.get("/health/ready").status_code == 200
+    assert held == []  # the searches are still running
+
+
+def test_a_search_without_a_place_gets_429(site: Site, narrow: Any, held: list[int]) -> None:
+    answer = plan(narrow(), site, {"until": "never"})
+    check_problem(answer, 429, "too_many")
+    assert answer.headers["Retry-After"] == "5"
+    assert "other searches are running" in answer.get_json()["detail"]
+    assert held == []
+
+
+def test_pages_say_kindly_that_others_are_searching(
+    own_office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = own_office.client("admin")
+    for _ in range(PLACES):
+        own_office.services.searches._places.acquire()
+    for page, words in (("margins", "One moment, please"), ("try", "other searches are running")):
+        answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
+        assert words in answer.text
+    for _ in range(PLACES):
+        own_office.services.searches._places.release()
+    assert client.get(f"/admin/surveys/{own_office.survey}/try").status_code == 200
+    monkeypatch.setattr(margins, "preview", endless)
+    monkeypatch.setattr(margins, "PREVIEW_S", 0.2)
+    answer = client.get(f"/admin/surveys/{own_office.survey}/margins")
+    assert answer.status_code == 422
+    assert "this took longer than 0.2 s" in answer.text
+
+
+def test_a_plan_is_killed_at_its_deadline(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyst, "within", endless)
+    monkeypatch.setattr(analyst, "PLAN_S", 0.2 - 2 * FINISH_S)
+    check_problem(plan(site.client, site, {}), 422, "optimiser_limit")
+    assert not [one for one in multiprocessing.active_children() if "search" in one.name]
+
+
+def test_no_report_is_refused_beside_planning_clients(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thirty-two clients plan with one key; how long reports take is for `bench intake` to measure."""
+    monkeypatch.setattr(analyst, "PLAN_S", 0.3)
+    monkeypatch.setattr(analyst, "FINISH_S", 0.1)
+    settings = site.settings.model_copy(update={"threads": 2, "key_rate_per_s": 1e6})
+    statuses, reports, enough = Counter[int](), Counter[int](), threading.Event()
+    with waitress(create_app(settings, services=site.services)) as origin:
+
+        def ask() -> None:
+            with requests.Session() as session:
+                session.headers["Authorization"] = f"Bearer {site.analyst_key}"
+                while not enough.is_set():
+                    answer = session.post(f"{origin}/v1/plan", json=PLAN, timeout=300)
+                    statuses[answer.status_code] += 1
+                    if answer.status_code == 429:
+                        assert answer.headers["Retry-After"] == "5"
+                        enough.wait(1)
+
+        threads = [threading.Thread(target=ask) for _ in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        with requests.Session() as session:
+            while not {200, 422} & statuses.keys() or not statuses[429] or reports.total() < 100:
+                body = site.report(5000 + reports.total())
+                answer = session.post(f"{origin}{site.reports_path}", json=body, timeout=300)
+                reports[answer.status_code] += 1
+                ready = session.get(f"{origin}/health/ready", timeout=300)
+                assert ready.status_code == 200
+        enough.set()
+        for thread in threads:
+            thread.join()
+    assert set(reports) == {201}
+    assert set(statuses) <= {200, 422, 429}
