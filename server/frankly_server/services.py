@@ -17,7 +17,7 @@ from frankly_server.store import Database, StoreUnavailable
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
-from frankly_server.surveys.searches import Searches
+from frankly_server.surveys.searches import ANALYSES, SEARCHES, Places
 from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
@@ -31,7 +31,7 @@ class Services:
     surveys, intake, releasing, analysis : surveys, their reports, releases and estimates.
     access : API keys. keys : signing keys. log : the transparency log. invites : invite tokens.
     accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
-    publishing in the background. searches : processes for the searches of requests. webhooks,
+    publishing in the background. searches, analyses : places for slow work of requests. webhooks,
     webhook_thread : webhook addresses, and the thread that posts events to them.
     """
 
@@ -58,7 +58,7 @@ class Services:
         self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
-        self.searches = Searches()
+        self.searches, self.analyses = Places(*SEARCHES), Places(*ANALYSES)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
         self.webhook_thread = WebhookThread(self.webhooks)
 

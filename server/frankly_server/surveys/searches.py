@@ -10,8 +10,8 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import ceil
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from frankly_server.surveys.definition import SurveyDefinition
     from frankly_server.surveys.drafting import Drafted, Progress
 
-PLACES: Final = 3
-"""Searches of requests at once: one runs, the others wait for it."""
+SEARCHES: Final = (1, 3)
+ANALYSES: Final = (2, 8)
+"""Searches, and estimates or counts, of requests: how many run at once, how many have a place."""
 RETRY_S: Final = 5
 _WAIT_S: Final = 10.0
 _CHECK_S: Final = 0.3
@@ -53,31 +54,31 @@ class Busy(InvalidInput):
     def __init__(self) -> None:
         super().__init__(
             Problem.TOO_MANY,
-            f"other searches are running; send the same request again in {RETRY_S} s",
+            f"the server is computing for others: send the same request again in {RETRY_S} s",
         )
 
 
-class Searches:
-    """Places for the searches of requests. One runs at a time, so that they share one processor."""
+class Places:
+    """Places for slow work of requests: `at_once` run, and up to `most` in total have a place."""
 
-    def __init__(self) -> None:
-        self._places, self._turn = threading.BoundedSemaphore(PLACES), threading.Lock()
+    def __init__(self, at_once: int, most: int) -> None:
+        self._turns, self._places = threading.Semaphore(at_once), threading.Semaphore(most)
 
-    def run(self, function: Callable[..., _Result], *arguments: Any, seconds: float) -> _Result:
-        """Return the result of a search, as `apart` does.
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Hold a place, and wait for a turn, until the block ends.
 
-        Raises Busy if no place is free or the searches before it take longer than ten seconds, and
-        the errors of `apart`.
+        Raises Busy if no place is free or no turn comes within ten seconds.
         """
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
-            if not self._turn.acquire(timeout=_WAIT_S):
+            if not self._turns.acquire(timeout=_WAIT_S):
                 raise Busy
             try:
-                return apart(function, *arguments, seconds=seconds)
+                yield
             finally:
-                self._turn.release()
+                self._turns.release()
         finally:
             self._places.release()
 

@@ -32,7 +32,7 @@ from frankly_server.web import (
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 from frankly_server.web.parquet import to_parquet
-from frankly_server.web.searching import search
+from frankly_server.web.searching import search, without_slot
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),
@@ -122,7 +122,9 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
                 "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
                 "compare",
             )
-        return Response(write(services.analysis.estimates(survey_id, **fields)), content_type=kind)
+        with without_slot(services.analyses):
+            body = write(services.analysis.estimates(survey_id, **fields))
+        return Response(body, content_type=kind)
 
     @routes.get("/v1/surveys/<survey_id>/counts")
     @declare(
@@ -151,8 +153,10 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         holder = auth.require_role(services, auth.ANALYST_ROLES)
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
-        answer = services.analysis.counts(survey_id, **reading.query(set(COUNTS_FIELDS)))
-        return Response(encode(answer), content_type=reading.JSON)
+        texts = reading.query(set(COUNTS_FIELDS))
+        with without_slot(services.analyses):
+            body = encode(services.analysis.counts(survey_id, **texts))
+        return Response(body, content_type=reading.JSON)
 
     @routes.post("/v1/plan")
     @declare(

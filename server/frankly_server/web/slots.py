@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from frankly_server.surveys.searches import PLACES
+from frankly_server.surveys.searches import ANALYSES, SEARCHES
 from frankly_server.web.headers import ALWAYS
 from frankly_server.web.logs import method_name
 from frankly_server.web.metrics import Metrics
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LIVE: Final = "/health/live"
-SPARE_THREADS: Final = 1 + PLACES
-"""Number of threads that a server has in addition to its slots; searches wait without a slot."""
+SPARE_THREADS: Final = 1 + SEARCHES[1] + ANALYSES[1]
+"""Number of threads that a server has in addition to its slots; slow work needs no slot."""
 SLOTS: Final = "frankly.slots"
 _WAIT_S: Final = 1.0
 _log: Final = structlog.get_logger("frankly.web")

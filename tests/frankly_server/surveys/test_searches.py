@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.design.tables.limits import TimeExceeded
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
-from frankly_server.surveys.searches import PLACES, RETRY_S, Busy, Searches, apart, draft_apart
+from frankly_server.surveys.searches import RETRY_S, Busy, Places, apart, draft_apart
 
 from tests.frankly_server.surveys.apart import (
     add,
@@ -36,7 +36,6 @@ def searching() -> int:
 
 def test_the_result_is_returned() -> None:
     assert apart(add, 2, 3, seconds=LONG_S) == 5
-    assert Searches().run(add, 2, 3, seconds=LONG_S) == 5
     assert searching() == 0
 
 
@@ -96,42 +95,37 @@ def test_blocks_are_designed_as_in_this_process() -> None:
     assert said == [(0, 2, "smokes"), (1, 2, "drinks"), (2, 2, "")]
 
 
-def test_a_search_without_a_place_is_refused_at_once(tmp_path: Path) -> None:
-    searches, go_on, results = Searches(), tmp_path / "go on", list[str]()
+@pytest.mark.parametrize(("at_once", "most"), [(1, 3), (2, 2), (2, 8)])
+def test_work_without_a_place_is_refused_at_once(at_once: int, most: int) -> None:
+    places, go_on, running = Places(at_once, most), threading.Event(), list[int]()
 
-    def search() -> None:
-        results.append(searches.run(wait_for, go_on, seconds=LONG_S))
+    def work() -> None:
+        with places.taken():
+            running.append(1)
+            assert go_on.wait(60)
 
-    threads = [threading.Thread(target=search) for _ in range(PLACES)]
+    threads = [threading.Thread(target=work) for _ in range(most)]
     for thread in threads:
         thread.start()
     # The semaphore's value, because nothing else says that every thread has its place.
-    while searches._places._value:
+    while places._places._value or len(running) < at_once:
         time.sleep(0.001)
-    assert searching() <= 1
-    with pytest.raises(Busy) as refused:
-        searches.run(add, 1, 1, seconds=LONG_S)
+    with pytest.raises(Busy) as refused, places.taken():
+        pass
     assert (refused.value.problem.status, refused.value.retry_after_s) == (429, RETRY_S)
-    go_on.touch()
+    assert len(running) == at_once
+    go_on.set()
     for thread in threads:
         thread.join()
-    assert results == ["waited"] * PLACES
-    assert searches.run(add, 1, 1, seconds=LONG_S) == 2
+    assert len(running) == most
+    with places.taken():
+        assert places._places._value == most - 1
 
 
-def test_waiting_for_other_searches_has_an_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frankly_server.surveys.searches._WAIT_S", 0.01)
-    searches, go_on = Searches(), tmp_path / "go on"
-    first = threading.Thread(
-        target=searches.run, args=(wait_for, go_on), kwargs={"seconds": LONG_S}
-    )
-    first.start()
-    while not searches._turn.locked():
-        time.sleep(0.001)
-    with pytest.raises(Busy):
-        searches.run(add, 1, 1, seconds=LONG_S)
-    go_on.touch()
-    first.join()
-    assert searches.run(add, 1, 1, seconds=LONG_S) == 2
+    places = Places(1, 2)
+    with places.taken(), pytest.raises(Busy), places.taken():
+        pass
+    with places.taken():
+        pass

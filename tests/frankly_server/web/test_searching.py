@@ -15,7 +15,7 @@ import requests
 from frankly_server.app import create_app
 from frankly_server.design.tables.limits import FINISH_S
 from frankly_server.surveys import searches
-from frankly_server.surveys.searches import PLACES
+from frankly_server.surveys.searches import ANALYSES, SEARCHES
 from frankly_server.web import analyst
 from frankly_server.web.admin import margins
 
@@ -54,7 +54,7 @@ def held(
     def search() -> None:
         statuses.append(plan(narrow(), site, {"until": str(until)}).status_code)
 
-    threads = [threading.Thread(target=search) for _ in range(PLACES)]
+    threads = [threading.Thread(target=search) for _ in range(SEARCHES[1])]
     for thread in threads:
         thread.start()
     while site.services.searches._places._value:
@@ -63,7 +63,7 @@ def held(
     until.touch()
     for thread in threads:
         thread.join()
-    assert statuses == [200] * PLACES
+    assert statuses == [200] * SEARCHES[1]
 
 
 def test_reports_have_the_only_slot_while_searches_run(
@@ -82,7 +82,7 @@ def test_a_search_without_a_place_gets_429(site: Site, narrow: Any, held: list[i
     answer = plan(narrow(), site, {"until": "never"})
     check_problem(answer, 429, "too_many")
     assert answer.headers["Retry-After"] == "5"
-    assert "other searches are running" in answer.get_json()["detail"]
+    assert "the server is computing for others" in answer.get_json()["detail"]
     assert held == []
 
 
@@ -90,13 +90,16 @@ def test_pages_say_kindly_that_others_are_searching(
     own_office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = own_office.client("admin")
-    for _ in range(PLACES):
+    for _ in range(SEARCHES[1]):
         own_office.services.searches._places.acquire()
-    for page, words in (("margins", "One moment, please"), ("try", "other searches are running")):
+    for page, words in (
+        ("margins", "One moment, please"),
+        ("try", "the server is computing for others"),
+    ):
         answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
         assert words in answer.text
-    for _ in range(PLACES):
+    for _ in range(SEARCHES[1]):
         own_office.services.searches._places.release()
     assert client.get(f"/admin/surveys/{own_office.survey}/try").status_code == 200
     monkeypatch.setattr(margins, "preview", endless)
@@ -104,6 +107,46 @@ def test_pages_say_kindly_that_others_are_searching(
     answer = client.get(f"/admin/surveys/{own_office.survey}/margins")
     assert answer.status_code == 422
     assert "this took longer than 0.2 s" in answer.text
+
+
+def test_reports_have_the_only_slot_while_estimates_are_computed(
+    site: Site, narrow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, statuses = threading.Semaphore(0), threading.Event(), list[int]()
+    compute = site.services.analysis.estimates
+
+    def estimates(*arguments: Any, **fields: Any) -> Any:
+        begun.release()
+        assert go_on.wait(60)
+        return compute(*arguments, **fields)
+
+    monkeypatch.setattr(searches, "_WAIT_S", 60.0)
+    monkeypatch.setattr(site.services.analysis, "estimates", estimates)
+    headers = {"Authorization": f"Bearer {site.analyst_key}"}
+
+    def ask() -> None:
+        statuses.append(narrow().get(site.estimates_path, headers=headers).status_code)
+
+    at_once, most = ANALYSES
+    threads = [threading.Thread(target=ask) for _ in range(most)]
+    for thread in threads:
+        thread.start()
+    for _ in range(at_once):
+        assert begun.acquire(timeout=60)
+    while site.services.analyses._places._value:
+        time.sleep(0.001)
+    client = narrow()
+    report = json.dumps(site.report(2000))
+    answer = client.post(site.reports_path, data=report, content_type="application/json")
+    assert answer.status_code == 201
+    for path in (site.estimates_path, f"/v1/surveys/{site.survey}/counts"):
+        refused = client.get(path, headers=headers)
+        check_problem(refused, 429, "too_many")
+        assert refused.headers["Retry-After"] == "5"
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * most
 
 
 def test_a_plan_is_killed_at_its_deadline(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

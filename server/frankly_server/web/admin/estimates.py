@@ -27,6 +27,7 @@ from frankly_server.web.admin.estimates_sections import Names, names_of, section
 from frankly_server.web.admin.estimates_sentences import flag_words
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.analyst import format_of
+from frankly_server.web.searching import without_slot
 
 _COMPARED: Final = 12
 """Largest number of groups for comparisons of all pairs, whose number grows quadratically."""
@@ -38,11 +39,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/estimates")
     @survey_view(services, "viewer")
     def estimates(survey: OpenedSurvey) -> Response:
-        try:
-            query, _ = Asked.read()
-            return _page(services, survey, query)
-        except InvalidInput as refused:
-            return _page(services, survey, Asked(), refused)
+        with without_slot(services.analyses):
+            try:
+                query, _ = Asked.read()
+                return _page(services, survey, query)
+            except InvalidInput as refused:
+                return _page(services, survey, Asked(), refused)
 
     @routes.get("/surveys/<survey_id>/estimates/download")
     @survey_view(services, "analyst")
@@ -50,8 +52,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
         write, kind = format_of(form)
-        answer = services.analysis.estimates(survey.id, **query.request.given())
-        response = Response(write(answer), content_type=kind)
+        with without_slot(services.analyses):
+            body = write(services.analysis.estimates(survey.id, **query.request.given()))
+        response = Response(body, content_type=kind)
         response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.{form}"'
         return response
 
