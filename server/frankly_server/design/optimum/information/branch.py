@@ -8,13 +8,12 @@ shrink the box: a point at distance δ from the side that they favour is worth a
 bound − |reduced|·δ. Proofs: docs/maths/generation.md, claims 4 to 6.
 """
 
-import heapq
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from frankly_server.arrays import FloatArray
-from frankly_server.design.optimum.boxes import Corners, OpenBox, shrunk
+from frankly_server.design.optimum.boxes import ENOUGH_COLUMNS, OpenBox, best_first, shrunk
 from frankly_server.design.optimum.information.ascent import climb, worth_of
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Information
@@ -22,22 +21,11 @@ from frankly_server.design.tables.limits import Limits
 
 # rounding: keeps boxes slightly larger than the duality argument requires
 _SAFETY = 1e-9
-_ENOUGH_COLUMNS = 8
-"""A search ends without a proof once it has this many columns, because they change the prices."""
 # After its first column, a search ends if this many boxes give no further column.
 _PATIENCE = 40
 # The local search starts at the points of this many boxes, and later only at points that are worth
 # more than the tolerance.
 _SEARCHED_BOXES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """Open box whose `x` is a point t of the base, with its secants (slope, constant)."""
-
-    box: OpenBox
-    slope: FloatArray
-    constant: FloatArray
 
 
 def bound(
@@ -53,35 +41,24 @@ def bound(
     The bound is `tolerance` if that is proved for every column. It is larger if the search ended
     early: with enough columns, or because time, memory or `boxes` ran out.
     """
-    root = _box(base, gain, prices, tolerance, base.low, base.high)
-    # The counter in the tuples breaks ties between equal bounds, because boxes cannot be compared.
-    heap: list[tuple[float, int, _Node]] = []
-    if root is not None:
-        heap.append((-root.box.bound, 0, root))
     columns: list[FloatArray] = []
-    pushed = popped = last_success = 0
-    # An open box takes about 48·a + 400 bytes: five float arrays of length a and overhead.
+    largest, last_success = tolerance, 0
+    # An open box takes at most about 48·a + 400 bytes: float arrays of length a and overhead.
     max_open = max(1000, limits.memory * 1_000_000 // (48 * base.answers + 400))
-    # Best first: if the search is cut short, the largest open bound is a bound for every column.
-    while heap:
-        _, _, node = heapq.heappop(heap)
-        popped += 1
-        if popped <= _SEARCHED_BOXES or worth_of(gain, prices, node.box.x) > tolerance:
-            t, worth = climb(base, gain, prices, node.box.x)
+    search = best_first(partial(_box, base, gain, prices, tolerance), base.low, base.high)
+    for popped, (box, open_count) in enumerate(search, 1):
+        if popped <= _SEARCHED_BOXES or worth_of(gain, prices, box.x) > tolerance:
+            t, worth = climb(base, gain, prices, box.x)
             if worth > tolerance and not any(
                 np.allclose(t, column, rtol=0, atol=1e-9) for column in columns
             ):
                 columns.append(t)
                 last_success = popped
-        enough = len(columns) >= _ENOUGH_COLUMNS or (columns and popped - last_success > _PATIENCE)
-        if enough or popped >= boxes or len(heap) > max_open or limits.out_of_time():
-            return np.array(columns).reshape(-1, base.answers), node.box.bound
-        for low, high in _halves(gain, node):
-            child = _box(base, gain, prices, tolerance, low, high)
-            if child is not None:
-                pushed += 1
-                heapq.heappush(heap, (-child.box.bound, pushed, child))
-    return np.array(columns).reshape(-1, base.answers), tolerance
+        enough = len(columns) >= ENOUGH_COLUMNS or (columns and popped - last_success > _PATIENCE)
+        if enough or popped >= boxes or open_count > max_open or limits.out_of_time():
+            largest = box.bound
+            break
+    return np.array(columns).reshape(-1, base.answers), largest
 
 
 def _box(
@@ -91,7 +68,7 @@ def _box(
     tolerance: float,
     low: FloatArray,
     high: FloatArray,
-) -> _Node | None:
+) -> OpenBox | None:
     """Narrow, bound and shrink a box; return None if no point in it exceeds `tolerance`."""
     narrowed = base.narrowed(low, high)
     if narrowed is None:
@@ -104,10 +81,6 @@ def _box(
     worth = support.bound + float(np.sum(constant))
     if worth <= tolerance:
         return None
-    return _Node(shrunk(low, high, support, worth, tolerance, _SAFETY), slope, constant)
-
-
-def _halves(gain: Information, node: _Node) -> tuple[Corners, Corners]:
-    """Split a box at its solution, where the gap between a secant and its function is largest."""
-    t = node.box.x
-    return node.box.halves(node.slope * t + node.constant - gain.terms(t))
+    low, high = shrunk(low, high, support, worth, tolerance, _SAFETY)
+    gaps = slope * support.x + constant - gain.terms(support.x)
+    return OpenBox(worth, low, high, support.x, int(np.argmax(gaps)))

@@ -8,12 +8,12 @@ function, and shrunk by the reduced costs, as in `information.branch` (docs/math
 claims 4 to 6 and 18).
 """
 
-import heapq
+from functools import partial
 
 import numpy as np
 
 from frankly_server.arrays import FloatArray
-from frankly_server.design.optimum.boxes import Corners, OpenBox, shrunk
+from frankly_server.design.optimum.boxes import ENOUGH_COLUMNS, OpenBox, best_first, shrunk
 from frankly_server.design.optimum.variance.column_base import ColumnBase
 from frankly_server.design.optimum.variance.objective import Prices
 from frankly_server.design.tables.limits import Limits
@@ -22,10 +22,8 @@ from frankly_server.lazy import special
 
 # rounding: keeps boxes slightly larger than the duality argument requires
 _SAFETY = 1e-12
-# Eigenvalues below this share of the largest count as 0; `_lost` covers the difference.
+# Eigenvalues below this share of the largest count as 0; `lost` covers the difference.
 _FLAT = 1e-14
-_ENOUGH_COLUMNS = 8
-"""A search ends without a proof once it has this many columns, because they change the prices."""
 _BYTES = 60
 """Memory of an open box per coordinate, in bytes, including overhead."""
 
@@ -48,7 +46,7 @@ class _Boxes:
         """Return the column v of the box's solution."""
         return box.x[: self.answers] * self._per_t
 
-    def bound(self, low: FloatArray, high: FloatArray, tolerance: float) -> OpenBox | None:
+    def bound(self, tolerance: float, low: FloatArray, high: FloatArray) -> OpenBox | None:
         """Bound and shrink a box; return None if no point in it is worth more than `tolerance`."""
         cost, z = self._linear.copy(), slice(len(self._linear) - self._rank, None)
         cost[z] = low[z] + high[z]
@@ -61,7 +59,8 @@ class _Boxes:
         if support is None or support.bound + constant <= tolerance:
             return None
         worth = support.bound + constant
-        return shrunk(low, high, support, worth, tolerance, _SAFETY)
+        low, high = shrunk(low, high, support, worth, tolerance, _SAFETY)
+        return OpenBox(worth, low, high, support.x, self._widest(low, high, support.x))
 
     def _entropies(self, t: FloatArray) -> FloatArray:
         v = t[: self.answers] * self._per_t
@@ -75,9 +74,9 @@ class _Boxes:
         slope = np.where(width > 0, (at_high - at_low) / np.where(width > 0, width, 1.0), 0.0)
         return slope, float(np.sum(at_low - slope * low[: self.answers]))
 
-    def halves(self, box: OpenBox) -> tuple[Corners, Corners]:
-        """Split a box at its solution, where the gap between secant and function is largest."""
-        low, high, x = box.low, box.high, np.clip(box.x, box.low, box.high)
+    def _widest(self, low: FloatArray, high: FloatArray, x: FloatArray) -> int:
+        """Return the coordinate with the largest gap between secant and function at `x`."""
+        x = np.clip(x, low, high)
         gaps = np.zeros(len(x))
         z = slice(len(x) - self._rank, None)
         gaps[z] = (x - low)[z] * (high - x)[z]
@@ -85,7 +84,7 @@ class _Boxes:
             slope, _ = self._secants(low, high)
             rise = self._entropies(low) + slope * (x - low)[: self.answers]
             gaps[: self.answers] = rise - self._entropies(x)
-        return box.halves(gaps)
+        return int(np.argmax(gaps))
 
 
 def bound(
@@ -107,31 +106,23 @@ def bound(
     least = tolerance / scale - lost * _largest_square(base)
     if least <= 0:
         return None
-    root = boxes.bound(polytope.low, polytope.high, least)
-    heap: list[tuple[float, int, OpenBox]] = [] if root is None else [(-root.bound, 0, root)]
     columns: list[FloatArray] = []
-    pushed = popped = 0
+    largest = tolerance
     max_open = max(1000, limits.memory * 1_000_000 // (_BYTES * len(polytope.low)))
-    # Best first: if the search is cut short, the largest open bound is a bound for every column.
-    while heap:
-        _, _, box = heapq.heappop(heap)
-        popped += 1
+    search = best_first(partial(boxes.bound, least), polytope.low, polytope.high)
+    for popped, (box, open_count) in enumerate(search, 1):
         v = boxes.column(box)
         if float(prices.worth(v[None])[0]) > tolerance:
             columns.append(v)
         if (
-            len(columns) >= _ENOUGH_COLUMNS
+            len(columns) >= ENOUGH_COLUMNS
             or popped >= limits.boxes
-            or len(heap) > max_open
+            or open_count > max_open
             or limits.out_of_time()
         ):
-            return _stacked(columns, base), scale * (box.bound + lost * _largest_square(base))
-        for low, high in boxes.halves(box):
-            child = boxes.bound(low, high, least)
-            if child is not None:
-                pushed += 1
-                heapq.heappush(heap, (-child.bound, pushed, child))
-    return _stacked(columns, base), tolerance
+            largest = scale * (box.bound + lost * _largest_square(base))
+            break
+    return np.array(columns).reshape(-1, base.answers), largest
 
 
 def _coordinates(prices: Prices, scale: float) -> tuple[FloatArray, float]:
@@ -145,7 +136,3 @@ def _coordinates(prices: Prices, scale: float) -> tuple[FloatArray, float]:
 def _largest_square(base: ColumnBase) -> float:
     """Return an upper bound of |v|² on the base."""
     return float(sum(base.highest(unit) ** 2 for unit in np.eye(base.answers)))
-
-
-def _stacked(columns: list[FloatArray], base: ColumnBase) -> FloatArray:
-    return np.array(columns).reshape(-1, base.answers)
