@@ -197,7 +197,8 @@ def _read(answer: "requests.Response") -> Any:
         return body
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         raise Unreachable(f"the server answered with status {answer.status_code}")
-    detail, field = str(body.get("detail", "")), body.get("field")
+    detail = str(body.get("detail") or f"the server answered with status {answer.status_code}")
+    field = body.get("field")
     raise Refused(
         detail,
         code=body["code"],

@@ -121,6 +121,7 @@ def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
         "r-cran-broom",
         "r-cran-httr2",
         "r-cran-jsonlite",
+        "r-cran-mass",
         "r-cran-survey",
         "r-cran-testthat",
         "systemd",

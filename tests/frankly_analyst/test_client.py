@@ -8,7 +8,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+import requests
 from frankly_analyst import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable, formats
+from frankly_analyst.analyst import _read
 from frankly_analyst.formats import COLUMNS
 from frankly_analyst.plots import percent
 from frankly_analyst.rows import localised
@@ -120,6 +122,15 @@ def test_refusals_are_typed(served: Served, name: str) -> None:
             survey or served.site.survey, level=level
         )
     assert (refused.value.status, refused.value.code) == (status, code)
+
+
+@pytest.mark.parametrize("body", [b'{"code":"closed"}', b'{"code":"closed","detail":""}'])
+def test_a_problem_without_detail_is_named_by_its_status(body: bytes) -> None:
+    answer = requests.Response()
+    answer.status_code, answer.raw = 410, io.BytesIO(body)
+    answer.headers["Content-Type"] = "application/problem+json"
+    with pytest.raises(Refused, match="status 410"):
+        _read(answer)
 
 
 @pytest.mark.parametrize(
