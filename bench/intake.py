@@ -13,6 +13,10 @@ of the server per report, independent of other work on the machine. ratio_…_re
 `plain` if the time of releasing all reports is included. ratio_…_batch: reports per second in
 batches of 500 over HTTP, divided by the rate of COPY into such a table in transactions of 500.
 Trials alternate; each figure is a median.
+
+beside_DATABASE_4_…: single reports, 40 per second over four connections, while 32 clients with one
+API key send an expensive plan in a loop; alone_…: the same without these clients, before and after.
+No report may be refused, /health/ready must stay 200, and plans are counted by status.
 """
 
 import argparse
@@ -23,7 +27,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from _intake import load, wrk
+from _intake import beside, load, wrk
 from _intake.copying import Copying
 from _intake.served import Served, bare, ours
 from _runner import Result, Samples, print_result, ratios, turns
@@ -42,6 +46,8 @@ ASKED, SIZE = 4, 500
 """Number of blocks of the survey that has limits; reports in a batch."""
 LEAST = {"plain": 0.9, "bare": 0.8, "batch": 0.6, "released": 0.7}
 MOST_P50 = 1.2
+MOST_BESIDE = {"refused": 0.0, "not_ready": 0.0, "p99_s": 0.25}
+PARTS = ("compared", "beside")
 Found = dict[str, list[load.Loaded]]
 Trials = Mapping[str, Callable[[], load.Loaded]]
 
@@ -65,16 +71,24 @@ def main() -> None:
         action="append",
         help="only this survey; may be repeated",
     )
+    parser.add_argument("--part", choices=PARTS, help="only this part")
+    parser.add_argument(
+        "--beside-seconds", type=float, default=20, help="seconds of reports beside planning"
+    )
     chosen = parser.parse_args()
     before, samples = machine_load(), Samples()
     for kind in chosen.on or KINDS:
-        for blocks in chosen.blocks or BLOCKS:
-            samples |= measure(kind, blocks, chosen.rounds, chosen.seconds, chosen.batches)
-    print_result(result(samples), as_json=chosen.json, before=before)
+        if chosen.part != "beside":
+            for blocks in chosen.blocks or BLOCKS:
+                samples |= measure(kind, blocks, chosen.rounds, chosen.seconds, chosen.batches)
+        if chosen.part != "compared":
+            samples |= beside_planning(kind, chosen.beside_seconds)
+    is_part = bool(chosen.part or chosen.on or chosen.blocks)
+    print_result(result(samples, is_part=is_part), as_json=chosen.json, before=before)
 
 
-def result(samples: Samples) -> Result:
-    """Return the samples with the bounds of their ratios; other figures are only printed."""
+def result(samples: Samples, *, is_part: bool = False) -> Result:
+    """Return the samples with their bounds; figures without one are only printed."""
     of_four = [name for name in samples if f"_{ASKED}_" in name]
     at_least = {
         name: LEAST[end]
@@ -84,20 +98,20 @@ def result(samples: Samples) -> Result:
     at_most = {
         name: MOST_P50 for name in of_four if name.startswith("p50_") and name.endswith("_1_plain")
     }
-    return Result("intake", samples, at_most, at_least)
+    at_most |= {
+        name: bound
+        for name in of_four
+        for end, bound in MOST_BESIDE.items()
+        if name.startswith("beside_") and name.endswith(f"_{ASKED}_{end}")
+    }
+    return Result("intake", samples, at_most, at_least, {"part": is_part})
 
 
 def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> Samples:
     """Measure one survey on a temporary database of one kind."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
-        if kind == "sqlite":
-            urls = [f"sqlite:///{home / name}.db" for name in ("ours", "plain", "bare")]
-        else:
-            server = PostgresServer(find_binaries(None))
-            server.start()
-            stack.callback(server.stop)
-            urls = [server.create() for _ in range(4)]
+        urls = _databases(kind, home, stack)
         for name in ("ours", "plain", "bare"):
             (home / name).mkdir()
         mine = stack.enter_context(ours(home / "ours", urls[0], BLOCKS[blocks]))
@@ -119,6 +133,23 @@ def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> 
             if copying is not None:
                 copying.close()
     return samples
+
+
+def beside_planning(kind: str, seconds: float) -> Samples:
+    """Measure reports beside planning on a temporary database of one kind."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        url, *_ = _databases(kind, Path(folder), stack)
+        return beside.measure(Path(folder), url, f"{kind}_{ASKED}", seconds)
+
+
+def _databases(kind: str, home: Path, stack: ExitStack) -> list[str]:
+    """Return the URLs of four new databases; `stack` stops their server."""
+    if kind == "sqlite":
+        return [f"sqlite:///{home / f'{i}.db'}" for i in range(4)]
+    server = PostgresServer(find_binaries(None))
+    server.start()
+    stack.callback(server.stop)
+    return [server.create() for _ in range(4)]
 
 
 def _singles(

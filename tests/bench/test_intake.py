@@ -43,6 +43,10 @@ def test_figures_beyond_their_bounds_are_listed() -> None:
         "ratio_sqlite_4_64_bare": (0.79, False), "ratio_postgresql_4_1_bare": (0.8, True),
         "ratio_postgresql_4_batch": (0.59, False), "p50_sqlite_4_1_plain": (1.21, False),
         "p50_postgresql_4_1_plain": (1.2, True), "p50_sqlite_4_8_plain": (9.0, True), "sqlite_4_1_p99_s": (9.0, True),
+        "beside_sqlite_4_refused": (1, False), "beside_postgresql_4_refused": (0, True),
+        "beside_sqlite_4_not_ready": (1, False), "beside_sqlite_4_p99_s": (0.26, False),
+        "beside_postgresql_4_p99_s": (0.25, True), "alone_sqlite_4_p99_s": (9.0, True),
+        "beside_sqlite_4_plans_other": (9, True),
     }  # fmt: skip
     short = bench.result({name: [value] for name, (value, _) in ratios.items()}).short
     assert set(short) == {name for name, (_, holds) in ratios.items() if not holds}
@@ -66,6 +70,27 @@ def test_the_plain_route_refuses_invalid_reports() -> None:
             read(report | {key: value})
     with pytest.raises(ValueError, match="of another survey"):
         bare.validating(document)("cd" * 16)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("path")
+def test_no_report_is_refused_beside_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = importlib.import_module("intake")
+    beside: Any = importlib.import_module("_intake.beside")
+    small = {"prior": {"joint": [[3, 1], [1, 3]]}, "frontier": 2}
+    monkeypatch.setattr(beside, "PLAN", beside.PLAN | small)
+    figures = {
+        name.removeprefix("beside_sqlite_4_"): value
+        for name, [value] in bench.beside_planning("sqlite", 2.0).items()
+    }
+    refused = ("refused", "alone_sqlite_4_refused", "not_ready", "plans_422", "plans_other")
+    assert [figures.pop(name) for name in refused] == [0] * 5
+    assert figures["reports"] == figures["alone_sqlite_4_reports"] == 80
+    assert all(figures.pop(name) > 0 for name in ("plans_200", "plans_429"))
+    assert set(figures) == {
+        *("reports", "p50_s", "p99_s", "most_s"),
+        *(f"alone_sqlite_4_{name}" for name in ("reports", "p50_s", "p99_s", "most_s")),
+    }
 
 
 @pytest.mark.usefixtures("path")
