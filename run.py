@@ -80,13 +80,24 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "wrk": ("tests/bench",),
     "npm": ("tests/browser/stacks",),
     "postgresql": (
-        "tests/bench", "tests/contract", "tests/deploy", "tests/docs", "tests/faults",
-        "tests/frankly_server/accounts", "tests/frankly_server/analysis",
-        "tests/frankly_server/cli", "tests/frankly_server/intake", "tests/frankly_server/keys",
-        "tests/frankly_server/log", "tests/frankly_server/test_clock_jumps.py",
+        "tests/bench",
+        "tests/contract",
+        "tests/deploy",
+        "tests/docs",
+        "tests/faults",
+        "tests/frankly_server/accounts",
+        "tests/frankly_server/analysis",
+        "tests/frankly_server/cli",
+        "tests/frankly_server/intake",
+        "tests/frankly_server/keys",
+        "tests/frankly_server/log",
+        "tests/frankly_server/test_clock_jumps.py",
         "tests/frankly_server/test_services.py",
-        "tests/frankly_server/scale", "tests/frankly_server/store", "tests/frankly_server/surveys",
-        "tests/frankly_server/web", "tests/simulation",
+        "tests/frankly_server/scale",
+        "tests/frankly_server/store",
+        "tests/frankly_server/surveys",
+        "tests/frankly_server/web",
+        "tests/simulation",
     ),
     "caddy": ("tests/deploy",),
     "chromium": ("tests/browser", "tests/docs"),
@@ -102,7 +113,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "r-cran-survey": ("tests/docs", "tests/frankly_analyst/models", "tests/frankly_analyst_r"),
     "r-cran-testthat": ("tests/frankly_analyst_r",),
     "systemd": ("tests/deploy",),
-}  # fmt: skip
+}
 """Debian package -> folders of the tests that need it; all tests need the packages not listed."""
 PURE = (
     "tests/frankly_protocol",
@@ -183,14 +194,7 @@ def environment(lock: str) -> None:
     # The environment has no pip, because plain Debian lacks python3-venv: this Python's pip
     # installs into it.
     step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(PYTHON),
-        "--disable-pip-version-check",
-    ]
+    pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "--disable-pip-version-check"]
     install = [
         *pip,
         "install",
@@ -269,8 +273,12 @@ def run_all(commands: dict[str, list[str]]) -> None:
         start = time.monotonic()
         done = subprocess.run(
             [str(SCRIPTS / program) if program != "npm" else "npm", *arguments],
-            cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            check=False,
+            stdout=PIPE,
+            stderr=STDOUT,
+            text=True,
+        )
         print(
             f"{'failed' if done.returncode else 'ok'}, {time.monotonic() - start:.1f} s",
             file=sys.stderr,
@@ -298,9 +306,18 @@ def check() -> None:
     for project in projects.values():
         node_packages(project.parent)
     types = {
-        name: ["npm", "exec", f"--prefix={project.parent}", "--offline", "--", "tsc", "-p", str(project)]
+        name: [
+            "npm",
+            "exec",
+            f"--prefix={project.parent}",
+            "--offline",
+            "--",
+            "tsc",
+            "-p",
+            str(project),
+        ]
         for name, project in projects.items()
-    }  # fmt: skip
+    }
     run_all(LINT | {"mypy": ["mypy"]} | types)
 
 

@@ -156,9 +156,12 @@ def result(samples: Samples, extra: dict[str, Any]) -> Result:
     if not extra["part"]:
         at_least["cells"] = 200
     return Result(
-        "analyst", samples, {k: v for k, v in at_most.items() if k in samples},
-        {k: v for k, v in at_least.items() if k in samples}, extra,
-    )  # fmt: skip
+        "analyst",
+        samples,
+        {k: v for k, v in at_most.items() if k in samples},
+        {k: v for k, v in at_least.items() if k in samples},
+        extra,
+    )
 
 
 def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -168,9 +171,16 @@ def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
         own = [c for c in cells if (c.kind, c.case, c.n) == (kind, case, n)]
         coverages = [c.coverage for c in own]
         found.append(
-            {"kind": kind, "case": case, "n": n, "estimates": len(own), "least": min(coverages),
-             "median": median(coverages), "refused": max(c.refused for c in own)}
-        )  # fmt: skip
+            {
+                "kind": kind,
+                "case": case,
+                "n": n,
+                "estimates": len(own),
+                "least": min(coverages),
+                "median": median(coverages),
+                "refused": max(c.refused for c in own),
+            }
+        )
     return found
 
 

@@ -85,10 +85,7 @@ def measure() -> Result:
         "ratio_verify_sample_plain": ratios(timings["ours"], timings["plain"]),
     }
     samples |= {"read_64x64_ms": timings["read"]} | once(_sizes())
-    at_most = {
-        "verify_sample_64x64_ms": LIMIT_MS,
-        "core_kb": LIMIT_CORE_KB,
-    }
+    at_most = {"verify_sample_64x64_ms": LIMIT_MS, "core_kb": LIMIT_CORE_KB}
     return Result("browser", samples, at_most)
 
 

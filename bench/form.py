@@ -219,9 +219,14 @@ def _designed(
 
 
 def _row(
-    case: str, value: float, against: str, its_value: float, most: float, seconds: float,
+    case: str,
+    value: float,
+    against: str,
+    its_value: float,
+    most: float,
+    seconds: float,
     excess: float | None = None,
-) -> Row:  # fmt: skip
+) -> Row:
     ratio = value / its_value
     holds = ratio <= most
     return Row(

@@ -55,7 +55,9 @@ def measure() -> Result:
         browser = one.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         slow_network = [_visit(browser, site, network=True, slowdown=1) for _ in range(ROUNDS)]
         traced = [_traced(browser, site) for _ in range(ROUNDS)]
-        slow_processor = [_visit(browser, site, network=False, slowdown=SLOWDOWN) for _ in range(ROUNDS)]  # fmt: skip
+        slow_processor = [
+            _visit(browser, site, network=False, slowdown=SLOWDOWN) for _ in range(ROUNDS)
+        ]
         browser.close()
     samples["first_ms"] = [seen["first"] for seen in slow_network]
     samples["interactive_ms"] = [seen["interactive"] for seen in slow_network]
@@ -113,8 +115,7 @@ def _visit(browser: Browser, site: Site, *, network: bool, slowdown: int) -> dic
     if network:
         limits = {"downloadThroughput": BYTES_PER_S, "uploadThroughput": BYTES_PER_S}
         session.send(
-            "Network.emulateNetworkConditions",
-            {"offline": False, "latency": LATENCY_MS, **limits},
+            "Network.emulateNetworkConditions", {"offline": False, "latency": LATENCY_MS, **limits}
         )
     session.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
     # Playwright's own functions would run scripts in the page, whose tasks are longer than the page's.

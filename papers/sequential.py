@@ -85,10 +85,7 @@ class Product:
 
 
 def best_product(
-    prior: Prior,
-    attributes: Sequence[int],
-    epsilon: Fraction,
-    grid_parts: int = 2,
+    prior: Prior, attributes: Sequence[int], epsilon: Fraction, grid_parts: int = 2
 ) -> Product:
     """Return the most informative product over all orders, both spendings and a grid of shares of ε.
 
@@ -145,9 +142,7 @@ def product_of(
         raise InvalidInput(Problem.FIELD_TYPE, "the order must name every attribute once", "order")
     if len(shares) != len(attributes) or min(shares) < 0 or sum(shares) != 1:
         raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "give each attribute a share of at least 0, with sum 1",
-            "shares",
+            Problem.FIELD_TYPE, "give each attribute a share of at least 0, with sum 1", "shares"
         )
     design = factor or most_informative
     state = Conditions(prior, tuple(attributes))
@@ -158,9 +153,7 @@ def product_of(
         table = design(rows, outcomes)
         if not all(_keeps(rows, column) for column in zip(*table, strict=True)):
             raise InvalidInput(
-                Problem.MECHANISM_NOT_CERTIFIED,
-                f"attribute {j} breaks its share",
-                "attributes",
+                Problem.MECHANISM_NOT_CERTIFIED, f"attribute {j} breaks its share", "attributes"
             )
         information += math.fsum(gains(np.array(table, dtype=float).T / sum(table[0]), outcomes))
         state.factors[j] = table
@@ -238,9 +231,7 @@ class Conditions:
 
 
 def _around_average(
-    counts: list[list[int]],
-    before: list[int],
-    level: Fraction,
+    counts: list[list[int]], before: list[int], level: Fraction
 ) -> Iterator[tuple[int, ...]]:
     """Yield the rows of counts_s·q/before_s ≤ E·Σcounts·q/Σbefore and its reverse, for s with mass."""
     p, q = level.numerator, level.denominator

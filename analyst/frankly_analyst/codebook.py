@@ -23,8 +23,21 @@ from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.formats import cell
 from frankly_analyst.rows import localised
 
-COLUMNS: Final = ("variable", "text", "kind", "block", "mechanism", "promise", "ceiling", "value", "choice", "label",
-                  "score", "role", "from")  # fmt: skip
+COLUMNS: Final = (
+    "variable",
+    "text",
+    "kind",
+    "block",
+    "mechanism",
+    "promise",
+    "ceiling",
+    "value",
+    "choice",
+    "label",
+    "score",
+    "role",
+    "from",
+)
 """Columns of the CSV: one line per choice; `value` numbers the choices of a variable from 1."""
 PRIVATE, PUBLIC = "randomised", "public"
 _DDI: Final = "ddi:codebook:2_5"
@@ -123,14 +136,27 @@ class Codebook:
             dict(
                 zip(
                     COLUMNS,
-                    (v.name, v.text, v.kind, v.block, v.mechanism, v.promise, v.ceiling,
-                     c.value, c.id, c.label, c.score, c.role, "" if c.low is None else c.low),
+                    (
+                        v.name,
+                        v.text,
+                        v.kind,
+                        v.block,
+                        v.mechanism,
+                        v.promise,
+                        v.ceiling,
+                        c.value,
+                        c.id,
+                        c.label,
+                        c.score,
+                        c.role,
+                        "" if c.low is None else c.low,
+                    ),
                     strict=True,
                 )
             )
             for v in self.variables
             for c in v.categories
-        ]  # fmt: skip
+        ]
 
     def to_csv(self) -> str:
         """Return the `lines` under a header; text that a spreadsheet would evaluate is escaped."""

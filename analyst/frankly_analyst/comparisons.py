@@ -260,8 +260,17 @@ class Comparisons:
 
     def _repr_html_(self) -> str:
         heads = (
-            "question", "choice", "groups", "difference", "interval", "p", "adjusted p", "effect", "n", "flags",
-        )  # fmt: skip
+            "question",
+            "choice",
+            "groups",
+            "difference",
+            "interval",
+            "p",
+            "adjusted p",
+            "effect",
+            "n",
+            "flags",
+        )
         lines = [
             "<tr>"
             + "".join(
@@ -305,5 +314,12 @@ def _cells(row: Comparison) -> tuple[str, ...]:
     n = f"n {row.n}" + ("" if row.n_reference is None else f" and {row.n_reference}")
     adjusted = "" if row.p_holm is None else f"Holm {p_text(row.p_holm).removeprefix('p = ')}"
     return (
-        row.name, points(row.difference, row.unit), ends, p_text(row.p), adjusted, effect, n, ", ".join(row.flags)
-    )  # fmt: skip
+        row.name,
+        points(row.difference, row.unit),
+        ends,
+        p_text(row.p),
+        adjusted,
+        effect,
+        n,
+        ", ".join(row.flags),
+    )

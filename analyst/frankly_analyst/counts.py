@@ -133,11 +133,15 @@ class Counts:
         by = f" by {', '.join(self.by)}" if self.by else ""
         rows = self._rows()
         widths = [max((len(str(row[i])) for row in rows), default=0) for i in (0, 1)]
-        return "\n".join([
-            f"{self.title}: noisy counts of {self.n} reports{by}",
-            *(f"  {name:<{widths[0]}}  {group:<{widths[1]}}  n {n:>9}  {remark}".rstrip()
-              for name, group, n, remark in rows),
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                f"{self.title}: noisy counts of {self.n} reports{by}",
+                *(
+                    f"  {name:<{widths[0]}}  {group:<{widths[1]}}  n {n:>9}  {remark}".rstrip()
+                    for name, group, n, remark in rows
+                ),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         """Return the strata of every part with their n as an HTML table for notebooks."""

@@ -89,12 +89,16 @@ def table(
                 else column
             )
             texts_by_key = (
-                {k: f"{line['question']}: {line['label']}" for k, line in zip(keys, lines, strict=True) if k}
+                {
+                    k: f"{line['question']}: {line['label']}"
+                    for k, line in zip(keys, lines, strict=True)
+                    if k
+                }
                 if name == "choice"
                 else texts
                 if name == "question"
                 else {}
-            )  # fmt: skip
+            )
             _code(name, keys, texts_by_key, columns, values)
         elif kinds(Estimate).get(name, int) in _NUMBERS:
             columns[name] = [float("nan") if value is None else float(value) for value in column]

@@ -104,9 +104,12 @@ def _grouped(rows: Sequence[Estimate]) -> list[str]:
         ]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines += [
-            "  " + "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
+            "  "
+            + "  ".join(
+                f"{text:<{width}}" for text, width in zip(line, widths, strict=True)
+            ).rstrip()
             for line in table
-        ]  # fmt: skip
+        ]
     return lines + [f"  {by}: {', '.join(flags)}" for by, flags in shared.items() if flags]
 
 

@@ -13,8 +13,17 @@ from typing import Any, Final, Literal
 
 from frankly_analyst.declared import described, kinds
 
-METHODS: Final = ("score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous",
-                  "simultaneous_plugin", "sequence")  # fmt: skip
+METHODS: Final = (
+    "score",
+    "kl",
+    "exact",
+    "clt",
+    "chebyshev",
+    "chebyshev_plugin",
+    "simultaneous",
+    "simultaneous_plugin",
+    "sequence",
+)
 """Kinds of margin, that is, of confidence interval."""
 ROW, COLUMN, ANSWERED = "row", "column", "answered"
 PERCENT: Final = (ROW, COLUMN, ANSWERED)
@@ -135,18 +144,12 @@ class EstimatesRequest:
     since: date | str | None = field(
         default=None,
         kw_only=True,
-        metadata={
-            "description": "Only batches released on this UTC day or later.",
-            **_DAY,
-        },
+        metadata={"description": "Only batches released on this UTC day or later.", **_DAY},
     )
     until: date | str | None = field(
         default=None,
         kw_only=True,
-        metadata={
-            "description": "Only batches released on this UTC day or before.",
-            **_DAY,
-        },
+        metadata={"description": "Only batches released on this UTC day or before.", **_DAY},
     )
 
     def given(self) -> dict[str, Any]:

@@ -13,8 +13,15 @@ from html import escape
 from typing import Final
 
 SHADES: Final = (
-    "#0b3c6f", "#b8420f", "#1c7a3d", "#6d2a86", "#555555", "#0e8088", "#9a7400", "#a8104c",
-)  # fmt: skip
+    "#0b3c6f",
+    "#b8420f",
+    "#1c7a3d",
+    "#6d2a86",
+    "#555555",
+    "#0e8088",
+    "#9a7400",
+    "#a8104c",
+)
 """Colours of the curves in one plot."""
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "6 2 1 2 1 2")
 """Dashes of the same curves, so that they also differ in black and white."""
@@ -119,13 +126,17 @@ def document(
     description : "" for none. attributes : further attributes of the svg element.
     """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
-    return Svg("\n".join([
-        f"{head} {attributes}>",
-        f"<title>{escape(title)}</title>",
-        *([f"<desc>{escape(description)}</desc>"] if description else []),
-        *elements,
-        "</svg>",
-    ]))  # fmt: skip
+    return Svg(
+        "\n".join(
+            [
+                f"{head} {attributes}>",
+                f"<title>{escape(title)}</title>",
+                *([f"<desc>{escape(description)}</desc>"] if description else []),
+                *elements,
+                "</svg>",
+            ]
+        )
+    )
 
 
 def text(x: float, y: float, anchor: str, content: str, size: int = 13, fill: str = "") -> str:

@@ -114,8 +114,11 @@ def _even(rows: Sequence[Any]) -> FloatArray:
 def models() -> Iterator[Case]:
     """Yield models of every kind."""
     two, nine, four, six = (
-        cross(g="a b"), cross(g="a b c", x="0 1 2"), cross(g="a b", h="u v"), cross(g="a b c", h="u v"),
-    )  # fmt: skip
+        cross(g="a b"),
+        cross(g="a b c", x="0 1 2"),
+        cross(g="a b", h="u v"),
+        cross(g="a b c", h="u v"),
+    )
     yes_no = (("yes", "no"),)
     x = np.array([float(row["x"]) for row in nine])
     g = np.array(["abc".index(row["g"]) for row in nine])
@@ -196,9 +199,15 @@ def models() -> Iterator[Case]:
 
 
 def _model(
-    name: str, survey: Survey, formula: str, kind: str, *, more: dict[str, Any] | None = None,
-    sampling: str = SIMPLE, **options: Any,
-) -> Case:  # fmt: skip
+    name: str,
+    survey: Survey,
+    formula: str,
+    kind: str,
+    *,
+    more: dict[str, Any] | None = None,
+    sampling: str = SIMPLE,
+    **options: Any,
+) -> Case:
     fields = (more or {}) | {"sampling": sampling}
     return Case(name, "model", survey, Fitted(survey, formula, kind, fields, **options), sampling)
 
@@ -303,9 +312,17 @@ def weighted() -> Iterator[Case]:
                 yield Case(f"{name}, {mechanism}", "ratio", survey, weigher.ratios, sampling)
                 yield Case(f"{name}, {mechanism}", "median", survey, weigher.medians, sampling)
     raked = Fitted(
-        Survey(rows, _logit(np.array([-0.3, 0.1, 0.2, 0.6, 0.0, 0.4])), chances, (grr(2, 2.0),), (("yes", "no"),)),
-        "q ~ r * s", LOGISTIC, weights=lambda s: weighting.rake(s, margins),
-    )  # fmt: skip
+        Survey(
+            rows,
+            _logit(np.array([-0.3, 0.1, 0.2, 0.6, 0.0, 0.4])),
+            chances,
+            (grr(2, 2.0),),
+            (("yes", "no"),),
+        ),
+        "q ~ r * s",
+        LOGISTIC,
+        weights=lambda s: weighting.rake(s, margins),
+    )
     yield Case("logistic, raked, ε 2", "model", raked.survey, raked)
     yield from _changes()
 

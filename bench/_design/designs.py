@@ -27,11 +27,7 @@ class Measured:
 def request(prior: Prior, claims: Sequence[Claim], objective: str) -> DesignRequest:
     """Return a request without limits."""
     return DesignRequest(
-        prior,
-        tuple(claims),
-        objective=objective,
-        accept_identity=True,
-        accept_unidentifiable=True,
+        prior, tuple(claims), objective=objective, accept_identity=True, accept_unidentifiable=True
     )
 
 

@@ -153,20 +153,12 @@ def _any_joint(generator: Random, least_secrets: int = 2) -> dict[str, Any]:
 
 def _ldp(generator: Random) -> Request:
     answers = int(generator.integers(2, MOST_ANSWERS + 1))
-    return {
-        "prior": _joint(generator, 1, answers),
-        "notion": "ldp",
-        "epsilon": _epsilon(generator),
-    }
+    return {"prior": _joint(generator, 1, answers), "notion": "ldp", "epsilon": _epsilon(generator)}
 
 
 def _one_level(notion: str) -> Callable[[Random], Request]:
     def make(generator: Random) -> Request:
-        return {
-            "prior": _any_joint(generator),
-            "notion": notion,
-            "epsilon": _epsilon(generator),
-        }
+        return {"prior": _any_joint(generator), "notion": notion, "epsilon": _epsilon(generator)}
 
     return make
 

@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGNS = ROOT / "docs/examples/design"
-SURVEYS = (*sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.yaml")), *(
-    ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")
-))  # fmt: skip
+SURVEYS = (
+    *sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.yaml")),
+    *(ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")),
+)
 USUAL = 50
 """Least number of reports for a design without a survey: half of the surveys' default."""
 MOST_CELLS, MOST_SYMBOLS = 40, 600

@@ -30,9 +30,13 @@ from _estimate.shipped import Shipped, truths
 
 MOST_CHOICES = 3
 POOLS = (
-    ("lip", "alip"), ("lip", "ldp"), ("secret-ldp", "families/grr"), ("families/oue", "ldp"),
-    ("dpv", "families/non-robust"), ("srlip", "rldp"),
-)  # fmt: skip
+    ("lip", "alip"),
+    ("lip", "ldp"),
+    ("secret-ldp", "families/grr"),
+    ("families/oue", "ldp"),
+    ("dpv", "families/non-robust"),
+    ("srlip", "rldp"),
+)
 SPLITS = ((0.5, 100), (0.1, 500), (0.5, 500), (0.8, 2000))
 """Share of the reports under the first version, and total number of reports."""
 KL_RUNS = 200

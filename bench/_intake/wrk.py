@@ -50,8 +50,10 @@ def run(server: Served, connections: int, seconds: float) -> Loaded:
         cpu = server.cpu_s()
         process = subprocess.run(
             [*command, f"http://127.0.0.1:{server.port}", "--", path, str(reports)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         cpu = server.cpu_s() - cpu
     printed = json.loads(process.stdout.rpartition("RESULT ")[2])
     if printed["failed"] or not printed["requests"]:

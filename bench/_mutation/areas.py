@@ -15,7 +15,11 @@ from pathlib import Path
 from _mutation import javascript_mutants, python_mutants
 from _mutation.mutant import Mutant, ordered
 
-_PROTOCOL, _SDK, _SERVER = "shared/frankly_protocol", "client_sdk/frankly_sdk", "server/frankly_server"  # fmt: skip
+_PROTOCOL, _SDK, _SERVER = (
+    "shared/frankly_protocol",
+    "client_sdk/frankly_sdk",
+    "server/frankly_server",
+)
 _BROWSER = "client_sdk/browser/src"
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 
@@ -133,104 +137,195 @@ _ESTIMATE = {
 """Files of `estimate/`, and the tests in `estimate/` of each."""
 
 AREAS: tuple[Area, ...] = (
-    Area("acceptance", 66, (
-        Part(_SDK, "_trusted _opening _logged link _checks", f"{_SDK_TESTS} vectors/test_vectors"),
-        Part(_PROTOCOL, "documents blocks promises questions", _PROTOCOL_TESTS),
-    ), is_strict=True),
-    Area("trust", 70, (
-        Part(
-            f"{_PROTOCOL}/trust", "chain keys merkle notes proof tokens",
-            "frankly_protocol/trust/* sdk/test_trust_attacks sdk/test_other_servers vectors/test_vectors "
-            "server/intake/test_tokens server/log/*",
+    Area(
+        "acceptance",
+        66,
+        (
+            Part(
+                _SDK, "_trusted _opening _logged link _checks", f"{_SDK_TESTS} vectors/test_vectors"
+            ),
+            Part(_PROTOCOL, "documents blocks promises questions", _PROTOCOL_TESTS),
         ),
-        Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
-        Part(f"{_PROTOCOL}/audit", "notions ratios sets products claims work bounds",
-             f"{_PROTOCOL_TESTS} browser/sdk/test_work"),
-    )),
-    Area("ledger", 52, (
-        Part(f"{_PROTOCOL}/audit", "report", f"{_PROTOCOL_TESTS} sdk/test_budget sdk/test_delta"),
-        Part(_SDK, "budget policy _sealing", _SDK_TESTS),
-        Part(_SDK, "store client", _SDK_TESTS, r"\.(reserve|spent|budget|_merge)|^_charge|^_texts?$"),
-    ), is_strict=True),
-    Area("erasure", 44, (
-        Part(
-            _SDK, "_database store", f"{_SDK_TESTS} faults/test_byte_scan faults/test_erasure",
-            r"overwrit|_chunks|_has_bytes|close_answer|Database\.(run|transaction|close)",
+        is_strict=True,
+    ),
+    Area(
+        "trust",
+        70,
+        (
+            Part(
+                f"{_PROTOCOL}/trust",
+                "chain keys merkle notes proof tokens",
+                "frankly_protocol/trust/* sdk/test_trust_attacks sdk/test_other_servers vectors/test_vectors "
+                "server/intake/test_tokens server/log/*",
+            ),
+            Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
+            Part(
+                f"{_PROTOCOL}/audit",
+                "notions ratios sets products claims work bounds",
+                f"{_PROTOCOL_TESTS} browser/sdk/test_work",
+            ),
         ),
-        Part(
-            f"{_SERVER}/store", "reports days counts batches database",
-            f"{_ERASE} server/store/test_counts server/store/test_releases", r"erase|forget_deleted",
-            on_postgresql=True,
+    ),
+    Area(
+        "ledger",
+        52,
+        (
+            Part(
+                f"{_PROTOCOL}/audit", "report", f"{_PROTOCOL_TESTS} sdk/test_budget sdk/test_delta"
+            ),
+            Part(_SDK, "budget policy _sealing", _SDK_TESTS),
+            Part(
+                _SDK,
+                "store client",
+                _SDK_TESTS,
+                r"\.(reserve|spent|budget|_merge)|^_charge|^_texts?$",
+            ),
         ),
-        Part(f"{_SERVER}/surveys", "surveys", _ERASE, r"erase", on_postgresql=True),
-        Part(f"{_SERVER}/cli", "survey", f"{_ERASE} server/cli/test_survey", r"erase"),
-        Part(_SDK, "delivery", _SDK_TESTS, r"^_judge|^_body|\._once|\._deliver"),
-    ), is_strict=True),
-    Area("roles", 52, (
-        Part(f"{_SERVER}/accounts", "roles", _ROLES),
-        Part(f"{_SERVER}/web", "auth security", f"{_ROLES} server/web/test_closed_doors"),
-        Part(f"{_SERVER}/keys", "access", _ROLES),
-        Part(f"{_SERVER}/store", "api_keys organisations", _ROLES),
-        Part(f"{_SERVER}/accounts", "service", _ROLES, r"role|owner|disable|create|_require"),
-        Part(f"{_SERVER}/web/admin", "people", f"{_ROLES} server/web/admin/test_interleaving"),
-    ), is_strict=True),
-    Area("accounts", 56, (
-        Part(f"{_SERVER}/accounts", "service lockout passwords sessions second_factor passkeys", _ACCOUNTS),
-        Part(
-            f"{_SERVER}/store", "accounts sessions browsers passkeys second_factors",
-            f"{_ACCOUNTS} server/store/test_one_row",
+        is_strict=True,
+    ),
+    Area(
+        "erasure",
+        44,
+        (
+            Part(
+                _SDK,
+                "_database store",
+                f"{_SDK_TESTS} faults/test_byte_scan faults/test_erasure",
+                r"overwrit|_chunks|_has_bytes|close_answer|Database\.(run|transaction|close)",
+            ),
+            Part(
+                f"{_SERVER}/store",
+                "reports days counts batches database",
+                f"{_ERASE} server/store/test_counts server/store/test_releases",
+                r"erase|forget_deleted",
+                on_postgresql=True,
+            ),
+            Part(f"{_SERVER}/surveys", "surveys", _ERASE, r"erase", on_postgresql=True),
+            Part(f"{_SERVER}/cli", "survey", f"{_ERASE} server/cli/test_survey", r"erase"),
+            Part(_SDK, "delivery", _SDK_TESTS, r"^_judge|^_body|\._once|\._deliver"),
         ),
-        Part(f"{_SERVER}/web/admin", "sign_in account", f"{_ACCOUNTS} server/web/admin/test_matrix"),
-    )),
-    Area("intake", 56, (
-        Part(f"{_SERVER}/intake", "admission intake invites refusals releasing tokens", _REPORTS),
-        Part(
-            f"{_SERVER}/web", "receiving limits slots reading",
-            "server/web/test_receiving server/web/test_limits server/web/test_slots server/web/test_reports "
-            "server/web/test_batches server/web/test_garbage server/web/test_integer_edges server/web/test_routes "
-            "server/web/test_reading",
+        is_strict=True,
+    ),
+    Area(
+        "roles",
+        52,
+        (
+            Part(f"{_SERVER}/accounts", "roles", _ROLES),
+            Part(f"{_SERVER}/web", "auth security", f"{_ROLES} server/web/test_closed_doors"),
+            Part(f"{_SERVER}/keys", "access", _ROLES),
+            Part(f"{_SERVER}/store", "api_keys organisations", _ROLES),
+            Part(f"{_SERVER}/accounts", "service", _ROLES, r"role|owner|disable|create|_require"),
+            Part(f"{_SERVER}/web/admin", "people", f"{_ROLES} server/web/admin/test_interleaving"),
         ),
-        Part(_PROTOCOL, "report tokens", f"frankly_protocol/* vectors/test_vectors {_REPORTS}"),
-    )),
-    Area("store", 60, (
-        Part(
-            f"{_SERVER}/store",
-            "batches counts database days documents engines log partitions releases reports schema statistics "
-            "survey_states surveys tokens upsert released_reports migrate",
-            _STORE, on_postgresql=True,
+        is_strict=True,
+    ),
+    Area(
+        "accounts",
+        56,
+        (
+            Part(
+                f"{_SERVER}/accounts",
+                "service lockout passwords sessions second_factor passkeys",
+                _ACCOUNTS,
+            ),
+            Part(
+                f"{_SERVER}/store",
+                "accounts sessions browsers passkeys second_factors",
+                f"{_ACCOUNTS} server/store/test_one_row",
+            ),
+            Part(
+                f"{_SERVER}/web/admin",
+                "sign_in account",
+                f"{_ACCOUNTS} server/web/admin/test_matrix",
+            ),
         ),
-        Part(f"{_SERVER}/store", "backup", "server/store/test_backup server/cli/test_keeping"),
-        Part(
-            f"{_SERVER}/store", "jobs webhooks audit",
-            "server/store/test_one_row server/surveys/test_webhooks server/surveys/test_outbound "
-            "server/accounts/test_accounts",
+    ),
+    Area(
+        "intake",
+        56,
+        (
+            Part(
+                f"{_SERVER}/intake", "admission intake invites refusals releasing tokens", _REPORTS
+            ),
+            Part(
+                f"{_SERVER}/web",
+                "receiving limits slots reading",
+                "server/web/test_receiving server/web/test_limits server/web/test_slots server/web/test_reports "
+                "server/web/test_batches server/web/test_garbage server/web/test_integer_edges server/web/test_routes "
+                "server/web/test_reading",
+            ),
+            Part(_PROTOCOL, "report tokens", f"frankly_protocol/* vectors/test_vectors {_REPORTS}"),
         ),
-    )),
-    Area("keys", 56, (
-        Part(f"{_SERVER}/keys", "backup_signature durable files keyring rotation status", _KEYS),
-        Part(f"{_SERVER}/cli", "keys keys_rotate", _KEYS),
-    )),
-    Area("estimate", 100, tuple(
-        Part(f"{_SERVER}/estimate", files, " ".join(f"server/estimate/test_{name}" for name in tests.split()))
-        for files, tests in _ESTIMATE.items()
-    ), is_strict=True),
-    Area("sdk", 56, (
-        Part(_SDK, "store _database _table _tables", _SDK_TESTS),
-        Part(_SDK, "transport _http relay", f"{_SDK_TESTS} faults/test_hostile_servers"),
-        Part(_SDK, "client batch answer delivery explain _promised _figures", _SDK_TESTS),
-        Part(
-            f"{_PROTOCOL}/mechanisms", "base dense expansion lanes product subset unary",
-            "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",
+    ),
+    Area(
+        "store",
+        60,
+        (
+            Part(
+                f"{_SERVER}/store",
+                "batches counts database days documents engines log partitions releases reports schema statistics "
+                "survey_states surveys tokens upsert released_reports migrate",
+                _STORE,
+                on_postgresql=True,
+            ),
+            Part(f"{_SERVER}/store", "backup", "server/store/test_backup server/cli/test_keeping"),
+            Part(
+                f"{_SERVER}/store",
+                "jobs webhooks audit",
+                "server/store/test_one_row server/surveys/test_webhooks server/surveys/test_outbound "
+                "server/accounts/test_accounts",
+            ),
         ),
-    )),
-    Area("browser", 50, (
-        Part(_BROWSER, "canonical dsse documents schema keys log opening link", _PAGES),
-        Part(_BROWSER, "mechanisms sets ratios rational audit rare delta", _PAGES),
-        Part(_BROWSER, "ledger budget guesses promised", _PAGES),
-        Part(_BROWSER, "store memory respondents tokens delivery transport client", _PAGES),
-        Part(_BROWSER, "beside verifier hosted shown explain words element", _PAGES),
-    )),
-)  # fmt: skip
+    ),
+    Area(
+        "keys",
+        56,
+        (
+            Part(
+                f"{_SERVER}/keys", "backup_signature durable files keyring rotation status", _KEYS
+            ),
+            Part(f"{_SERVER}/cli", "keys keys_rotate", _KEYS),
+        ),
+    ),
+    Area(
+        "estimate",
+        100,
+        tuple(
+            Part(
+                f"{_SERVER}/estimate",
+                files,
+                " ".join(f"server/estimate/test_{name}" for name in tests.split()),
+            )
+            for files, tests in _ESTIMATE.items()
+        ),
+        is_strict=True,
+    ),
+    Area(
+        "sdk",
+        56,
+        (
+            Part(_SDK, "store _database _table _tables", _SDK_TESTS),
+            Part(_SDK, "transport _http relay", f"{_SDK_TESTS} faults/test_hostile_servers"),
+            Part(_SDK, "client batch answer delivery explain _promised _figures", _SDK_TESTS),
+            Part(
+                f"{_PROTOCOL}/mechanisms",
+                "base dense expansion lanes product subset unary",
+                "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",
+            ),
+        ),
+    ),
+    Area(
+        "browser",
+        50,
+        (
+            Part(_BROWSER, "canonical dsse documents schema keys log opening link", _PAGES),
+            Part(_BROWSER, "mechanisms sets ratios rational audit rare delta", _PAGES),
+            Part(_BROWSER, "ledger budget guesses promised", _PAGES),
+            Part(_BROWSER, "store memory respondents tokens delivery transport client", _PAGES),
+            Part(_BROWSER, "beside verifier hosted shown explain words element", _PAGES),
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,14 +231,21 @@ class _Judged:
         mutant = self._task.mutant
         self._bench.results.add(
             {
-                "id": mutant.id, "area": self._task.area.name, "path": mutant.path,
-                "function": mutant.function, "operator": mutant.operator, "line": mutant.line,
-                "change": mutant.change, "verdict": verdict, "by": outcome.get("failed", ""),
-                "why": outcome.get("message", ""), "seconds": round(self._seconds, 2),
+                "id": mutant.id,
+                "area": self._task.area.name,
+                "path": mutant.path,
+                "function": mutant.function,
+                "operator": mutant.operator,
+                "line": mutant.line,
+                "change": mutant.change,
+                "verdict": verdict,
+                "by": outcome.get("failed", ""),
+                "why": outcome.get("message", ""),
+                "seconds": round(self._seconds, 2),
                 "source": digest(tree, [mutant.path]),
                 "tests": digest(tree, self._task.part.test_files()),
             }
-        )  # fmt: skip
+        )
         text = f"{verdict} {self._place} {mutant.path} {mutant.function}: {mutant.change[:80]}"
         self._bench.say(f"{text} {self._seconds:.1f} s")
         return True

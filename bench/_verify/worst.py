@@ -38,10 +38,21 @@ def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
     )
     later = NOW + timedelta(days=30)
     return SurveyDocument(
-        survey="ab" * 16, version=1, prev=None, issued=NOW, opens=NOW, closes=later, expires=later, languages=("en",),
-        title={"en": "Worst"}, consent=None, collect_url="https://collect.example/v1/surveys/x/reports", min_reports=10,
-        strata=questions, blocks=blocks,
-    )  # fmt: skip
+        survey="ab" * 16,
+        version=1,
+        prev=None,
+        issued=NOW,
+        opens=NOW,
+        closes=later,
+        expires=later,
+        languages=("en",),
+        title={"en": "Worst"},
+        consent=None,
+        collect_url="https://collect.example/v1/surveys/x/reports",
+        min_reports=10,
+        strata=questions,
+        blocks=blocks,
+    )
 
 
 def block(
@@ -71,10 +82,15 @@ def block(
             prior = Prior(secret, names, tables or (claim.joint,), "made up")
             promises.append(Promise(replace(claim, joint=prior.table), prior, secret, "made up"))
     return Block(
-        id=name, questions=tuple(_question(f"{name}-q{i}", size) for i, size in enumerate(sizes)), mechanism=mechanism,
-        promises=tuple(promises), design_prior=(1,) * counted, ceiling=stated_ceiling(mechanism),
-        mechanism_name="made-up", certificate=None,
-    )  # fmt: skip
+        id=name,
+        questions=tuple(_question(f"{name}-q{i}", size) for i, size in enumerate(sizes)),
+        mechanism=mechanism,
+        promises=tuple(promises),
+        design_prior=(1,) * counted,
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name="made-up",
+        certificate=None,
+    )
 
 
 def largest(make: Callable[[int], SurveyDocument], limit: int) -> tuple[int, SurveyDocument]:

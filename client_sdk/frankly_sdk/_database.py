@@ -35,11 +35,7 @@ _CHUNK = 64 * 2**10
 # child would seem to hold the lock, and its exit would roll back the parent's transaction. It is
 # also held while a new file is created.
 _GATE = threading.RLock()
-_platform.on_fork(
-    before=_GATE.acquire,
-    after_in_parent=_GATE.release,
-    after_in_child=_GATE.release,
-)
+_platform.on_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
 
 
 @dataclass(slots=True)
@@ -168,10 +164,7 @@ class Database:
             # isolation_level=None: no implicit BEGIN, because `transaction` sends its own. The lock
             # of `_Connection` separates threads.
             db = sqlite3.connect(
-                self._path,
-                timeout=_BUSY_S,
-                isolation_level=None,
-                check_same_thread=False,
+                self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
             try:
                 _set_up(db)

@@ -67,10 +67,7 @@ class LogRule:
         note = proof.signed.to_bytes()
         self._require_growth(head, note)  # (8.4)
         old_name = self.store.remember_log(
-            self.chain,
-            LogHead(head.origin, head.size, note),
-            digest,
-            data,
+            self.chain, LogHead(head.origin, head.size, note), digest, data
         )
         if old_name is not None:
             self.renamed(old_name)
@@ -90,8 +87,7 @@ class LogRule:
         last = SignedCheckpoint.from_bytes(before).checkpoint
         if head.size < last.size:
             raise RollbackDetected(
-                f"the log shows {head.size} entries, {last.size} have been seen before",
-                "log",
+                f"the log shows {head.size} entries, {last.size} have been seen before", "log"
             )
         if head == last:
             return

@@ -237,24 +237,18 @@ class Opening:
             other_digest = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
             if other_digest != remembered.digest:  # if equal, it is the log that has forked
                 self.store.keep_evidence(
-                    chain,
-                    {remembered.digest: remembered.envelope, other_digest: data},
+                    chain, {remembered.digest: remembered.envelope, other_digest: data}
                 )
 
     def _fetch(
-        self,
-        url: str,
-        limit: int,
-        kind: str = "application/json",
-        unknown: str = _UNKNOWN,
+        self, url: str, limit: int, kind: str = "application/json", unknown: str = _UNKNOWN
     ) -> bytes:
         reply = self.transport.get(url, limit)
         if reply.status == 404:
             raise NetworkError(unknown, "not_found")
         if reply.status != 200:
             raise NetworkError(
-                f"the server answered with status {reply.status}; try again later",
-                "status",
+                f"the server answered with status {reply.status}; try again later", "status"
             )
         # A captive portal sends its own page with status 200.
         if reply.content_type != kind:

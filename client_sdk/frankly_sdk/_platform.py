@@ -39,11 +39,7 @@ def on_fork(
     """Register functions to call around each fork; does nothing on a system without forks."""
     if not hasattr(os, "register_at_fork"):
         return
-    hooks = {
-        "before": before,
-        "after_in_parent": after_in_parent,
-        "after_in_child": after_in_child,
-    }
+    hooks = {"before": before, "after_in_parent": after_in_parent, "after_in_child": after_in_child}
     os.register_at_fork(**{name: hook for name, hook in hooks.items() if hook is not None})
 
 

@@ -125,11 +125,7 @@ class Sealing:
         spent = store.spent(row.respondent)
         # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self.policy.check(
-            document,
-            self.level,
-            pinned=self.pinned,
-            logged=self.logged,
-            spent=spent,
+            document, self.level, pinned=self.pinned, logged=self.logged, spent=spent
         )
         length = document.report_length
         # Space is reserved before the draw: if the disk is full, this must fail before any value is
@@ -147,11 +143,7 @@ class Sealing:
         if report is None:
             raise RandomnessError
         return store.seal(
-            chain,
-            document.survey,
-            report.id,
-            report.to_bytes(length),
-            row.respondent,
+            chain, document.survey, report.id, report.to_bytes(length), row.respondent
         )
 
     def _draw(self, row: Row) -> Report | None:

@@ -112,10 +112,7 @@ def _number(question: Question, cell: str) -> str | int:
 
 
 def _require_own_key(
-    line: int,
-    key: str,
-    lines_by_key: dict[str, tuple[int, str]],
-    columns: Columns,
+    line: int, key: str, lines_by_key: dict[str, tuple[int, str]], columns: Columns
 ) -> None:
     """Refuse a key that is blank, or that occurs in an earlier line in any spelling."""
     if key_fault(key) is not None:
@@ -132,11 +129,7 @@ def _require_own_key(
 
 
 def _require_new(
-    line: int,
-    token: str | None,
-    spent: set[str],
-    columns: Columns,
-    document: SurveyDocument,
+    line: int, token: str | None, spent: set[str], columns: Columns, document: SurveyDocument
 ) -> None:
     """Refuse a token that is not valid for the survey, or that occurs in an earlier line."""
     try:
@@ -150,7 +143,5 @@ def _require_new(
 
 def _bad(line: int, detail: str, column: str | None = None) -> InvalidInput:
     return InvalidInput(
-        Problem.FIELD_TYPE,
-        detail,
-        f"line {line}" + (f", column {column}" if column else ""),
+        Problem.FIELD_TYPE, detail, f"line {line}" + (f", column {column}" if column else "")
     )

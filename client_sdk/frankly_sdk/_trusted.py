@@ -93,9 +93,7 @@ def require_pin(link: SurveyLink, digest: str) -> None:
     """Raise DocumentRejected("pin") unless the link pins this digest or none (step 8)."""
     if link.digest is not None and digest != link.digest:
         raise DocumentRejected(
-            "pin",
-            f"the link pins {link.digest}, the server sent {digest}",
-            "digest",
+            "pin", f"the link pins {link.digest}, the server sent {digest}", "digest"
         )
 
 

@@ -47,9 +47,7 @@ class Randomised:
 
 
 def randomise(
-    sealing: Sealing,
-    source: Iterator[Respondent],
-    announce: OnEvent,
+    sealing: Sealing, source: Iterator[Respondent], announce: OnEvent
 ) -> Iterator[Randomised]:
     """Seal the rows, `ROWS_PER_TRANSACTION` in each transaction, and yield their results in order."""
     first_rows, first = dict[str, tuple[int, int]](), 0
@@ -106,9 +104,7 @@ def _read(row: object) -> tuple[str, Row] | InvalidInput:
 
 
 def _checked(
-    sealing: Sealing,
-    row_or_fault: tuple[str, Row] | InvalidInput,
-    i: int,
+    sealing: Sealing, row_or_fault: tuple[str, Row] | InvalidInput, i: int
 ) -> tuple[str, Row]:
     if isinstance(row_or_fault, InvalidInput):
         raise _placed(row_or_fault, i)

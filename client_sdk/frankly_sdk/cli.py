@@ -69,8 +69,7 @@ def exit_status(error: FranklyError) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "frankly-sdk",
-        description="Randomise answers on this device and send the reports.",
+        "frankly-sdk", description="Randomise answers on this device and send the reports."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
@@ -120,10 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         help="file for the reports, one per line, sorted, so that the input's order does not show",
     )
     batch.add_argument(
-        "--respondent",
-        default="respondent",
-        metavar="COLUMN",
-        help="the column of keys",
+        "--respondent", default="respondent", metavar="COLUMN", help="the column of keys"
     )
     batch.add_argument(
         "--token",
@@ -133,15 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     batch.add_argument("--force", action="store_true", help="replace an existing output file")
     flush = commands.add_parser(
-        "flush",
-        parents=[common],
-        help="send every sealed report of the store",
+        "flush", parents=[common], help="send every sealed report of the store"
     )
     flush.add_argument("--seconds", type=float, default=60.0, help="approximate time to try")
     explain = commands.add_parser(
-        "explain",
-        parents=[common],
-        help="show questions, report and privacy bounds",
+        "explain", parents=[common], help="show questions, report and privacy bounds"
     )
     budget = commands.add_parser(
         "budget",
@@ -164,16 +156,11 @@ def _open(options: argparse.Namespace) -> Client:
             keys = options.keys.read_bytes()
         except OSError:
             raise InvalidInput(
-                Problem.KEY_FILE,
-                "this file cannot be read",
-                str(options.keys),
+                Problem.KEY_FILE, "this file cannot be read", str(options.keys)
             ) from None
     final, hosts = tuple(options.final_survey), tuple(options.collect_host)
     policy = Policy(
-        options.cap,
-        delta_cap=options.delta_cap,
-        final_surveys=final,
-        collect_hosts=hosts,
+        options.cap, delta_cap=options.delta_cap, final_surveys=final, collect_hosts=hosts
     )
     return Client.open(options.link, options.store, policy, keys=keys)
 
@@ -189,9 +176,7 @@ def _require_free(options: argparse.Namespace) -> None:
 
 def _randomise(options: argparse.Namespace, client: Client) -> int:
     rows = read_rows(
-        options.input,
-        Columns(options.respondent, options.token),
-        client.survey.document,
+        options.input, Columns(options.respondent, options.token), client.survey.document
     )
     results = list(client.randomise_many(rows))
     _write(options.output, (row.report for row in results if row.report is not None))

@@ -57,8 +57,7 @@ def main(
     0 success, 2 usage, 3 bad input, 4 refused, 5 network, 6 integrity.
     """
     parser = argparse.ArgumentParser(
-        "frankly_sdk.conformance",
-        description="Run commands of a conformance suite.",
+        "frankly_sdk.conformance", description="Run commands of a conformance suite."
     )
     parser.add_argument("command", choices=sorted(_FIELDS))
     name: str = parser.parse_args(arguments).command
@@ -208,8 +207,7 @@ def _read_request(name: str, text: str) -> Mapping[str, Any]:
         raise InvalidInput(Problem.FIELD_MISSING, "this field is missing", key)
     if not set(request) <= needs | takes:
         raise InvalidInput(
-            Problem.FIELD_UNKNOWN,
-            f"this command takes {', '.join(sorted(needs | takes))}",
+            Problem.FIELD_UNKNOWN, f"this command takes {', '.join(sorted(needs | takes))}"
         )
     return request
 

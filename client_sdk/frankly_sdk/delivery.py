@@ -205,14 +205,10 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
         return _queued(problem.code, _LATER)
     if problem is Problem.CLOSED:
         return Receipt(
-            "refused",
-            problem.code,
-            "the survey has closed; the randomised answer was erased",
+            "refused", problem.code, "the survey has closed; the randomised answer was erased"
         )
     return Receipt(
-        "refused",
-        problem.code,
-        f"the server refused the report permanently: {problem.title}",
+        "refused", problem.code, f"the server refused the report permanently: {problem.title}"
     )
 
 

@@ -67,9 +67,7 @@ class UnknownChoice(FranklyError):
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
         super().__init__(
-            f"{detail}; valid: {', '.join(valid)}",
-            code="unknown_choice",
-            field=question,
+            f"{detail}; valid: {', '.join(valid)}", code="unknown_choice", field=question
         )
         self.valid = tuple(valid)
 
@@ -90,8 +88,7 @@ class Disabled(FranklyError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this client is switched off and has no survey; check client.enabled",
-            code="disabled",
+            "this client is switched off and has no survey; check client.enabled", code="disabled"
         )
 
 

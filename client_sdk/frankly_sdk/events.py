@@ -52,11 +52,7 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
         # Imported only with `debug`, because most apps do not need it.
         if debug:
             _log().debug(
-                "%s survey=%s code=%s %s",
-                event.name,
-                event.survey,
-                event.code,
-                event.detail,
+                "%s survey=%s code=%s %s", event.name, event.survey, event.code, event.detail
             )
         if on_event is None:
             return

@@ -102,8 +102,7 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     host, link_host = str(_split(url, "collect_url").hostname), str(_split(origin, "link").hostname)
     if _is_loopback(host) and not _is_loopback(link_host):
         raise InsecureTransport(
-            "a survey from another host must not collect reports on this machine",
-            "collect_url",
+            "a survey from another host must not collect reports on this machine", "collect_url"
         )
     # All loopback names, such as 127.0.0.1 and localhost, are the same host.
     if host == link_host or host in allowed or (_is_loopback(host) and _is_loopback(link_host)):

@@ -125,8 +125,7 @@ class Policy:
         # Required even for pinned links: a pin fixes one document, but only a log makes it public.
         if self.require_log and not logged:
             raise PolicyRefused(
-                "unlogged",
-                "this app requires a witnessed log, and none lists this survey",
+                "unlogged", "this app requires a witnessed log, and none lists this survey"
             )
         if not (pinned or logged or self.allow_unpinned):
             raise PolicyRefused(
@@ -198,14 +197,10 @@ class Policy:
                 cause = _not_counted(document, secret)
                 if cause is not None:
                     raise PolicyRefused(
-                        "composition",
-                        f"{detail}: {cause}, or give them lower ceilings",
-                        "blocks",
+                        "composition", f"{detail}: {cause}, or give them lower ceilings", "blocks"
                     )
                 raise PolicyRefused(
-                    "cap",
-                    f"{detail}: lower the survey's levels, or raise the app's cap",
-                    "blocks",
+                    "cap", f"{detail}: lower the survey's levels, or raise the app's cap", "blocks"
                 )
 
     def _check_cost(self, document: SurveyDocument, level: ReportLevel) -> None:

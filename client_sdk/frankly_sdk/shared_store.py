@@ -12,10 +12,26 @@ from types import FrameType
 from frankly_sdk.events import Event, OnEvent
 
 _HANDLERS = (
-    "aiohttp.web", "bottle", "cherrypy._cp", "django.core.handlers", "falcon.", "fastapi.", "flask.app",
-    "gunicorn.workers", "hypercorn.", "litestar.", "pyramid.router", "quart.app", "sanic.", "starlette.",
-    "tornado.web", "uvicorn.", "waitress.", "werkzeug.serving", "wsgiref.handlers",
-)  # fmt: skip
+    "aiohttp.web",
+    "bottle",
+    "cherrypy._cp",
+    "django.core.handlers",
+    "falcon.",
+    "fastapi.",
+    "flask.app",
+    "gunicorn.workers",
+    "hypercorn.",
+    "litestar.",
+    "pyramid.router",
+    "quart.app",
+    "sanic.",
+    "starlette.",
+    "tornado.web",
+    "uvicorn.",
+    "waitress.",
+    "werkzeug.serving",
+    "wsgiref.handlers",
+)
 """Beginnings of the names of modules that call an app to handle a request."""
 _TEXT = (
     "a web request answers without a respondent: all visitors would share one answer, and their "

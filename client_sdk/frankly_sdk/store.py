@@ -116,11 +116,7 @@ class Store:
         )
 
     def remember(
-        self,
-        chain: str,
-        survey: str,
-        document: Remembered,
-        instead_of: str | None = None,
+        self, chain: str, survey: str, document: Remembered, instead_of: str | None = None
     ) -> None:
         """Store an accepted document.
 
@@ -156,10 +152,7 @@ class Store:
             return  # stored together or not at all: half of a contradiction proves nothing
         for digest, data in pieces.items():
             self._database.run(
-                "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)",
-                chain,
-                digest,
-                data,
+                "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", chain, digest, data
             )
 
     def evidence(self) -> dict[str, bytes]:
@@ -192,8 +185,7 @@ class Store:
         """
         with self.transaction():
             heads = self._database.rows(
-                "SELECT origin, note FROM checkpoints WHERE chain = ? ORDER BY rowid",
-                chain,
+                "SELECT origin, note FROM checkpoints WHERE chain = ? ORDER BY rowid", chain
             )
             is_renamed = bool(heads) and head.origin not in dict(heads)
             if is_renamed:
@@ -204,10 +196,7 @@ class Store:
                 *(chain, head.origin, head.size, head.note),
             )
             self._database.run(
-                "INSERT OR REPLACE INTO proofs VALUES (?, ?, ?)",
-                chain,
-                digest,
-                proof,
+                "INSERT OR REPLACE INTO proofs VALUES (?, ?, ?)", chain, digest, proof
             )
         return heads[-1][0] if is_renamed else None
 
@@ -265,8 +254,7 @@ class Store:
             fresh = draw(256, secrets.randbits).to_bytes(32)
             with self.transaction():  # if two callers race, both use the salt of the first
                 self._database.run(
-                    "INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)",
-                    fresh,
+                    "INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)", fresh
                 )
             rows = self._database.rows("SELECT salt FROM salt")
         return bytes(rows[0][0])
@@ -316,12 +304,7 @@ class Store:
         )
 
     def seal(
-        self,
-        chain: str,
-        survey: str,
-        report_id: str,
-        body: bytes,
-        respondent: str = "",
+        self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = ""
     ) -> Sealed:
         """Write the report into the reserved space and return the sealed answer.
 

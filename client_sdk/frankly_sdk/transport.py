@@ -65,10 +65,7 @@ class HttpTransport:
     """
 
     def __init__(
-        self,
-        timer: Callable[[], float] = time.monotonic,
-        *,
-        ca_file: str | Path | None = None,
+        self, timer: Callable[[], float] = time.monotonic, *, ca_file: str | Path | None = None
     ) -> None:
         # Imported here because requests takes longer to load than the rest of this package.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
@@ -138,8 +135,5 @@ def _answer(response: "requests.Response", limit: int) -> Reply:
             raise NetworkError(f"the server's response is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return Reply(
-        response.status_code,
-        content_type,
-        response.headers.get("Retry-After"),
-        b"".join(chunks),
+        response.status_code, content_type, response.headers.get("Retry-After"), b"".join(chunks)
     )

@@ -76,22 +76,32 @@ SURVEYS: Final = {
     survey.name: survey
     for survey in (
         DemoSurvey(
-            "redbook", "Nine questions of 1974 under one level",
-            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels", cap="5",
+            "redbook",
+            "Nine questions of 1974 under one level",
+            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels",
+            cap="5",
             tables=(("affair", "rate_marriage"),),
         ),
         DemoSurvey(
-            "affairs", "The Redbook survey of 1974",
-            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels", cap="5",
+            "affairs",
+            "The Redbook survey of 1974",
+            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels",
+            cap="5",
         ),
         DemoSurvey(
-            "workplace", "Health at work", "RAND Health Insurance Experiment, shipped with statsmodels", cap="5",
+            "workplace",
+            "Health at work",
+            "RAND Health Insurance Experiment, shipped with statsmodels",
+            cap="5",
             tables=(("limitation", "health"),),
         ),
         DemoSurvey(
-            "multi", "Three attributes and a vote", "American National Election Study 1996, shipped with statsmodels",
-            cap="5", tables=(("views", "degree"),),
+            "multi",
+            "Three attributes and a vote",
+            "American National Election Study 1996, shipped with statsmodels",
+            cap="5",
+            tables=(("views", "degree"),),
         ),
     )
-}  # fmt: skip
+}
 """Surveys of `python -m examples.demo` by name; the first is the default."""

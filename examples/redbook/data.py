@@ -14,10 +14,16 @@ SEED = 1974
 _RANGES: dict[str, dict[float, str]] = {
     "age": {17.5: "0_19", 22: "20_24", 27: "25_29", 32: "30_34", 37: "35_39", 42: "40_up"},
     "yrs_married": {
-        0.5: "0", 2.5: "1_4", 6: "5_7", 9: "8_10", 13: "11_14", 16.5: "15_19", 23: "20_up",
+        0.5: "0",
+        2.5: "1_4",
+        6: "5_7",
+        9: "8_10",
+        13: "11_14",
+        16.5: "15_19",
+        23: "20_up",
     },
     "children": {0: "0", 1: "1", 2: "2", 3: "3", 4: "4", 5.5: "5_up"},
-}  # fmt: skip
+}
 """Question -> middle of a range, as in the data file -> choice id of that range."""
 CODES_OF: dict[str, dict[float, str]] = {
     **CODES,

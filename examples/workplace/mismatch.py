@@ -129,14 +129,16 @@ def summary(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             (outcome for outcome in outcomes if outcome.name == name),
             key=lambda outcome: outcome.realised,
         )
-        lines.append({
-            "mechanism": name,
-            "pilots": len(by_level),
-            "broken": sum(outcome.realised > float(EPSILON) for outcome in by_level),
-            "median": by_level[len(by_level) // 2].realised,
-            "largest": by_level[-1].realised,
-            "information": sum(outcome.information for outcome in by_level) / len(by_level),
-        })  # fmt: skip
+        lines.append(
+            {
+                "mechanism": name,
+                "pilots": len(by_level),
+                "broken": sum(outcome.realised > float(EPSILON) for outcome in by_level),
+                "median": by_level[len(by_level) // 2].realised,
+                "largest": by_level[-1].realised,
+                "information": sum(outcome.information for outcome in by_level) / len(by_level),
+            }
+        )
     return lines
 
 
@@ -166,8 +168,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     outcomes = rounds(chosen.pilots, chosen.people, chosen.frame)
-    run = {"epsilon": EPSILON, "beta": BETA, "cap": CAP, "people": chosen.people, "from": chosen.frame,
-           "mechanisms": summary(outcomes), "rounds": [asdict(outcome) for outcome in outcomes]}  # fmt: skip
+    run = {
+        "epsilon": EPSILON,
+        "beta": BETA,
+        "cap": CAP,
+        "people": chosen.people,
+        "from": chosen.frame,
+        "mechanisms": summary(outcomes),
+        "rounds": [asdict(outcome) for outcome in outcomes],
+    }
     print(json.dumps(run) if chosen.json else as_text(run), end="\n" if chosen.json else "")
     return 0
 

@@ -72,9 +72,14 @@ def create_app(
     _refuse_debug()
     bound = services if services is not None else _open(settings, clock or SystemClock())
     app = APIFlask(
-        "frankly_server", title="Frankly", version=__version__, spec_path=None, docs_path=None, json_errors=False,
+        "frankly_server",
+        title="Frankly",
+        version=__version__,
+        spec_path=None,
+        docs_path=None,
+        json_errors=False,
         static_folder=None,  # type: ignore[arg-type]  # files are served by routes only
-    )  # fmt: skip
+    )
     app.session_interface = _NoSession()
     # Each resource has one address: a path with a doubled slash is a 404, not a redirect.
     app.url_map.merge_slashes = False

@@ -58,9 +58,7 @@ def named(field: str) -> Iterator[None]:
         yield
     except InvalidInput as error:
         raise InvalidInput(
-            error.problem,
-            error.detail,
-            f"{field}.{error.field}" if error.field else field,
+            error.problem, error.detail, f"{field}.{error.field}" if error.field else field
         ) from None
 
 

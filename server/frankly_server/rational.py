@@ -57,8 +57,7 @@ def row_echelon(rows: IntRows) -> FractionRows:
 
 
 def normal_equations(
-    weights: IntRows,
-    prior: Sequence[int],
+    weights: IntRows, prior: Sequence[int]
 ) -> tuple[list[list[int]], list[list[int]], int]:
     """Return (G, H, scale), G = WΓWᵀ and H = WΓ, for least squares with weights W[x][y].
 
@@ -144,8 +143,7 @@ def _with_precision(bits: int) -> Iterator[None]:
 
 
 def product(
-    left: Sequence[Sequence[Fraction]],
-    right: Sequence[Sequence[Fraction]],
+    left: Sequence[Sequence[Fraction]], right: Sequence[Sequence[Fraction]]
 ) -> FractionRows:
     """Return left · right, exactly."""
     return _fractions(_matrix(left) * _matrix(right))

@@ -35,37 +35,27 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix=_PREFIX,
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
+        env_prefix=_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
     )
 
     # The analyst's client reads these; the server does not, although the prefix is the same.
     client_variables: ClassVar[frozenset[str]] = frozenset({"FRANKLY_URL", "FRANKLY_API_KEY"})
 
     home: Path = Field(
-        default=Path(".frankly"),
-        description="keys, and the database if it is SQLite",
+        default=Path(".frankly"), description="keys, and the database if it is SQLite"
     )
     database_url: SecretStr | None = Field(
         default=None, description="sqlite:///path or postgresql://…; default: frankly.db under home"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(
-        default=8000,
-        ge=0,
-        le=65535,
-        description="port to listen on; 0 chooses a free one",
+        default=8000, ge=0, le=65535, description="port to listen on; 0 chooses a free one"
     )
     public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
         default="http://127.0.0.1:8000", description="address in survey links and documents"
     )
     body_limit_bytes: int = Field(
-        default=2 * 2**20,
-        ge=2**10,
-        le=64 * 2**20,
-        description="largest request body",
+        default=2 * 2**20, ge=2**10, le=64 * 2**20, description="largest request body"
     )
     report_limit_bytes: int = Field(
         default=MAX_REPORT_BYTES,
@@ -74,10 +64,7 @@ class Settings(BaseSettings):
         description="largest single report; the format's own limit is the default",
     )
     batch_limit: int = Field(
-        default=1000,
-        ge=1,
-        le=10_000,
-        description="largest number of reports in one batch",
+        default=1000, ge=1, le=10_000, description="largest number of reports in one batch"
     )
     request_timeout_s: float = Field(
         default=30,
@@ -113,8 +100,7 @@ class Settings(BaseSettings):
         description="hosts that webhooks may be sent to, separated by commas; empty: no webhooks",
     )
     estimates_view: bool = Field(
-        default=False,
-        description="write estimates at each release, for the SQL view v_estimates",
+        default=False, description="write estimates at each release, for the SQL view v_estimates"
     )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 

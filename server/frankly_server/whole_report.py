@@ -40,9 +40,7 @@ def level_factors(level: ReportLevel) -> Sequence[LevelFactors]:
 
 
 def level_table(
-    level: ReportLevel,
-    *,
-    has_strata: bool,
+    level: ReportLevel, *, has_strata: bool
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return headers and rows of `level_factors`; without strata the last column is left out."""
     width = len(HEADERS) if has_strata else len(HEADERS) - 1

@@ -74,9 +74,7 @@ class Block:
         # Recomputed, because no figure from the publisher is trusted for privacy.
         if self.ceiling != stated_ceiling(self.mechanism):
             raise DocumentRejected(
-                "privacy",
-                "the stated ceiling is not that of the mechanism",
-                "ceiling",
+                "privacy", "the stated ceiling is not that of the mechanism", "ceiling"
             )
 
     def _require_answers(self) -> int:

@@ -35,17 +35,12 @@ def dumps(value: Any) -> bytes:
         # json.dumps alone would accept floats, and recurse to any depth.
         _check(value, MAX_DEPTH)
         text = json.dumps(
-            value,
-            sort_keys=True,
-            separators=(",", ":"),
-            ensure_ascii=False,
-            allow_nan=False,
+            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
         return text.encode("utf-8")
     except TypeError:
         raise DocumentRejected(
-            "canonical",
-            "only values that JSON can represent exactly have a canonical form",
+            "canonical", "only values that JSON can represent exactly have a canonical form"
         ) from None
     except (_Bad, UnicodeEncodeError) as error:
         raise DocumentRejected("canonical", _message(error)) from None
@@ -69,11 +64,7 @@ def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 
 
 def parse_json(
-    data: bytes,
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_depth: int = MAX_DEPTH,
-    decimals: bool = False,
+    data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, decimals: bool = False
 ) -> Any:
     """Parse untrusted JSON strictly; it need not be in canonical form.
 

@@ -70,8 +70,7 @@ class SurveyDocument:
             raise schema.reject("times must satisfy issued ≤ opens < closes ≤ expires", "expires")
         if self.expires > self.issued + MAX_VALIDITY:
             raise schema.reject(
-                f"a document is valid for at most {MAX_VALIDITY.days} days",
-                "expires",
+                f"a document is valid for at most {MAX_VALIDITY.days} days", "expires"
             )
         if (self.prev is None) != (self.version == 1):
             raise schema.reject("the first version, and only the first, has no predecessor", "prev")

@@ -145,8 +145,7 @@ class Envelope:
         """
         if len(data) > MAX_ENVELOPE_BYTES:
             raise DocumentRejected(
-                "size",
-                f"the envelope is larger than {MAX_ENVELOPE_BYTES} bytes",
+                "size", f"the envelope is larger than {MAX_ENVELOPE_BYTES} bytes"
             )
         try:
             body = parse_json(data, max_bytes=MAX_ENVELOPE_BYTES, max_depth=4)
@@ -154,8 +153,7 @@ class Envelope:
             raise DocumentRejected("envelope", error.detail) from None
         if not isinstance(body, dict) or set(body) != {"payload", "payloadType", "signatures"}:
             raise DocumentRejected(
-                "envelope",
-                "an envelope has exactly payload, payloadType and signatures",
+                "envelope", "an envelope has exactly payload, payloadType and signatures"
             )
         # The type is signed with the payload, so a keys document cannot pass for a survey document.
         if body["payloadType"] != payload_type:
@@ -164,9 +162,7 @@ class Envelope:
         # The envelope's limit leaves room for signatures, which a larger payload must not use.
         if len(payload) > MAX_BYTES:
             raise DocumentRejected(
-                "size",
-                f"the payload is larger than {MAX_BYTES} bytes",
-                "payload",
+                "size", f"the payload is larger than {MAX_BYTES} bytes", "payload"
             )
         return cls(payload_type, payload, _signatures(body["signatures"]))
 
@@ -209,9 +205,7 @@ def pae(payload_type: str, payload: bytes) -> bytes:
 def _signatures(items: object) -> tuple[Signature, ...]:
     if not isinstance(items, list) or not 1 <= len(items) <= MAX_SIGNATURES:
         raise DocumentRejected(
-            "envelope",
-            f"an envelope has 1 to {MAX_SIGNATURES} signatures",
-            "signatures",
+            "envelope", f"an envelope has 1 to {MAX_SIGNATURES} signatures", "signatures"
         )
     signatures = []
     for i, item in enumerate(items):

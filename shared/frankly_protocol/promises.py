@@ -80,9 +80,7 @@ class Prior:
         # Checked before one-row tables are expanded to one row per secret.
         if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
             raise DocumentRejected(
-                "work_limit",
-                f"a prior has at most {MAX_COUNTS} counts",
-                field + ".tables",
+                "work_limit", f"a prior has at most {MAX_COUNTS} counts", field + ".tables"
             )
         for z, table in enumerate(tables):
             place = f"{field}.tables[{z}]"
@@ -90,18 +88,15 @@ class Prior:
                 len(table) == 1 and len(table[0]) != len(names)
             ):
                 raise schema.reject(
-                    f"expected {len(names)} rows, or one row if the answer is the secret",
-                    place,
+                    f"expected {len(names)} rows, or one row if the answer is the secret", place
                 )
             if [len(row) for row in table] != [len(tables[0][0])] * len(tables[0]):
                 raise schema.reject(
-                    "every row of every table must have as many columns as the first",
-                    place,
+                    "every row of every table must have as many columns as the first", place
                 )
             if len(tables) > 1 and not any(map(any, table)):
                 raise schema.reject(
-                    "a stratum without counts has no prior: add counts, or merge strata",
-                    place,
+                    "a stratum without counts has no prior: add counts, or merge strata", place
                 )
         prior = cls(
             schema.identifier(data["secret"], field + ".secret"),
@@ -112,8 +107,7 @@ class Prior:
         # Each count is below 2^53 already, but the sum over the strata need not be.
         if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
             raise schema.reject(
-                "the counts of all strata must sum to less than 2^53",
-                field + ".tables",
+                "the counts of all strata must sum to less than 2^53", field + ".tables"
             )
         return prior
 

@@ -133,9 +133,7 @@ class Question:
     def __post_init__(self) -> None:
         # A frozen dataclass refuses an ordinary assignment.
         object.__setattr__(
-            self,
-            "_positions",
-            {choice.id: i for i, choice in enumerate(self.choices)},
+            self, "_positions", {choice.id: i for i, choice in enumerate(self.choices)}
         )
 
     def index(self, choice: str) -> int | None:
@@ -178,12 +176,15 @@ class Question:
             schema.identifier(data["id"], field + ".id"),
             schema.words(data["text"], field + ".text", languages),
             schema.items(
-                data["choices"], field + ".choices", 2, MAX_SET_ANSWERS,
+                data["choices"],
+                field + ".choices",
+                2,
+                MAX_SET_ANSWERS,
                 lambda entry, where: Choice.from_json(entry, where, languages),
             ),
             Box.from_json(data["box"], field + ".box", languages) if "box" in data else None,
             AskIf.from_json(data["ask_if"], field + ".ask_if") if "ask_if" in data else None,
-        )  # fmt: skip
+        )
         question._require_choices(field + ".choices")
         if question.box is not None:
             question._require_box(question.box, field)
@@ -193,9 +194,11 @@ class Question:
     def public_from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
         """Read a public question: it has no boxes, rules, roles, ranges or scores."""
         question = cls.from_json(value, field, languages)
-        if question.box or question.ask_if or any(
-            choice != Choice(choice.id, choice.label) for choice in question.choices
-        ):  # fmt: skip
+        if (
+            question.box
+            or question.ask_if
+            or any(choice != Choice(choice.id, choice.label) for choice in question.choices)
+        ):
             raise schema.reject("a public question has plain choices only", field)
         return question
 

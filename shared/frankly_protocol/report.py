@@ -98,11 +98,7 @@ class Report:
         ):
             raise InvalidInput(Problem.TOKEN_INVALID, "a token is base64url text, or null", "token")
         return cls(
-            body["doc"],
-            body["id"],
-            _symbols(body["y"]),
-            _strata(body["strata"]),
-            body["token"],
+            body["doc"], body["id"], _symbols(body["y"]), _strata(body["strata"]), body["token"]
         )
 
 

@@ -93,11 +93,7 @@ REQUEST = Reader(InvalidInput)
 
 
 def items(
-    value: Any,
-    field: str,
-    low: int,
-    high: int,
-    read: Callable[[Any, str], T],
+    value: Any, field: str, low: int, high: int, read: Callable[[Any, str], T]
 ) -> tuple[T, ...]:
     """Return a list of `low` to `high` entries, each read by `read(entry, field)`."""
     if not isinstance(value, list) or not low <= len(value) <= high:

@@ -26,11 +26,7 @@ def test_every_answer_is_stored_and_counted_once(
         assert tx.counts.recount(site.survey_id) == []
     assert {
         block: sum(n for key, n in counts.items() if key.block == block) for block in range(3)
-    } == {
-        0: N,
-        1: N,
-        2: N,
-    }
+    } == {0: N, 1: N, 2: N}
     assert {key.stratum for key in counts} == {'{"region":"south"}'}
 
 

@@ -64,6 +64,13 @@ def test_a_server_library_is_imported_only_in_its_home(root: Path, library: str)
     assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
 
 
+@pytest.mark.parametrize("folder", ["server", "shared", "client_sdk", "analyst", "bench", "tools"])
+def test_only_the_formatter_breaks_lines(root: Path, folder: str) -> None:
+    """Tables of tests and papers may keep their rows (`fmt: skip`); other code may not."""
+    marked = [path for path in (root / folder).rglob("*.py") if "fmt: skip" in path.read_text()]
+    assert not marked
+
+
 @cache  # the server's source is parsed once for all libraries
 def _imports(folder: Path) -> frozenset[tuple[Path, str]]:
     found = set()

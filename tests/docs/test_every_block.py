@@ -159,11 +159,7 @@ def test_every_command_that_a_page_types_exists(root: Path) -> None:
     assert {arguments: wrong for arguments in sorted(typed) if (wrong := unknown(arguments))} == {}
     assert [
         unknown(arguments) for arguments in ("dance", "keys init --nothing", "keys sign|dance")
-    ] == [
-        "dance",
-        "--nothing",
-        "dance",
-    ]
+    ] == ["dance", "--nothing", "dance"]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,7 @@ HOUR_S = 3600
 @pytest.mark.full_only
 @pytest.mark.parametrize(
     ("part", "files"),
-    [
-        (PYTHON, ("report.html", "estimates.csv")),
-        (R, ("report.md", "shares.svg", "shares.csv")),
-    ],
+    [(PYTHON, ("report.html", "estimates.csv")), (R, ("report.md", "shares.svg", "shares.csv"))],
 )
 def test_the_guide_runs_from_a_key_to_a_report(
     tmp_path: Path, part: str, files: tuple[str, ...]

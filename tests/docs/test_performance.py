@@ -94,12 +94,7 @@ def test_words_are_about_stored_figures(performance: Any, results: list[dict[str
 def test_a_missed_row_is_listed_with_its_figures(
     performance: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    missed = ROW | {
-        "case": "Adult | one",
-        "gap": 0.1000004,
-        "holds": False,
-        "ratio": 20.0,
-    }
+    missed = ROW | {"case": "Adult | one", "gap": 0.1000004, "holds": False, "ratio": 20.0}
     unjudged = ROW | {"item": 2, "holds": None, "limit": ""}
     text = page(
         performance, monkeypatch, tmp_path, {"bench": "design", "rows": [ROW, missed, unjudged]}

@@ -49,11 +49,7 @@ def filled(home: Path, n: int) -> Site:
 @contextmanager
 def serving(site: Site) -> Iterator[dict[str, str]]:
     """Serve a site; yield the environment variables that the guide and the notebooks read."""
-    with (
-        closing(site.services),
-        waitress(site.client.application) as origin,
-        captured_logs(),
-    ):
+    with closing(site.services), waitress(site.client.application) as origin, captured_logs():
         yield {"FRANKLY_URL": origin, "FRANKLY_API_KEY": site.analyst_key, "SURVEY": site.survey}
 
 

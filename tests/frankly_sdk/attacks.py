@@ -10,12 +10,7 @@ from frankly_protocol.trust import KeysDocument, LogProof, write_chain
 from frankly_sdk import NetworkError
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import (
-    keys_document,
-    ldp_block,
-    sealed_keys,
-    survey,
-)
+from tests.frankly_protocol.samples import keys_document, ldp_block, sealed_keys, survey
 from tests.frankly_protocol.trust.samples import FakeLog, role
 from tests.frankly_sdk.fakes import JSON, FakeServer
 

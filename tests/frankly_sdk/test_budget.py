@@ -271,9 +271,7 @@ def test_once_delta_is_used_up_the_ceilings_are_the_cost(tmp_path: Path) -> None
         store.close()
 
 
-def test_reading_the_budget_costs_nothing_and_a_disabled_client_has_none(
-    tmp_path: Path,
-) -> None:
+def test_reading_the_budget_costs_nothing_and_a_disabled_client_has_none(tmp_path: Path) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     with server.open(tmp_path / "s.db") as client:
         assert client.budget() == client.budget()
@@ -337,11 +335,7 @@ def test_the_command_line_shows_the_budget(
 
 def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
-    for surveys, status in (
-        (["ab" * 16], 0),
-        (["ab"], cli.BAD_INPUT),
-        ("ab" * 16, cli.BAD_INPUT),
-    ):
+    for surveys, status in ((["ab" * 16], 0), (["ab"], cli.BAD_INPUT), ("ab" * 16, cli.BAD_INPUT)):
         arguments = {
             "store": str(tmp_path / "device"),
             "link": link,

@@ -392,10 +392,7 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         ),
         lambda *found: block_side("pmc", *found),
     ),
-    (
-        ALONE.format(r"nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”"),
-        block_sure,
-    ),
+    (ALONE.format(r"nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”"), block_sure),
     (
         rf"From this alone, odds between two answers to it change by at most {X}\. This holds whatever else is known\.",
         block_free,

@@ -39,9 +39,7 @@ def test_a_wrong_number_of_leaves_is_a_descriptive_error(leaves: bytes, tmp_path
     assert caught.value.field == "leaves"
 
 
-def test_a_log_of_four_mebibytes_is_checked_and_a_larger_log_is_not_fetched(
-    tmp_path: Path,
-) -> None:
+def test_a_log_of_four_mebibytes_is_checked_and_a_larger_log_is_not_fetched(tmp_path: Path) -> None:
     asked: list[tuple[str, int, str]] = []
     device = rule(tmp_path / "s.db", b"", asked)
     error = refusal(LogError, device._tree, Checkpoint(ORIGIN, 131_072, b"\0" * 32))

@@ -31,7 +31,7 @@ COMPOSED: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {
         ("subject", "subject_given"): (
             *("unlimited", "sure", "odds", "lift", "delta", "delta_lift"),
             *("answers", "answers_delta"),
-        ),
+        )
     },
 }
 

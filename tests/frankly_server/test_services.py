@@ -45,10 +45,7 @@ def test_from_a_survey_file_to_estimates(services: Services) -> None:
     assert [
         (question_result["id"], question_result["status"], len(question_result["rows"]))
         for question_result in result["questions"]
-    ] == [
-        ("affair", "ok", 2),
-        ("happy", "ok", 3),
-    ]
+    ] == [("affair", "ok", 2), ("happy", "ok", 3)]
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     with services.database.reading("check") as tx:
         assert tx.counts.recount(out.survey_id) == []

@@ -12,12 +12,7 @@ import pytest
 from frankly_server.design.notions.ball_bounds import ball_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball
 
-from papers.ball_leakage import (
-    realised_epsilon,
-    support,
-    worst_case_epsilon,
-    worst_case_over_ball,
-)
+from papers.ball_leakage import realised_epsilon, support, worst_case_epsilon, worst_case_over_ball
 from tests.frankly_server.design.notions.ball_reference import (
     Vector,
     minimum_over_ball,
@@ -154,13 +149,7 @@ def test_the_worst_case_over_the_ball_is_the_optimisers(order: float, full: bool
         worst_case = worst_case_over_ball(weights, ball)
         assert worst_case.exact
         best = max(
-            -minimum_over_ball(
-                P,
-                ball.radius,
-                order,
-                loss(Q, y, s, t),
-                seed=trial,
-            )[0]
+            -minimum_over_ball(P, ball.radius, order, loss(Q, y, s, t), seed=trial)[0]
             for y, (s, t) in product(range(2), permutations(range(2)))
         )
         assert best <= worst_case.epsilon + 1e-8

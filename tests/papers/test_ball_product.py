@@ -10,14 +10,7 @@ import pytest
 from frankly_server.design.notions.balls import Ball, confidence_ball
 
 from papers.ball_leakage import worst_case_over_ball
-from papers.ball_product import (
-    ESTIMATE,
-    best_over,
-    edge,
-    in_product,
-    nearest,
-    renyi_divergence,
-)
+from papers.ball_product import ESTIMATE, best_over, edge, in_product, nearest, renyi_divergence
 from papers.channel import information
 from papers.robust_common import POLYOPT, Estimate
 from tests.frankly_server.design.notions.ball_reference import minimum_over_ball, renyi

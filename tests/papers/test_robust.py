@@ -18,10 +18,7 @@ import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design.families.robust.independent_reporting import (
-    best_split,
-    grr_rows,
-)
+from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
 from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball

@@ -7,10 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design.families.robust.independent_reporting import (
-    best_split,
-    grr_rows,
-)
+from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
 from frankly_server.design.notions.balls import Ball, confidence_ball, least
 
 from papers.value_leak import leak_of_distance
@@ -66,10 +63,7 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)
         counts = np.maximum(1, np.rint(P * 10000)).astype(int).tolist()
-        leak, epsilon = (
-            leak_of_distance(float(rng.uniform(0.3, 2))),
-            float(rng.uniform(0.3, 3)),
-        )
+        leak, epsilon = (leak_of_distance(float(rng.uniform(0.3, 2))), float(rng.uniform(0.3, 3)))
         shares = np.array(counts) / np.sum(counts)
         grid = np.linspace(0, epsilon, 61)
         values = [

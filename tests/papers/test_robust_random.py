@@ -7,10 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_server.design.families.robust.independent_reporting import (
-    best_split,
-    grr_rows,
-)
+from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
 from frankly_server.design.notions.balls import Ball
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -59,10 +56,7 @@ def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(
 
 @paper("Robust Thm 1")
 @on_random(
-    counts(3, 3),
-    st.lists(st.integers(1, 200), min_size=3, max_size=3),
-    ORDERS,
-    st.integers(0, 2),
+    counts(3, 3), st.lists(st.integers(1, 200), min_size=3, max_size=3), ORDERS, st.integers(0, 2)
 )
 def test_theorem_1_every_distribution_within_b_s_is_a_projection(
     estimate: Counts, row: list[int], order: Fraction, s: int

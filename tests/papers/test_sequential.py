@@ -16,14 +16,7 @@ from frankly_server.design import Prior
 from frankly_server.design.tables.quantise import quantise
 from scipy.optimize import minimize
 
-from papers.sequential import (
-    SPENDING,
-    Product,
-    Rows,
-    best_product,
-    most_informative,
-    product_of,
-)
+from papers.sequential import SPENDING, Product, Rows, best_product, most_informative, product_of
 
 EQUAL = (Fraction(1, 2), Fraction(1, 2))
 

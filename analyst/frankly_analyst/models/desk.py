@@ -70,9 +70,16 @@ def fit(
     elif scores is not None:
         raise InvalidRequest("only a linear model has them", code="targets_invalid", field="scores")
     return fit_sample(
-        sample, sides, result, weights=weights, sampling=sampling, numeric=numeric, scores=values, latent=latent,
+        sample,
+        sides,
+        result,
+        weights=weights,
+        sampling=sampling,
+        numeric=numeric,
+        scores=values,
+        latent=latent,
         level=level,
-    )  # fmt: skip
+    )
 
 
 def weighted_shares(
@@ -132,11 +139,7 @@ def weighted_median(
 
 
 def given(
-    counts: Counts,
-    question: str,
-    by: Cell,
-    weights: Amounts,
-    documents: Sequence[str] = (),
+    counts: Counts, question: str, by: Cell, weights: Amounts, documents: Sequence[str] = ()
 ) -> Weights:
     """Return weights of reports from given weights of covariate values; see `weights.given`."""
     return weighting.given(sample_of(counts, (question,), documents), weights, by)

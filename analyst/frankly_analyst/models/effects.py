@@ -84,8 +84,10 @@ class Effects:
             "<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>"
             for row in self._table()
         )
-        return (f"<table><caption>{escape(self.title)}</caption><tr><th></th><th>estimate</th><th>se</th><th>low</th>"
-                f"<th>high</th></tr>{rows}</table>")  # fmt: skip
+        return (
+            f"<table><caption>{escape(self.title)}</caption><tr><th></th><th>estimate</th><th>se</th><th>low</th>"
+            f"<th>high</th></tr>{rows}</table>"
+        )
 
 
 def predict(model: "Model", at: Sequence[Mapping[str, str | float]]) -> Effects:

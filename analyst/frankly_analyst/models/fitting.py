@@ -136,11 +136,7 @@ def _calibration(
     if weights is None or weights.calibrated is None:
         return None
     return list(
-        zip(
-            _by_version(sample, weights.calibrated),
-            _by_version(sample, weights.base),
-            strict=True,
-        )
+        zip(_by_version(sample, weights.calibrated), _by_version(sample, weights.base), strict=True)
     )
 
 

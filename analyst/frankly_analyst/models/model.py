@@ -128,10 +128,17 @@ class Model:
             ratios = [_exp(v) if odds else None for v in (b, low, high)]
             found.append(
                 Coefficient(
-                    equation, term, float(b), float(se), float(z), float(2 * stats.norm.sf(abs(z))),
-                    float(low), float(high), *ratios,
+                    equation,
+                    term,
+                    float(b),
+                    float(se),
+                    float(z),
+                    float(2 * stats.norm.sf(abs(z))),
+                    float(low),
+                    float(high),
+                    *ratios,
                 )
-            )  # fmt: skip
+            )
         return found
 
     def wald(self, *terms: str) -> tuple[float, int, float]:
@@ -221,10 +228,16 @@ class Model:
     def _table(self) -> list[list[str]]:
         head = ["term", "estimate", "se", "z", "p", "low", "high", "odds ratio"]
         rows = [
-            [_name(r), *(f"{v:.4g}" for v in (r.estimate, r.se, r.z)), _p(r.p), f"{r.low:.4g}", f"{r.high:.4g}",
-             "" if r.odds_ratio is None else f"{r.odds_ratio:.4g}"]
+            [
+                _name(r),
+                *(f"{v:.4g}" for v in (r.estimate, r.se, r.z)),
+                _p(r.p),
+                f"{r.low:.4g}",
+                f"{r.high:.4g}",
+                "" if r.odds_ratio is None else f"{r.odds_ratio:.4g}",
+            ]
             for r in self.coefficients()
-        ]  # fmt: skip
+        ]
         return [head, *rows]
 
     def __str__(self) -> str:

@@ -102,8 +102,18 @@ def _version(part: CountedPart, wanted: tuple[str, ...], by: tuple[str, ...]) ->
         law, moments = _sets(part)
         pairs = np.array([s.pairs for s in part.strata], dtype=float)
         whole = Version(
-            part.document, answers, law, decoder[:, 1:], _prior(part), strata, counts, n, moments, pairs, decoder[:, 0]
-        )  # fmt: skip
+            part.document,
+            answers,
+            law,
+            decoder[:, 1:],
+            _prior(part),
+            strata,
+            counts,
+            n,
+            moments,
+            pairs,
+            decoder[:, 0],
+        )
     else:
         whole = Version(
             part.document, answers, np.array(part.law), decoder, _prior(part), strata, counts, n
@@ -208,6 +218,15 @@ def _marginal(whole: Version, part: CountedPart, wanted: tuple[str, ...]) -> Ver
     n, K = whole.n, len(cells)
     by_name = dict(zip((q.id for q in part.questions), whole.answers, strict=True))
     return Version(
-        whole.document, tuple(by_name[name] for name in wanted), np.eye(K), np.eye(K), cells @ whole.prior,
-        whole.strata, means * n[:, None], n, moments, second * n[:, None, None], features=True,
-    )  # fmt: skip
+        whole.document,
+        tuple(by_name[name] for name in wanted),
+        np.eye(K),
+        np.eye(K),
+        cells @ whole.prior,
+        whole.strata,
+        means * n[:, None],
+        n,
+        moments,
+        second * n[:, None, None],
+        features=True,
+    )

@@ -225,5 +225,12 @@ def table(
     )
     frame = strata if isinstance(strata, pd.DataFrame) else pd.DataFrame(list(strata))
     return Version(
-        document, named, Q, np.linalg.pinv(scaled @ Q.T) @ scaled, p, frame, counted, counted.sum(axis=1)
-    )  # fmt: skip
+        document,
+        named,
+        Q,
+        np.linalg.pinv(scaled @ Q.T) @ scaled,
+        p,
+        frame,
+        counted,
+        counted.sum(axis=1),
+    )

@@ -113,8 +113,10 @@ class Weighted:
         ]
 
     def __str__(self) -> str:
-        head = (f"{self.question}: {self.rows[0].n} reports, weights {self.weights.method}, {self.sampling} "
-                f"random sample, level {self.level:g}")  # fmt: skip
+        head = (
+            f"{self.question}: {self.rows[0].n} reports, weights {self.weights.method}, {self.sampling} "
+            f"random sample, level {self.level:g}"
+        )
         return "\n".join([head, *aligned_rows([list(_HEAD), *self._cells()]), *self.notes])
 
     def _repr_html_(self) -> str:

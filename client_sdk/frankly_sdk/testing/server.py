@@ -138,9 +138,7 @@ class FakeServer:
             return _problem(Problem.DOC_MISMATCH)
         if now < document.opens:
             return _problem(
-                Problem.TOO_EARLY,
-                f"it opens at {format_time(document.opens)}",
-                retry_after="60",
+                Problem.TOO_EARLY, f"it opens at {format_time(document.opens)}", retry_after="60"
             )
         if now > document.closes:
             return _problem(Problem.CLOSED)
@@ -173,10 +171,7 @@ def _fits(document: SurveyDocument, report: Report) -> bool:
 
 
 def _problem(
-    problem: Problem,
-    detail: str = "",
-    field: str | None = None,
-    retry_after: str | None = None,
+    problem: Problem, detail: str = "", field: str | None = None, retry_after: str | None = None
 ) -> Reply:
     body = problem_body(problem, detail or problem.title, field)
     return Reply(problem.status, PROBLEM, retry_after, json.dumps(body).encode())

@@ -86,9 +86,7 @@ class Authority:
 
 def _question(name: str, choices: Sequence[str]) -> Question:
     return Question(
-        name,
-        {"en": f"{name}?"},
-        tuple(Choice(choice, {"en": choice}) for choice in choices),
+        name, {"en": f"{name}?"}, tuple(Choice(choice, {"en": choice}) for choice in choices)
     )
 
 
@@ -98,8 +96,7 @@ def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
     off = -(-denominator * q // (p + (a - 1) * q))  # rounded up, so that on / off ≤ p / q exactly
     on = denominator - (a - 1) * off
     mechanism = DenseMechanism(
-        _BITS,
-        tuple(tuple(on if x == y else off for y in range(a)) for x in range(a)),
+        _BITS, tuple(tuple(on if x == y else off for y in range(a)) for x in range(a))
     )
     return Block(
         id=name,

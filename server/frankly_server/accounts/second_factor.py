@@ -86,9 +86,7 @@ class SecondFactors:
             require_unchanged(tx, person)
             if tx.second_factors.lock(person.id).totp_since is not None:
                 raise InvalidInput(
-                    Problem.FILE_EXISTS,
-                    "an app is already set up: remove it first",
-                    "code",
+                    Problem.FILE_EXISTS, "an app is already set up: remove it first", "code"
                 )
             # A second call replaces a secret whose first code has not been entered.
             tx.second_factors.change(person.id, totp_secret=pyotp.random_base32(), last_step=0)

@@ -37,8 +37,7 @@ from frankly_server.accounts.sessions import (
 from frankly_server.store import AccountRow, AuditEvent, Database, Record, Transaction
 
 _EMAIL: Final = re.compile(
-    r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
-    re.ASCII,
+    r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII
 )
 COMMAND_LINE: Final = "the command line"
 
@@ -47,21 +46,13 @@ class Accounts:
     """Accounts of all organisations in one database."""
 
     def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        passwords: Passwords | None = None,
+        self, database: Database, clock: Clock, passwords: Passwords | None = None
     ) -> None:
         self._database, self._clock = database, clock
         self._passwords = passwords or Passwords()
 
     def create(
-        self,
-        organisation: str,
-        email: str,
-        role: str,
-        password: str,
-        by: Person | None = None,
+        self, organisation: str, email: str, role: str, password: str, by: Person | None = None
     ) -> Person:
         """Create an account.
 
@@ -79,9 +70,7 @@ class Accounts:
         # 254: the longest address that fits a mail envelope (RFC 5321, erratum 1690).
         if len(address) > 254 or not _EMAIL.fullmatch(address):
             raise InvalidInput(
-                Problem.FIELD_TYPE,
-                "write an e-mail address such as ada@example.org",
-                "email",
+                Problem.FIELD_TYPE, "write an e-mail address such as ada@example.org", "email"
             )
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
@@ -100,9 +89,7 @@ class Accounts:
             if tx.accounts.by_email(address) is not None:
                 # The address may belong to another organisation, which the message must not reveal.
                 raise InvalidInput(
-                    Problem.FILE_EXISTS,
-                    "this address cannot be used; use another one",
-                    "email",
+                    Problem.FILE_EXISTS, "this address cannot be used; use another one", "email"
                 )
             tx.accounts.add(row)
             actor = COMMAND_LINE if by is None else by.email
@@ -302,10 +289,7 @@ class Accounts:
         return lambda tx: self._record(tx, organisation, COMMAND_LINE, action, subject)
 
     def trail(
-        self,
-        organisation: str,
-        before: int | None = None,
-        limit: int = 50,
+        self, organisation: str, before: int | None = None, limit: int = 50
     ) -> Sequence[AuditEvent]:
         """Return an organisation's events, newest first."""
         with self._database.reading("read trail") as tx:
@@ -352,12 +336,7 @@ class Accounts:
         return is_locked(row.locked_until, self._clock.now())
 
     def _record(
-        self,
-        tx: Transaction,
-        organisation: str,
-        actor: str,
-        action: str,
-        subject: str,
+        self, tx: Transaction, organisation: str, actor: str, action: str, subject: str
     ) -> None:
         tx.audit.add(AuditEvent(self._now(), organisation, actor, action, subject))
 

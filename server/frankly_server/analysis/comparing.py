@@ -15,12 +15,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.contrasts import Contrast, Sample, homogeneity_of_groups
-from frankly_server.analysis.groups import (
-    Group,
-    id_of,
-    is_within_periods,
-    scores_of_choices,
-)
+from frankly_server.analysis.groups import Group, id_of, is_within_periods, scores_of_choices
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
@@ -188,13 +183,21 @@ def _pairings(
         # The mean includes the group itself. A group can equal the mean of unequal groups, so these
         # sums are not tested under the hypothesis of equal shares.
         shares = [sample.n / total for sample in samples]
-        return [
-            _Pairing(
-                sample.name, MEAN,
-                tuple(float(k == i) - share for k, share in enumerate(shares)), sample.n, None, False,
-            )
-            for i, sample in enumerate(samples)
-        ] if size > 1 else []  # fmt: skip
+        return (
+            [
+                _Pairing(
+                    sample.name,
+                    MEAN,
+                    tuple(float(k == i) - share for k, share in enumerate(shares)),
+                    sample.n,
+                    None,
+                    False,
+                )
+                for i, sample in enumerate(samples)
+            ]
+            if size > 1
+            else []
+        )
     # None if the reference has too few reports: no group can then be compared with it.
     reference = 0 if compare == FIRST else places.get(compare)
     return (
@@ -269,14 +272,17 @@ class _Rows:
                 "unit": target.unit,
                 "difference": total.value,
                 "se": total.se,
-                "low": low, "high": high, "low_all": low_all, "high_all": high_all,
+                "low": low,
+                "high": high,
+                "low_all": low_all,
+                "high_all": high_all,
                 "level": self._request.level,
                 "method": "kl" if self._request.method == "exact" else group_rows[0]["method"],
                 "p": self._p(contrast, pairing, target.id, total.value, total.se),
                 "n": pairing.n,
                 "n_reference": pairing.n_reference,
                 "flags": [*total.flags, *flags],
-            }  # fmt: skip
+            }
 
     def _p(
         self, contrast: Contrast, pairing: _Pairing, choice: str, value: float, se: float | None
@@ -296,8 +302,13 @@ class _Rows:
 
 
 _CARRIED: Final = (
-    "few_informative", "not_identifiable", "reports_do_not_fit", "interval_unknown", "unbounded", "score_instead",
-)  # fmt: skip
+    "few_informative",
+    "not_identifiable",
+    "reports_do_not_fit",
+    "interval_unknown",
+    "unbounded",
+    "score_instead",
+)
 """Flags of a group's row that also warn about its comparisons."""
 
 
@@ -323,9 +334,12 @@ def _effects(contrast: Contrast, choice: str) -> dict[str, float | None]:
     low, high = ends or (None, None)
     return {
         "ratio": a / b if b > 0 and a > 0 else None,
-        "ratio_low": low, "ratio_high": high,
-        "h": h, "h_low": h_low, "h_high": h_high,
-    }  # fmt: skip
+        "ratio_low": low,
+        "ratio_high": high,
+        "h": h,
+        "h_low": h_low,
+        "h_high": h_high,
+    }
 
 
 def _share_and_ends(sample: Sample, choice: str) -> tuple[float, tuple[float, float]] | None:

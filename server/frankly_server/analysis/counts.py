@@ -62,10 +62,13 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
         )
     if query.questions is None:
         return {
-            source.document.digest: [(i,) for i, _ in estimable_blocks(source.document)
-                                     if Layout.of(source.document).covers((i,))]
+            source.document.digest: [
+                (i,)
+                for i, _ in estimable_blocks(source.document)
+                if Layout.of(source.document).covers((i,))
+            ]
             for source in documents
-        }  # fmt: skip
+        }
     positions = {}
     for source in documents:
         questions = {q.id: q for block in source.document.blocks for q in block.questions}
@@ -87,10 +90,7 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
 
 
 def counts_answer(
-    survey: str,
-    documents: Sequence[Received],
-    positions: Positions,
-    query: CountsQuery,
+    survey: str, documents: Sequence[Received], positions: Positions, query: CountsQuery
 ) -> dict[str, Any]:
     """Return the counts of a survey's documents (oldest first) as JSON values.
 
@@ -144,12 +144,14 @@ def _require_counted(document: SurveyDocument, blocks: Blocks, query: CountsQuer
 
 def _uncounted(documents: Sequence[Received]) -> list[str]:
     """Return the ids of blocks without stored counts, whose estimates read the reports."""
-    return sorted({
-        block.id
-        for source in documents
-        for i, block in estimable_blocks(source.document)
-        if not Layout.of(source.document).covers((i,))
-    })  # fmt: skip
+    return sorted(
+        {
+            block.id
+            for source in documents
+            for i, block in estimable_blocks(source.document)
+            if not Layout.of(source.document).covers((i,))
+        }
+    )
 
 
 def _by_group(
@@ -252,8 +254,10 @@ def _size(mechanism: Source) -> int:
 def _order(document: SurveyDocument, names: Group) -> Callable[[Group], Any]:
     """Return a sort key for groups: by the order of the choices, periods by time."""
     questions = {question.id: question for question in document.strata}
-    places = [{c.id: i for i, c in enumerate(questions[n].choices)} if n in questions else {}
-              for n in names]  # fmt: skip
+    places = [
+        {c.id: i for i, c in enumerate(questions[n].choices)} if n in questions else {}
+        for n in names
+    ]
 
     def key(group: Group) -> Any:
         # Not strict: the last entry can be a period, and periods sort by time as text.

@@ -54,7 +54,9 @@ def independence(
     # The interval of the effect must also hold for dependent questions, so it does not use the
     # covariance under independence, as the test does.
     observed = pooled.mean.covariance
-    estimated = spread if observed is None else jacobian @ np.array(observed, dtype=float) @ jacobian.T  # fmt: skip
+    estimated = (
+        spread if observed is None else jacobian @ np.array(observed, dtype=float) @ jacobian.T
+    )
     return {
         "statistic": test[0],
         "df": test[1],

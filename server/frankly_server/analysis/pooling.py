@@ -40,8 +40,16 @@ from frankly_server.estimate.target_ends import cut
 
 BETA: Final = Fraction(1, 100)
 """Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
-_OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
-                       "efficiency", "informative")  # fmt: skip
+_OF_ONE_PART: Final = (
+    "projected",
+    "projected_interval",
+    "mle",
+    "mle_interval",
+    "design_effect",
+    "privacy_cost",
+    "efficiency",
+    "informative",
+)
 """Figures per target that are not defined for a weighted mean."""
 
 

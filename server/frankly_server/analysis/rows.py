@@ -31,9 +31,17 @@ _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(E
 """A row with all declared columns, each null."""
 
 _SHARED: Final = (
-    "question", "by", "level", "n", "mechanism", "notion", "epsilon", "ceiling", "documents",
+    "question",
+    "by",
+    "level",
+    "n",
+    "mechanism",
+    "notion",
+    "epsilon",
+    "ceiling",
+    "documents",
     "versions_p",
-)  # fmt: skip
+)
 """Columns that are equal in all rows of a table."""
 
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(

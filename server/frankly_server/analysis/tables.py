@@ -116,10 +116,15 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
         scale = Scale.of(question)
         if scale is not None:
             targets = tuple(
-                Target(name, dict.fromkeys(question.text, name), weights, scale.over,
-                       NUMBER if name == MEAN else SHARE)
+                Target(
+                    name,
+                    dict.fromkeys(question.text, name),
+                    weights,
+                    scale.over,
+                    NUMBER if name == MEAN else SHARE,
+                )
                 for name, weights in scale.named_weights().items()
-            )  # fmt: skip
+            )
             scale_tables.append(Table((question,), targets, sources, shares=False, scale=scale))
     if not scale_tables:
         raise InvalidInput(

@@ -51,18 +51,32 @@ def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bo
 def report(result: Audit) -> dict[str, object]:
     """Return an audit as JSON."""
     entries = [
-        {"position": e.position, "digest": e.digest, "survey": e.survey, "version": e.version,
-         "reports": result.counts.get(e.digest)}
+        {
+            "position": e.position,
+            "digest": e.digest,
+            "survey": e.survey,
+            "version": e.version,
+            "reports": result.counts.get(e.digest),
+        }
         for e in result.entries
-    ]  # fmt: skip
+    ]
     findings = [{"kind": f.kind, "about": f.about, "detail": f.detail} for f in result.findings]
-    return {"holds": not findings, "keys_version": result.keys_version, "origin": result.origin, "size": result.size,
-            "watched": result.watched, "documents": entries, "findings": findings}  # fmt: skip
+    return {
+        "holds": not findings,
+        "keys_version": result.keys_version,
+        "origin": result.origin,
+        "size": result.size,
+        "watched": result.watched,
+        "documents": entries,
+        "findings": findings,
+    }
 
 
 def _show(result: Audit) -> None:
-    rows = [(str(e.position), e.survey, str(e.version), e.digest, str(result.counts.get(e.digest, "?")))
-            for e in result.entries]  # fmt: skip
+    rows = [
+        (str(e.position), e.survey, str(e.version), e.digest, str(result.counts.get(e.digest, "?")))
+        for e in result.entries
+    ]
     title = (
         f"Log {result.origin or 'none'}, {result.size} entries; keys version {result.keys_version}"
     )

@@ -45,11 +45,7 @@ def write_json(value: Any) -> None:
 
 
 def respond(
-    as_json: bool,
-    value: Any,
-    *lines: str,
-    rows: Table | None = None,
-    output: Iterable[str] = (),
+    as_json: bool, value: Any, *lines: str, rows: Table | None = None, output: Iterable[str] = ()
 ) -> None:
     """Write the result of a command: one JSON object with --json, else a table, text and remarks.
 

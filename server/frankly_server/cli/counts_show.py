@@ -30,12 +30,7 @@ def _options(command: Command) -> Command:
 @click.option("--csv", "as_csv", is_flag=True, help="Write one line per count as CSV.")
 @json_option
 def show(
-    survey: str,
-    url: str | None,
-    key: str | None,
-    as_csv: bool,
-    as_json: bool,
-    **fields: Any,
+    survey: str, url: str | None, key: str | None, as_csv: bool, as_json: bool, **fields: Any
 ) -> None:
     """Show the released counts of noisy symbols of a SURVEY by stratum.
 

@@ -70,9 +70,7 @@ def request_options(command: Command) -> Command:
 )
 @click.option("--language", help="Language of the labels [default: the survey's first].")
 @click.option(
-    "--result",
-    is_flag=True,
-    help="Write the complete result as JSON, for `frankly replay`.",
+    "--result", is_flag=True, help="Write the complete result as JSON, for `frankly replay`."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
@@ -216,9 +214,7 @@ def replay(file: BinaryIO, as_json: bool) -> None:
     if again != saved:
         raise Differs
     respond(
-        as_json,
-        {"same": True, "bytes": len(saved)},
-        output=[f"identical: all {len(saved)} bytes"],
+        as_json, {"same": True, "bytes": len(saved)}, output=[f"identical: all {len(saved)} bytes"]
     )
 
 

@@ -43,9 +43,7 @@ def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_
         as_json,
         response,
         rows=table(
-            name,
-            ("quantity", "value"),
-            ((key, _plain(value)) for key, value in response.items()),
+            name, ("quantity", "value"), ((key, _plain(value)) for key, value in response.items())
         ),
         output=[f"Note: {in_words(regret)}."] if regret else [],
     )

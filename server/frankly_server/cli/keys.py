@@ -74,9 +74,14 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     respond(
         as_json,
         {
-            "folder": str(new_keys.folder), "root": new_keys.root_ids[0], "roots": list(new_keys.root_ids),
-            "publisher": new_keys.publisher_ids[0], "publishers": list(new_keys.publisher_ids), "log": new_keys.log_id,
-            "encrypted": passphrase is not None, "set_aside": aside,
+            "folder": str(new_keys.folder),
+            "root": new_keys.root_ids[0],
+            "roots": list(new_keys.root_ids),
+            "publisher": new_keys.publisher_ids[0],
+            "publishers": list(new_keys.publisher_ids),
+            "log": new_keys.log_id,
+            "encrypted": passphrase is not None,
+            "set_aside": aside,
         },
         f"Keys made in {new_keys.folder}, readable by you alone.",
         *(f"  root       {key_id}" for key_id in new_keys.root_ids),
@@ -84,7 +89,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
         f"  log        {new_keys.log_id}",
         *([] if aside is None else [f"The older keys are in {aside}."]),
         "Move root*.pem to a safe place offline: root keys are needed only to rotate keys.",
-    )  # fmt: skip
+    )
 
 
 @keys.command()

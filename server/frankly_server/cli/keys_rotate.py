@@ -327,7 +327,12 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
             f"Version {document.version} waits for {proposal.old_missing} signature(s) of root keys in force and "
             f"{proposal.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
         )
-    result = {"version": document.version, "expires": format_time(document.expires), "in_force": proposal.in_force,
-              "old_missing": proposal.old_missing, "new_missing": proposal.new_missing}  # fmt: skip
+    result = {
+        "version": document.version,
+        "expires": format_time(document.expires),
+        "in_force": proposal.in_force,
+        "old_missing": proposal.old_missing,
+        "new_missing": proposal.new_missing,
+    }
     full = nearly_full(_keyring().chain_used())
     respond(as_json, result, message, *([] if full is None else [full]))

@@ -70,9 +70,17 @@ def apply(
             ),
         )
     if as_json:
-        write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
-                    "diff": list(change.diff), "report": report_json(change.level),
-                    "warnings": list(change.warnings)})  # fmt: skip
+        write_json(
+            {
+                "status": change.status,
+                "survey": change.survey_id,
+                "name": change.name,
+                "dry_run": dry_run,
+                "diff": list(change.diff),
+                "report": report_json(change.level),
+                "warnings": list(change.warnings),
+            }
+        )
         return
     for line in change.diff:
         click.echo(line)
@@ -283,12 +291,22 @@ def _progress() -> "Iterator[Report]":
 
 def _published(survey_version: "Published") -> dict[str, object]:
     blocks = [
-        {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
-         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
-         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json(),
-         "notes": list(b.notes)}
+        {
+            "id": b.id,
+            "mechanism": b.mechanism,
+            "notion": b.notion,
+            "epsilon": b.epsilon,
+            "ceiling": b.ceiling,
+            "counted_by": b.counted_by,
+            "answers_unchanged": b.answers_unchanged,
+            "rules_out": b.rules_out,
+            "estimable": list(b.estimable),
+            "untold": list(b.untold),
+            "regret": b.regret and b.regret.to_json(),
+            "notes": list(b.notes),
+        }
         for b in survey_version.blocks
-    ]  # fmt: skip
+    ]
     return {
         "status": survey_version.status,
         "survey": survey_version.survey_id,

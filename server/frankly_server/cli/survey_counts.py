@@ -102,9 +102,7 @@ def _counted(prior: Mapping[str, Any], table: "csv_prior.CountTable") -> dict[st
 def _check(block: "definitions.BlockDefinition | None", table: "csv_prior.CountTable") -> None:
     if block is None or block.prior is None:
         raise InvalidInput(
-            Problem.DEFINITION_INVALID,
-            "name a block of this survey that has a prior",
-            "counts",
+            Problem.DEFINITION_INVALID, "name a block of this survey that has a prior", "counts"
         )
     if table.answers != block.joint_answers:
         raise InvalidInput(

@@ -93,10 +93,15 @@ def _visit(watcher: Witness, url: str, shipped: bytes | None, as_json: bool) -> 
     outcome = "co-signed" if visit.named else "seen, but its keys do not name this witness"
     respond(
         as_json,
-        {"url": url, "origin": visit.origin, "size": visit.size, "before": visit.size_before,
-         "cosigned": visit.named},
+        {
+            "url": url,
+            "origin": visit.origin,
+            "size": visit.size,
+            "before": visit.size_before,
+            "cosigned": visit.named,
+        },
         f"{visit.origin}: {visit.size} entries, {outcome}.",
-    )  # fmt: skip
+    )
     return None
 
 

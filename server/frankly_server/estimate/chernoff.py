@@ -123,9 +123,7 @@ def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
     low, high = (score.two.low[0], score.two.high[1]) if score.two is not None else score.reach
     chances = np.clip((w - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(w))
     return ScoreLaw(
-        np.array([low, high]),
-        np.array([low, high]),
-        np.stack([1 - chances, chances], axis=1),
+        np.array([low, high]), np.array([low, high]), np.stack([1 - chances, chances], axis=1)
     )
 
 
@@ -138,9 +136,7 @@ def _mean_ends(score: Score, n: int) -> Ends:
 
 
 def _upper_of_sum(
-    parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]],
-    limit: float,
-    tilts: FloatArray,
+    parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limit: float, tilts: FloatArray
 ) -> float:
     """Return the smallest upper end of a sum over a grid of λ < 0.
 
@@ -214,11 +210,7 @@ def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> 
 
 
 def _last_below(
-    moments: "MixedMoments",
-    inside: float,
-    outside: float,
-    n: int,
-    excess: float,
+    moments: "MixedMoments", inside: float, outside: float, n: int, excess: float
 ) -> float:
     """Return the first point from `inside` to `outside` at which the mixture exceeds its limit.
 
@@ -322,11 +314,7 @@ def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float)
 
 
 def _upper_ends(
-    law: ScoreLaw,
-    w: FloatArray,
-    mean: float,
-    limit: float,
-    tilts: FloatArray,
+    law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilts: FloatArray
 ) -> FloatArray:
     """Return for each λ < 0 max{w·p : M(λ)·p ≥ exp(λ·mean − limit)}, −inf if no p satisfies it."""
     moments = MixedMoments.of(law, w, mean, tilts)
@@ -342,9 +330,7 @@ def _last_reached(knots: FloatArray, values: FloatArray, least: FloatArray) -> F
     after = np.minimum(last + 1, top)
     above, below = values[rows, last], values[rows, after]
     share = np.where(
-        above > below,
-        (above - least) / np.where(above > below, above - below, 1.0),
-        0.0,
+        above > below, (above - least) / np.where(above > below, above - below, 1.0), 0.0
     )
     ends = knots[rows, last] + np.clip(share, 0.0, 1.0) * (knots[rows, after] - knots[rows, last])
     return np.where(enough.any(axis=1), ends, -np.inf)
@@ -388,8 +374,7 @@ class MixedMoments:
         with np.errstate(divide="ignore"):
             logs = np.log(worst) + self.shift[:, None] + _ROUNDING
         return np.asarray(
-            np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0),
-            dtype=np.float64,
+            np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0), dtype=np.float64
         )
 
 

@@ -107,15 +107,12 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
             return _of_factors(mechanism, parts, targets, design_prior)
     # None stands for the shares, so that the cache need not hash the identity matrix.
     return _solved(
-        mechanism,
-        None if targets is shares(mechanism.answers) else targets,
-        design_prior,
+        mechanism, None if targets is shares(mechanism.answers) else targets, design_prior
     )
 
 
 def factor_decoders(
-    mechanism: ProductMechanism,
-    design_prior: tuple[int, ...] | None,
+    mechanism: ProductMechanism, design_prior: tuple[int, ...] | None
 ) -> tuple[Decoder, ...] | None:
     """Return the decoder of each factor's shares, with that factor's marginal of the prior.
 
@@ -159,9 +156,7 @@ def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fra
 
 @lru_cache(maxsize=64)
 def _solved(
-    mechanism: Table,
-    targets: Targets | None,
-    design_prior: tuple[int, ...] | None,
+    mechanism: Table, targets: Targets | None, design_prior: tuple[int, ...] | None
 ) -> Decoder:
     """Return the decoder by exact least squares on the full matrix.
 
@@ -180,8 +175,7 @@ def _solved(
     # (QᵀΓQ)⁻¹QᵀΓ on the selected answers is a left inverse of Q there. The weights are Q times
     # `mechanism.denominator`, which explains that factor below.
     inverse = rational.solve(
-        [[gram[i][j] for j in chosen] for i in chosen],
-        [weighted[i] for i in chosen],
+        [[gram[i][j] for j in chosen] for i in chosen], [weighted[i] for i in chosen]
     )
     scaled = [
         [w[j] * mechanism.denominator for j in chosen]
@@ -219,8 +213,7 @@ def _of_factors(
 
 
 def _margins(
-    mechanism: ProductMechanism,
-    prior: tuple[int, ...] | None,
+    mechanism: ProductMechanism, prior: tuple[int, ...] | None
 ) -> list[tuple[int, ...] | None]:
     if prior is None:
         return [None] * len(mechanism.factors)

@@ -164,10 +164,7 @@ def checked_evidence(
 
 
 def evidence_of(
-    mechanism: Source,
-    tally: Checked,
-    targets: Targets,
-    prior: tuple[int, ...] | None,
+    mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None
 ) -> Evidence:
     """Return the evidence about the targets from checked counts, for any kind of mechanism."""
     # `checked_counts` has matched the counts to the mechanism; the assertions are only for mypy.
@@ -193,8 +190,5 @@ def nothing_yet(mechanism: Source, targets: Targets, prior: tuple[int, ...] | No
     if isinstance(mechanism, DenseMechanism | ProductMechanism):
         return evidence_of(mechanism, [0] * mechanism.reports, targets, prior)
     return evidence_of(
-        mechanism,
-        SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers),
-        targets,
-        prior,
+        mechanism, SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers), targets, prior
     )

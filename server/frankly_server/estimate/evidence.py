@@ -125,7 +125,7 @@ def condition_of(mechanism: Table) -> float:
     # Singular values of a Kronecker product are the products of those of its factors.
     factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
     return float(
-        np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]),
+        np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors])
     )
 
 
@@ -235,8 +235,7 @@ class TableEvidence(ListedEvidence):
         )
         decoders = [decoder(mechanism, shares(self.answers), prior)] if factors is None else factors
         return np.asarray(
-            Kronecker([solved.floats() for solved in decoders]).dense,
-            dtype=np.float64,
+            Kronecker([solved.floats() for solved in decoders]).dense, dtype=np.float64
         )
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
@@ -254,6 +253,5 @@ def _law(table: DenseMechanism) -> FloatArray:
 
 def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:
     return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(
-        len(rows),
-        width,
+        len(rows), width
     )

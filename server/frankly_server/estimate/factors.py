@@ -107,8 +107,7 @@ class TableFactor:
         """See Factor."""
         # E[d_c d_d | x]: pairs of decoded values, weighted by the probability of the report.
         return np.asarray(
-            np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True),
-            dtype=np.float64,
+            np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True), dtype=np.float64
         )
 
     def law(self) -> FloatArray:
@@ -181,8 +180,7 @@ class SetFactor:
         u = np.eye(size) - 1 / size
         squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]
         return np.asarray(
-            squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size,
-            dtype=np.float64,
+            squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size, dtype=np.float64
         )
 
     def law(self) -> FloatArray:

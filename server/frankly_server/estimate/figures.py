@@ -52,9 +52,7 @@ class Figures:
         # In a finite population the sampling variance is reduced by the factor 1 − n/N (for its
         # estimate) or (N−n)/(N−1) (for its true value).
         self.estimated_sampling, self.true_sampling = sampling_factors(
-            evidence.n,
-            population,
-            census=census,
+            evidence.n, population, census=census
         )
         self.flags = evidence_flags(evidence, targets)
 
@@ -97,7 +95,7 @@ class Figures:
         total, privacy, sampling = self._covariances()
         se = self._spread(None if total is None else self._errors(total, privacy))
         worst = self._spread(
-            [self._worst_case(i) for i in range(len(evidence.known))] if evidence.n else None,
+            [self._worst_case(i) for i in range(len(evidence.known))] if evidence.n else None
         )
         return {
             "unbiased": tuple(None if v is None else float(v) for v in evidence.exact),
@@ -105,9 +103,7 @@ class Figures:
             "se": se,
             "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
             "se_sampling": self._part(
-                sampling,
-                np.zeros(len(evidence.known)),
-                "sampling_part_negative",
+                sampling, np.zeros(len(evidence.known)), "sampling_part_negative"
             ),
             "worst_case_se": worst,
             "margins": self._margins(se, worst, level, total, methods),
@@ -297,10 +293,7 @@ class Figures:
         """Yield the flags of each target; flags about a margin refer to `score`, the default."""
         index = {t: i for i, t in enumerate(self.evidence.known)}
         of_targets = zip(
-            spreads["unbiased"],
-            spreads["margins"].uncut,
-            spreads["worst_case_se"],
-            strict=True,
+            spreads["unbiased"], spreads["margins"].uncut, spreads["worst_case_se"], strict=True
         )
         for t, (value, ends, worst) in enumerate(of_targets):
             if t not in index:

@@ -50,8 +50,7 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
         # The full table may be too large to build, but Kronecker products of reduced echelon rows
         # are reduced echelon rows.
         basis = reduce(
-            _products,
-            ([list(row) for row in estimable(factor)] for factor in mechanism.factors),
+            _products, ([list(row) for row in estimable(factor)] for factor in mechanism.factors)
         )
     else:
         # With q1 = q0 a set reveals nothing about the truth, so only the total of the shares (1)

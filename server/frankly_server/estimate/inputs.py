@@ -42,9 +42,7 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
         return counts
     if isinstance(counts, SetCounts):
         raise InvalidInput(
-            Problem.COUNTS_INVALID,
-            "give one count for each report symbol",
-            "counts",
+            Problem.COUNTS_INVALID, "give one count for each report symbol", "counts"
         )
     if isinstance(mechanism, ProductMechanism) and isinstance(counts, Mapping):
         counts = _in_order(mechanism, counts)
@@ -57,9 +55,7 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     for y, count in enumerate(counts):
         if type(count) is not int or count < 0:
             raise InvalidInput(
-                Problem.COUNTS_INVALID,
-                "counts are whole numbers, zero or more",
-                f"counts[{y}]",
+                Problem.COUNTS_INVALID, "counts are whole numbers, zero or more", f"counts[{y}]"
             )
     return list(counts)
 
@@ -83,8 +79,7 @@ def checked_population(n: int, population: int | None, *, census: bool) -> None:
 
 
 def checked_targets(
-    mechanism: Source,
-    targets: Sequence[Sequence[Fraction | int]] | str,
+    mechanism: Source, targets: Sequence[Sequence[Fraction | int]] | str
 ) -> Targets:
     """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
     if (
@@ -103,9 +98,7 @@ def checked_targets(
         # is identifiable.
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
             raise InvalidInput(
-                Problem.TARGETS_INVALID,
-                "targets are whole numbers or fractions",
-                f"targets[{t}]",
+                Problem.TARGETS_INVALID, "targets are whole numbers or fractions", f"targets[{t}]"
             )
     rows = tuple(
         tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets
@@ -143,9 +136,7 @@ def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]
     for symbol, n in counts.items():
         index = 0  # row-major, the last factor fastest
         for y, factor in zip(
-            mechanism.check_symbol(symbol, "counts"),
-            mechanism.factors,
-            strict=True,
+            mechanism.check_symbol(symbol, "counts"), mechanism.factors, strict=True
         ):
             index = index * factor.reports + y
         ordered[index] += n

@@ -97,8 +97,7 @@ class JointEvidence:
         self.answers, self.rank = joint.answers, joint.answers  # full rank, as checked above
         self.known = list(range(len(targets)))
         self.W = np.array([[float(w) for w in row] for row in targets]).reshape(
-            len(targets),
-            joint.answers,
+            len(targets), joint.answers
         )
 
     @cached_property
@@ -326,13 +325,11 @@ def _kronecker(left: FloatArray, right: FloatArray) -> FloatArray:
 def _rowwise(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the products of all pairs of rows, column by column (Khatri-Rao product)."""
     return np.asarray(
-        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]),
-        dtype=np.float64,
+        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.float64
     )
 
 
 def _rowwise_integers(left: IntArray, right: IntArray) -> IntArray:
     return np.asarray(
-        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]),
-        dtype=np.int64,
+        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.int64
     )

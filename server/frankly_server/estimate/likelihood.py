@@ -175,10 +175,7 @@ def _objective(Q: Law, rates: FloatArray, p: FloatArray) -> float:
 
 
 def _iterated(
-    Q: Law,
-    rates: FloatArray,
-    p: FloatArray,
-    tolerance: float,
+    Q: Law, rates: FloatArray, p: FloatArray, tolerance: float
 ) -> tuple[FloatArray, float]:
     """Return (shares, gap); the gap is at most `tolerance` unless the steps ran out or stalled."""
     if Q.shape[0] ** 2 * Q.shape[1] > _MAX_HESSIAN_OPERATIONS:

@@ -13,8 +13,16 @@ Values = tuple[float | None, ...]
 Pairs = tuple[tuple[float, float] | None, ...]
 
 METHODS = (
-    "score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin", "sequence",
-)  # fmt: skip
+    "score",
+    "kl",
+    "exact",
+    "clt",
+    "chebyshev",
+    "chebyshev_plugin",
+    "simultaneous",
+    "simultaneous_plugin",
+    "sequence",
+)
 DEFAULT = "score"
 OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 
@@ -76,9 +84,7 @@ def require_level(level: object, field: str = "level") -> float:
     number = None if isinstance(level, bool | str) else _as_float(level)
     if number is None or not 0 < number < 1:
         raise InvalidInput(
-            Problem.CONFIDENCE_RANGE,
-            "the level lies strictly between 0 and 1: use 0.95",
-            field,
+            Problem.CONFIDENCE_RANGE, "the level lies strictly between 0 and 1: use 0.95", field
         )
     return number
 

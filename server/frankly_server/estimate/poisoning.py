@@ -28,9 +28,7 @@ class Poisoning:
 
 
 def poisoning(
-    ends: Sequence[Ends | None],
-    estimates: Sequence[Fraction | None],
-    beta: Fraction,
+    ends: Sequence[Ends | None], estimates: Sequence[Fraction | None], beta: Fraction
 ) -> Poisoning:
     """Return the largest shifts of the observed estimates if a share `beta` of all reports is fake.
 
@@ -59,8 +57,6 @@ def checked_beta(value: object, field: str = "beta") -> Fraction:
     # At β = 1 no genuine report is left, and the odds β/(1−β) are infinite.
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value < 1:
         raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "give the share of fake reports, from 0 to below 1",
-            field,
+            Problem.FIELD_TYPE, "give the share of fake reports, from 0 to below 1", field
         )
     return Fraction(value)

@@ -36,8 +36,7 @@ class Homogeneity:
 
 
 def homogeneity(
-    values: Sequence[FloatArray],
-    covariances: Sequence[FloatArray],
+    values: Sequence[FloatArray], covariances: Sequence[FloatArray]
 ) -> Homogeneity | None:
     """Return T = Σ_v (x_v − x̄)ᵀC_v⁺(x_v − x̄) with its p-value; None without degrees of freedom.
 
@@ -87,9 +86,7 @@ def weighted_root(weights: Sequence[Values], errors: Sequence[Values]) -> Values
 
 
 def combined_ends(
-    weights: Sequence[Values],
-    values: Sequence[Values],
-    ends: Sequence[Pairs],
+    weights: Sequence[Values], values: Sequence[Values], ends: Sequence[Pairs]
 ) -> Pairs:
     """Return the ends of a weighted sum from those of its terms (MOVER) [Zou and Donner 2008].
 
@@ -123,8 +120,7 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
     ]
     return tuple(
         chernoff.kl_of_sum(
-            [(*known[t], part.n) for known, part in zip(scores, parts, strict=True)],
-            level,
+            [(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level
         )
         if all(t in known for known in scores)
         else None

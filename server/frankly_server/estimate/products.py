@@ -29,10 +29,7 @@ class ProductEvidence(ListedEvidence):
     """
 
     def __init__(
-        self,
-        mechanism: ProductMechanism,
-        parts: Sequence[Decoder],
-        counts: Sequence[int],
+        self, mechanism: ProductMechanism, parts: Sequence[Decoder], counts: Sequence[int]
     ) -> None:
         self._mechanism, self._parts, self._counts = mechanism, parts, tuple(counts)
         self.n, self.answers, self.rank = sum(counts), mechanism.answers, mechanism.answers
@@ -98,16 +95,15 @@ class ProductEvidence(ListedEvidence):
     def _second(self, rates: FloatArray) -> FloatArray:
         """Return V diag(rates) Vᵀ, computed factor by factor."""
         pairs = Kronecker(
-            [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders],
+            [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders]
         )
         by_factor = (pairs @ rates).reshape(
-            [size for answers in self._sizes for size in (answers, answers)],
+            [size for answers in self._sizes for size in (answers, answers)]
         )
         # The axes are (cell, other cell) of each factor in turn; the cell axes must all come first.
         axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
         return np.asarray(
-            by_factor.transpose(axes).reshape(self.answers, self.answers),
-            dtype=np.float64,
+            by_factor.transpose(axes).reshape(self.answers, self.answers), dtype=np.float64
         )
 
 
@@ -116,8 +112,7 @@ def _dense(factors: Sequence[FloatArray]) -> FloatArray:
 
 
 def corners(
-    left: tuple[Fraction, Fraction],
-    right: tuple[Fraction, Fraction],
+    left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]
 ) -> tuple[Fraction, Fraction]:
     """Return the least and the largest product of a value from each of two intervals."""
     products = [a * b for a in left for b in right]

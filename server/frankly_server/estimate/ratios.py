@@ -152,7 +152,7 @@ def pairs_of(
         mean = linear @ shares if shares is not None else observed[np.ix_((i, j), (i, j))] * square
         values = np.array([float(evidence.exact[t] or 0) for t in targets[:2]]) * scale
         pairs.append(
-            Pair(evidence.n, values, covariance * square, w, linear, mean, sampling, local),
+            Pair(evidence.n, values, covariance * square, w, linear, mean, sampling, local)
         )
     return pairs
 
@@ -221,8 +221,7 @@ def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> f
     # The search starts from outside, because the set may have gaps, which the interval must cover.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
     angles = sorted(
-        {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},
-        reverse=True,
+        {*map(float, steps), *(side * angle for angle in more if side * angle > 0)}, reverse=True
     )
     outside = pi / 2
     for angle in angles:

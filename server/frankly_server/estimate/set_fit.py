@@ -72,9 +72,7 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
     # rounding: a variance within the rounding error of the rates is treated as 0.
     return _quadratic(
-        residual,
-        mixing @ spread @ mixing.T / n,
-        float(np.diagonal(spread).max()) / n,
+        residual, mixing @ spread @ mixing.T / n, float(np.diagonal(spread).max()) / n
     )
 
 
@@ -88,7 +86,7 @@ def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> F
     union is the sum of the shares of its answers.
     """
     without, with_truth = np.array(
-        [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],
+        [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))]
     ).T
     shared = groups @ groups.T
     sizes = np.diagonal(shared)

@@ -18,8 +18,7 @@ def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
     """Return (q1, q0): the probabilities that the set contains the true, and another, answer."""
     if isinstance(mechanism, UnaryMechanism):
         return Fraction(mechanism.keep, mechanism.denominator), Fraction(
-            mechanism.flip,
-            mechanism.denominator,
+            mechanism.flip, mechanism.denominator
         )
     inside = Fraction(mechanism.inside, mechanism.denominator)
     # The other answers have all `size` places if the set lacks the truth, otherwise one fewer: on
@@ -40,8 +39,7 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
         return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
     return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(
-        size - 1,
-        m - 1,
+        size - 1, m - 1
     )
 
 
@@ -67,8 +65,7 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
     subset.
     """
     held = np.array(
-        [[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)],
-        dtype=bool,
+        [[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)], dtype=bool
     )
     D = mechanism.denominator
     if isinstance(mechanism, UnaryMechanism):

@@ -135,8 +135,7 @@ class SetEvidence:
         estimable = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
         self.known = estimable if self._q1 != self._q0 else []
         self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(
-            len(self.known),
-            self.answers,
+            len(self.known), self.answers
         )
         self._k = float(self._q1 - self._q0) or 1.0
         # A target is its mean over the answers plus a contrast (see the module docstring).
@@ -251,10 +250,7 @@ class SetEvidence:
             onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
         )
         return set_fit(
-            self._mechanism,
-            self.n,
-            np.array(self._counts.pairs, dtype=np.float64),
-            near,
+            self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near
         )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
@@ -268,8 +264,7 @@ class SetEvidence:
         masks = list(self._mechanism.symbols())
         count_of = None if self._counts.symbols is None else dict(self._counts.symbols)
         bits = np.array(
-            [[mask >> x & 1 for mask in masks] for x in range(self.answers)],
-            dtype=np.float64,
+            [[mask >> x & 1 for mask in masks] for x in range(self.answers)], dtype=np.float64
         )
         i = self.known.index(t)
         values = self._level[i] + self._contrast[i] @ bits / self._k
@@ -287,8 +282,7 @@ class SetEvidence:
 
     def _decoded(self, second: FloatArray) -> FloatArray:
         return np.asarray(
-            self._contrast @ (second / self._k**2) @ self._contrast.T,
-            dtype=np.float64,
+            self._contrast @ (second / self._k**2) @ self._contrast.T, dtype=np.float64
         )
 
 

@@ -159,7 +159,7 @@ def reaches(
     if local is None or _is_line(w, c):
         return below, above
     at_local_shares = z * sqrt(
-        max(0.0, float(c @ local.p) - sampling * float(w @ local.p) ** 2) / n,
+        max(0.0, float(c @ local.p) - sampling * float(w @ local.p) ** 2) / n
     )
     return max(below, at_local_shares), max(above, at_local_shares)
 
@@ -205,6 +205,5 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     """
     moved = min(max(estimate, possible[0]), possible[1]) - estimate
     return chernoff.widened(
-        (max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])),
-        value,
+        (max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value
     )

@@ -52,14 +52,23 @@ def _roles(facts: Facts) -> list[tuple[Cell, ...]]:
     return [
         *people,
         *keys,
-        ("The operator of server and database",
-         "each report: randomised symbols, public answers, random id, before its release also its order; network "
-         "addresses as they connect", Open("people with access to the machine, the database and its backups")),
-        ("Respondents and the public",
-         "the signed document, keys and log, the number of released reports", "everybody"),
-        ("Receiver of webhooks", "that the survey closed or reached its number of reports; no symbols",
-         "one address is set" if state.webhook else "none is set"),
-    ]  # fmt: skip
+        (
+            "The operator of server and database",
+            "each report: randomised symbols, public answers, random id, before its release also its order; network "
+            "addresses as they connect",
+            Open("people with access to the machine, the database and its backups"),
+        ),
+        (
+            "Respondents and the public",
+            "the signed document, keys and log, the number of released reports",
+            "everybody",
+        ),
+        (
+            "Receiver of webhooks",
+            "that the survey closed or reached its number of reports; no symbols",
+            "one address is set" if state.webhook else "none is set",
+        ),
+    ]
 
 
 def _rules(facts: Facts) -> list[tuple[Cell, ...]]:
@@ -68,14 +77,22 @@ def _rules(facts: Facts) -> list[tuple[Cell, ...]]:
     released = "none" if newest is None else f"{len(state.releases)}, the newest at {newest[1]}"
     return [
         ("Reports below which there are no estimates and counts", str(document.min_reports)),
-        ("Least number of reports of one group that are released together", str(document.release_step)),
-        ("Time of releases", f"end of every {document.release_every}, UTC; never because of a report or request"),
-        ("Reports of small groups after closing",
-         "released without their public answers if they are enough together, otherwise deleted uncounted"),
+        (
+            "Least number of reports of one group that are released together",
+            str(document.release_step),
+        ),
+        (
+            "Time of releases",
+            f"end of every {document.release_every}, UTC; never because of a report or request",
+        ),
+        (
+            "Reports of small groups after closing",
+            "released without their public answers if they are enough together, otherwise deleted uncounted",
+        ),
         ("Releases of this version so far", released),
         ("Released reports of the survey, all versions", str(state.released)),
         ("State of the survey", state.shown),
-    ]  # fmt: skip
+    ]
 
 
 def _retention(facts: Facts) -> list[tuple[Cell, ...]]:
@@ -92,8 +109,14 @@ def _retention(facts: Facts) -> list[tuple[Cell, ...]]:
     )
     return [
         ("Answers", "the device has drawn the report; they are not written and not sent"),
-        ("Report on the device", "the server has acknowledged it; then symbols and id are overwritten or deleted"),
-        ("Reports and counts on the server", f"the operator runs frankly survey erase {state.name}"),
+        (
+            "Report on the device",
+            "the server has acknowledged it; then symbols and id are overwritten or deleted",
+        ),
+        (
+            "Reports and counts on the server",
+            f"the operator runs frankly survey erase {state.name}",
+        ),
         ("Day on which that will be done", Open("date of the erasure of reports")),
         *view,
         *token,
@@ -101,4 +124,4 @@ def _retention(facts: Facts) -> list[tuple[Cell, ...]]:
         ("Audit trail of staff actions", "the database is deleted"),
         ("Backups and database archives", Open("how long backups and archives are kept")),
         ("Addresses in logs of hosts, proxies and relays", Open("how long network logs are kept")),
-    ]  # fmt: skip
+    ]

@@ -20,21 +20,41 @@ def checks(facts: Facts) -> FolderPart:
     proof = " --proof proof.txt" if facts.is_witnessed else ""
     rows = [
         ("C1", f"Fetch {', '.join(fetched)}", Command(fetch)),
-        ("C2", "Verify every promise exactly, and print the level of the whole report",
-         Command("frankly verify --json < document.json")),
-        ("C3", "Verify everything that the server has ever published",
-         Command(f"frankly audit {quote(server)}")),
-        ("C4", "Verify keys, signatures, promises and level with the second verifier (folder verifier/)",
-         Command("frankly-verify keys keys.json && frankly-verify document --chain keys.json"
-                 f"{proof} --link {link} document.json")),
-        ("C5", "Show what a device would send, and what it can reveal, as a respondent reads it",
-         Command(f"frankly-sdk explain --link {link} --store store.db")),
-        ("C6", "Show what answering costs a device",
-         Command(f"frankly-sdk budget --link {link} --store store.db")),
-        ("C7", "Number of released reports of every version",
-         Command(f"curl -fsS {quote(f'{survey}/audit')}")),
+        (
+            "C2",
+            "Verify every promise exactly, and print the level of the whole report",
+            Command("frankly verify --json < document.json"),
+        ),
+        (
+            "C3",
+            "Verify everything that the server has ever published",
+            Command(f"frankly audit {quote(server)}"),
+        ),
+        (
+            "C4",
+            "Verify keys, signatures, promises and level with the second verifier (folder verifier/)",
+            Command(
+                "frankly-verify keys keys.json && frankly-verify document --chain keys.json"
+                f"{proof} --link {link} document.json"
+            ),
+        ),
+        (
+            "C5",
+            "Show what a device would send, and what it can reveal, as a respondent reads it",
+            Command(f"frankly-sdk explain --link {link} --store store.db"),
+        ),
+        (
+            "C6",
+            "Show what answering costs a device",
+            Command(f"frankly-sdk budget --link {link} --store store.db"),
+        ),
+        (
+            "C7",
+            "Number of released reports of every version",
+            Command(f"curl -fsS {quote(f'{survey}/audit')}"),
+        ),
         ("C8", "Accounts of this server (on the server only)", Command("frankly admin list")),
-    ]  # fmt: skip
+    ]
     return FolderPart(
         "checks",
         "How to check these statements",

@@ -24,31 +24,49 @@ def dpia(facts: Facts) -> FolderPart:
             Heading("(c) Risks to the rights and freedoms of respondents"),
             "Threats and what limits them are in the part on LINDDUN. Likelihood and severity depend on the people "
             "asked.",
-            Grid(("Type", "Likelihood and severity"),
-                  [(name, Open(f"likelihood and severity of: {name.lower()}")) for name in TYPES]),
+            Grid(
+                ("Type", "Likelihood and severity"),
+                [(name, Open(f"likelihood and severity of: {name.lower()}")) for name in TYPES],
+            ),
             Heading("(d) Measures, and evidence for them"),
             Grid(("Measure", "Evidence"), _measures(facts)),
             Heading("Consultation and decision"),
-            Grid(("Point", "Result"), [
-                ("Advice of the data protection officer, Art. 35(2)", Open("advice of the data protection officer")),
-                ("Views of respondents or their representatives, Art. 35(9)", Open("views of respondents")),
-                ("Prior consultation, Art. 36", Open("whether the supervisory authority is consulted")),
-                ("Decision, date and name", Open("decision, date and name")),
-            ]),
+            Grid(
+                ("Point", "Result"),
+                [
+                    (
+                        "Advice of the data protection officer, Art. 35(2)",
+                        Open("advice of the data protection officer"),
+                    ),
+                    (
+                        "Views of respondents or their representatives, Art. 35(9)",
+                        Open("views of respondents"),
+                    ),
+                    (
+                        "Prior consultation, Art. 36",
+                        Open("whether the supervisory authority is consulted"),
+                    ),
+                    ("Decision, date and name", Open("decision, date and name")),
+                ],
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 def questions(facts: Facts) -> list[tuple[Cell, ...]]:
     """Return one row per question: text, choices, and how the answer is sent."""
     document = facts.document
     private = [
-        (facts.text_of(question), facts.choices_of(question),
-         "unchanged: every symbol stands for one answer" if block.mechanism.sends_unchanged
-         else f"randomised (block {block.id})")
+        (
+            facts.text_of(question),
+            facts.choices_of(question),
+            "unchanged: every symbol stands for one answer"
+            if block.mechanism.sends_unchanged
+            else f"randomised (block {block.id})",
+        )
         for block in document.blocks
         for question in block.questions
-    ]  # fmt: skip
+    ]
     public = [
         (facts.text_of(question), facts.choices_of(question), "unchanged, as a public answer")
         for question in document.strata
@@ -62,17 +80,28 @@ def _description(facts: Facts) -> list[tuple[Cell, ...]]:
         ("Controller", Open("name and contact of the controller")),
         ("Purpose", Open("purpose of the survey")),
         ("Legitimate interest, if it is the basis", Open("legitimate interest, if any")),
-        ("People asked", Open("who is asked, how many, how they are reached; children or dependants")),
-        ("Special categories or criminal data", Open("whether a question is about data of Art. 9 or 10")),
-        ("Operation",
-         "A device verifies the signed document, randomises the answers, and sends one report. The server stores "
-         "reports, counts them in batches, and computes estimates from the counts."),
+        (
+            "People asked",
+            Open("who is asked, how many, how they are reached; children or dependants"),
+        ),
+        (
+            "Special categories or criminal data",
+            Open("whether a question is about data of Art. 9 or 10"),
+        ),
+        (
+            "Operation",
+            "A device verifies the signed document, randomises the answers, and sends one report. The server stores "
+            "reports, counts them in batches, and computes estimates from the counts.",
+        ),
         ("Time", f"{facts.moment('opens')} to {facts.moment('closes')}"),
         ("Collected at", facts.server),
-        ("Place of processing, transfers", Open("country of the server; transfers to third countries")),
+        (
+            "Place of processing, transfers",
+            Open("country of the server; transfers to third countries"),
+        ),
         ("Processors", Open("processors and their contracts")),
         ("Recipients and storage", "see the part on access and retention"),
-    ]  # fmt: skip
+    ]
 
 
 def _necessity(facts: Facts) -> list[tuple[Cell, ...]]:
@@ -81,17 +110,34 @@ def _necessity(facts: Facts) -> list[tuple[Cell, ...]]:
         ("Legal basis", Open("legal basis, Art. 6 and if needed Art. 9")),
         ("Necessity of each question", Open("why each question is needed for the purpose")),
         ("Less intrusive ways", Open("alternatives that were considered")),
-        ("Minimisation by design",
-         f"Of {len(document.questions)} question(s), only random symbols are collected. {answers_words(facts)}"),
-        ("Public questions", Open("why the public questions must be asked unprotected")
-         if document.strata else "none"),
-        ("Information of respondents", "see the parts on consent and on information for participants"),
-        ("Access, rectification, erasure, objection",
-         "Not offered for a sent report: "
-         + ("only the invitation links it to a person." if facts.is_invited else
-            "it is not linked to anybody, and a respondent cannot prove that one is theirs.")),
-        ("How requests are answered", Open("contact, and the answer to such requests (Art. 11, 12)")),
-    ]  # fmt: skip
+        (
+            "Minimisation by design",
+            f"Of {len(document.questions)} question(s), only random symbols are collected. {answers_words(facts)}",
+        ),
+        (
+            "Public questions",
+            Open("why the public questions must be asked unprotected")
+            if document.strata
+            else "none",
+        ),
+        (
+            "Information of respondents",
+            "see the parts on consent and on information for participants",
+        ),
+        (
+            "Access, rectification, erasure, objection",
+            "Not offered for a sent report: "
+            + (
+                "only the invitation links it to a person."
+                if facts.is_invited
+                else "it is not linked to anybody, and a respondent cannot prove that one is theirs."
+            ),
+        ),
+        (
+            "How requests are answered",
+            Open("contact, and the answer to such requests (Art. 11, 12)"),
+        ),
+    ]
 
 
 def _measures(facts: Facts) -> list[tuple[Cell, ...]]:
@@ -102,9 +148,15 @@ def _measures(facts: Facts) -> list[tuple[Cell, ...]]:
         (answers_words(facts), "C2, C4"),
         *([(delta, "C2")] if delta else []),
         (cost_words(facts.level), "C6"),
-        (f"No release of fewer than {document.release_step} reports of a group, no estimate from fewer than "
-         f"{document.min_reports}", "C7"),
+        (
+            f"No release of fewer than {document.release_step} reports of a group, no estimate from fewer than "
+            f"{document.min_reports}",
+            "C7",
+        ),
         ("Signed, unchangeable document; exact verification by every device", "C3, C4"),
         ("Roles, and an audit trail of staff actions", "C8"),
-        ("Measures of the organisation", Open("training, contracts, incident response, security of devices")),
-    ]  # fmt: skip
+        (
+            "Measures of the organisation",
+            Open("training, contracts, incident response, security of devices"),
+        ),
+    ]

@@ -26,9 +26,18 @@ from frankly_server.keys.durable import sync_folder
 
 _MAKERS: Final = (nist, linddun, dpia, consent, participants, access, checks)
 FILES: Final = (
-    "index.html", "nist_sp_800_226.md", "linddun.md", "linddun.csv", "dpia.md", "consent.md", "participants.md",
-    "access_and_retention.md", "checks.md", "registry.yaml", "open_points.csv",
-)  # fmt: skip
+    "index.html",
+    "nist_sp_800_226.md",
+    "linddun.md",
+    "linddun.csv",
+    "dpia.md",
+    "consent.md",
+    "participants.md",
+    "access_and_retention.md",
+    "checks.md",
+    "registry.yaml",
+    "open_points.csv",
+)
 """Files of the folder; the first one shows everything."""
 
 

@@ -59,40 +59,68 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
         else "The survey has no consent text of its own."
     )
     return [
-        (TYPES[0], "Reports of one person are linked with each other or with other data.",
-         "A report has a random id; address, user agent, order and a time finer than the release's are not stored. "
-         "One randomised value per block, respondent and version, also after crashes.",
-         f"{token} Until its release, a report's row shows its order of arrival in PostgreSQL.",
-         "T1, T2, T15; spec 7.4; privacy.md"),
-        (TYPES[1], "A report leads to a person.",
-         f"The server asks for no name or account. Batches have at least {document.release_step} reports of one group.",
-         groups + "The network address is visible to the server's operator, or to a relay's.",
-         "T1, T15; privacy.md"),
-        (TYPES[2], "A person can be held to what they answered.",
-         f"{answers_words(facts)} A respondent cannot prove which report is theirs.",
-         "With the invitation a report can be attributed, but it is still random." if facts.is_invited else
-         "An attacker who controls the device reads the answer as it is typed.",
-         "T16; privacy.md"),
-        (TYPES[3], "It becomes known that a person took part.",
-         f"All reports have the same length, {document.report_length} bytes, and by default wait for a random moment.",
-         "The operator and the network see that a device connects. A device shows afterwards that this survey was "
-         "answered there, never the answer.",
-         "T1, T9, T16"),
-        (TYPES[4], "An answer becomes known.",
-         f"{answers_words(facts)} Analysts get estimates and counts of batches, from "
-         f"{document.min_reports} reports on.",
-         "What the level allows. Promises that rest on a table hold only if it is true; the ceilings hold always."
-         if facts.priors else "What the level allows, and what is known about the group anyway.",
-         "T1, T4, T5, T14, T15"),
-        (TYPES[5], "People do not know what happens, or cannot influence it.",
-         f"Before sending, a device shows questions, probabilities, level, cost and the bytes. {own}",
-         "A sent answer cannot be withdrawn, corrected or shown to its author"
-         + (". Only the invitation links it to a person." if facts.is_invited else
-            ", because it is not linked to anybody."),
-         "spec 4; privacy.md"),
-        (TYPES[6], "Processing differs from what was stated, or from the law.",
-         f"The document is signed and cannot be changed. {log} Staff actions are in an audit trail that "
-         "the database does not let change.",
-         Open("legal basis, contracts and approvals"),
-         "T4, T6; security.md"),
-    ]  # fmt: skip
+        (
+            TYPES[0],
+            "Reports of one person are linked with each other or with other data.",
+            "A report has a random id; address, user agent, order and a time finer than the release's are not stored. "
+            "One randomised value per block, respondent and version, also after crashes.",
+            f"{token} Until its release, a report's row shows its order of arrival in PostgreSQL.",
+            "T1, T2, T15; spec 7.4; privacy.md",
+        ),
+        (
+            TYPES[1],
+            "A report leads to a person.",
+            "The server asks for no name or account. "
+            f"Batches have at least {document.release_step} reports of one group.",
+            groups + "The network address is visible to the server's operator, or to a relay's.",
+            "T1, T15; privacy.md",
+        ),
+        (
+            TYPES[2],
+            "A person can be held to what they answered.",
+            f"{answers_words(facts)} A respondent cannot prove which report is theirs.",
+            "With the invitation a report can be attributed, but it is still random."
+            if facts.is_invited
+            else "An attacker who controls the device reads the answer as it is typed.",
+            "T16; privacy.md",
+        ),
+        (
+            TYPES[3],
+            "It becomes known that a person took part.",
+            f"All reports have the same length, {document.report_length} bytes, "
+            "and by default wait for a random moment.",
+            "The operator and the network see that a device connects. A device shows afterwards that this survey was "
+            "answered there, never the answer.",
+            "T1, T9, T16",
+        ),
+        (
+            TYPES[4],
+            "An answer becomes known.",
+            f"{answers_words(facts)} Analysts get estimates and counts of batches, from "
+            f"{document.min_reports} reports on.",
+            "What the level allows. Promises that rest on a table hold only if it is true; the ceilings hold always."
+            if facts.priors
+            else "What the level allows, and what is known about the group anyway.",
+            "T1, T4, T5, T14, T15",
+        ),
+        (
+            TYPES[5],
+            "People do not know what happens, or cannot influence it.",
+            f"Before sending, a device shows questions, probabilities, level, cost and the bytes. {own}",
+            "A sent answer cannot be withdrawn, corrected or shown to its author"
+            + (
+                ". Only the invitation links it to a person."
+                if facts.is_invited
+                else ", because it is not linked to anybody."
+            ),
+            "spec 4; privacy.md",
+        ),
+        (
+            TYPES[6],
+            "Processing differs from what was stated, or from the law.",
+            f"The document is signed and cannot be changed. {log} Staff actions are in an audit trail that "
+            "the database does not let change.",
+            Open("legal basis, contracts and approvals"),
+            "T4, T6; security.md",
+        ),
+    ]

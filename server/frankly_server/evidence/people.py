@@ -68,13 +68,24 @@ def participants(facts: Facts) -> FolderPart:
         "Information for participants",
         [
             Quote(facts.title),
-            Grid(("Point", "Information"), [
-                ("Who asks", Open("name and contact of the controller and of its data protection officer")),
-                ("Why", Open("purpose of the survey and legal basis")),
-                ("Whether you must take part", Open("that taking part is voluntary, and what happens otherwise")),
-                ("When", f"{facts.moment('opens')} to {facts.moment('closes')}"),
-                ("Complaints", Open("the supervisory authority to which people can complain")),
-            ]),
+            Grid(
+                ("Point", "Information"),
+                [
+                    (
+                        "Who asks",
+                        Open(
+                            "name and contact of the controller and of its data protection officer"
+                        ),
+                    ),
+                    ("Why", Open("purpose of the survey and legal basis")),
+                    (
+                        "Whether you must take part",
+                        Open("that taking part is voluntary, and what happens otherwise"),
+                    ),
+                    ("When", f"{facts.moment('opens')} to {facts.moment('closes')}"),
+                    ("Complaints", Open("the supervisory authority to which people can complain")),
+                ],
+            ),
             Heading("What is asked, and what is randomised"),
             Grid(("Question", "Answers", "Sent"), questions(facts)),
             Heading("What leaves your device"),
@@ -100,7 +111,7 @@ def participants(facts: Facts) -> FolderPart:
             Heading("How long it is kept"),
             Open("when the reports are erased"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _bounds(facts: Facts) -> list[str]:
@@ -131,12 +142,19 @@ def _bounds(facts: Facts) -> list[str]:
 def _seen(facts: Facts) -> list[tuple[Cell, ...]]:
     document = facts.document
     return [
-        ("The server and its operator", "the report: random results"
-         + (", public answers" if document.strata else "") + ("; your token" if document.token else "")),
-        ("Analysts", f"estimates and counts, from {document.min_reports} reports on; never a single report"),
+        (
+            "The server and its operator",
+            "the report: random results"
+            + (", public answers" if document.strata else "")
+            + ("; your token" if document.token else ""),
+        ),
+        (
+            "Analysts",
+            f"estimates and counts, from {document.min_reports} reports on; never a single report",
+        ),
         ("Everybody else", "the signed survey, and the number of released reports"),
         ("Nobody but you and your device", "your answers to the questions marked as randomised"),
-    ]  # fmt: skip
+    ]
 
 
 def _public(facts: Facts) -> str:

@@ -145,8 +145,14 @@ def _loss(facts: Facts) -> dict[str, Any]:
         for promise in block.promises
     ]
     delta = delta_words(facts)
-    details = [answers_words(facts), *([delta] if delta else []), *secrets,
-               *map(_escaped, posterior_words(facts)), *promises, "All levels are rounded up."]  # fmt: skip
+    details = [
+        answers_words(facts),
+        *([delta] if delta else []),
+        *secrets,
+        *map(_escaped, posterior_words(facts)),
+        *promises,
+        "All levels are rounded up.",
+    ]
     return {
         "privacy_unit": "Respondent, per version of the survey",
         "privacy_unit_details": "Two data sets are adjacent if the randomised answers of one respondent differ, in "

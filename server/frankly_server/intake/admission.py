@@ -95,11 +95,7 @@ class Admission:
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
         return ReportRow(
-            self.survey,
-            report.id,
-            self.document,
-            report.symbols,
-            self._stratum(report.strata),
+            self.survey, report.id, self.document, report.symbols, self._stratum(report.strata)
         )
 
     def require_open(self, now: datetime) -> None:
@@ -117,9 +113,7 @@ class Admission:
         if answers.keys() != self.strata.keys():
             names = ", ".join(self.strata) or "none"
             raise InvalidInput(
-                Problem.STRATA_INVALID,
-                f"this survey's public questions are: {names}",
-                "strata",
+                Problem.STRATA_INVALID, f"this survey's public questions are: {names}", "strata"
             )
         stored = []
         for question, choices in self.strata.items():
@@ -168,8 +162,7 @@ class Admissions:
                     "doc",
                 )
             return Admitted(
-                admission.admit(parsed, now),
-                admission.token_check.spend(survey_id, parsed.token),
+                admission.admit(parsed, now), admission.token_check.spend(survey_id, parsed.token)
             )
         except InvalidInput as refusal:
             return refusal
@@ -178,8 +171,7 @@ class Admissions:
         """Raise InvalidInput(survey_unknown) unless the survey is published."""
         if not self.is_published(survey_id):
             raise InvalidInput(
-                Problem.SURVEY_UNKNOWN,
-                "no survey is published under this id; check the link",
+                Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link"
             )
 
     def is_published(self, survey_id: str) -> bool:

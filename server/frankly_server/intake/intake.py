@@ -151,8 +151,6 @@ def _repeated(row: ReportRow, stored: ReportRow) -> Result:
     # that the stored report no longer has.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
         return InvalidInput(
-            Problem.ID_CONFLICT,
-            "another report with this id is already stored",
-            "id",
+            Problem.ID_CONFLICT, "another report with this id is already stored", "id"
         )
     return Outcome("duplicate", row.id)

@@ -40,9 +40,7 @@ class Invites:
         """
         if not 1 <= count <= MAX_INVITES:
             raise InvalidInput(
-                Problem.FIELD_TYPE,
-                f"make 1 to {MAX_INVITES} invitations at a time",
-                "count",
+                Problem.FIELD_TYPE, f"make 1 to {MAX_INVITES} invitations at a time", "count"
             )
         with self._database.administering("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)

@@ -117,10 +117,7 @@ class Releasing:
         # would reveal which reports arrived in between, so there is at most one per interval. The
         # interval ends after `now`, because the clocks of servers differ.
         unless_in = (
-            (
-                format_time(next_release(every, now) - PERIOD[every]),
-                format_time(now + CLOCK_SKEW),
-            )
+            (format_time(next_release(every, now) - PERIOD[every]), format_time(now + CLOCK_SKEW))
             if every
             else None
         )

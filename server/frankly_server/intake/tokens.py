@@ -53,24 +53,18 @@ class TokenCheck:
         if self.verifier is None:
             if token is not None:
                 raise InvalidInput(
-                    Problem.TOKEN_INVALID,
-                    "this survey needs no token: send null",
-                    "token",
+                    Problem.TOKEN_INVALID, "this survey needs no token: send null", "token"
                 )
             return None
         if token is None:
             raise InvalidInput(
-                Problem.TOKEN_INVALID,
-                "this survey needs the token you were given",
-                "token",
+                Problem.TOKEN_INVALID, "this survey needs the token you were given", "token"
             )
         return Spend(self.verifier.spend_hash(survey, token), self.invited)
 
 
 def spend_all(
-    tx: Transaction,
-    survey: str,
-    spends: Sequence[tuple[str, Spend]],
+    tx: Transaction, survey: str, spends: Sequence[tuple[str, Spend]]
 ) -> dict[str, InvalidInput]:
     """Spend the tokens of (report id, token) pairs; return the refusals by report id.
 

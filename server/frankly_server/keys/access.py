@@ -74,17 +74,20 @@ class Access:
         # Lists and the audit trail show labels, and control characters could fake entries there.
         if unsafe_character(label):
             raise InvalidInput(
-                Problem.TEXT_CHARACTERS,
-                "use letters, digits and ordinary punctuation",
-                "label",
+                Problem.TEXT_CHARACTERS, "use letters, digits and ordinary punctuation", "label"
             )
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
         token = _START + secret
         # The prefix identifies the row and the key; the other 35 characters stay secret.
         row = ApiKeyRow(
-            secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
-            organisation=organisation, surveys=tuple(surveys),
-        )  # fmt: skip
+            secret[:_PREFIX_LENGTH],
+            _hash(token),
+            role,
+            label,
+            format_time(self._clock.now()),
+            organisation=organisation,
+            surveys=tuple(surveys),
+        )
         with self._database.administering("create api key") as tx:
             tx.api_keys.add(row)
             record(tx)
@@ -103,8 +106,7 @@ class Access:
         matches = hmac.compare_digest(_hash(token), row.hash if row else _DECOY_HASH)
         if row is None or not matches or row.revoked is not None:
             raise InvalidInput(
-                Problem.UNAUTHENTICATED,
-                "the API key is unknown, revoked or malformed",
+                Problem.UNAUTHENTICATED, "the API key is unknown, revoked or malformed"
             )
         return Principal(row.role, row.prefix, row.organisation, row.surveys)
 

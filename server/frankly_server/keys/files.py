@@ -49,9 +49,7 @@ def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
             "passphrase",
         )
     return private.private_bytes(
-        Encoding.PEM,
-        PrivateFormat.PKCS8,
-        BestAvailableEncryption(passphrase),
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase)
     )
 
 
@@ -82,8 +80,7 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
         ) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise key_file_problem(
-            path,
-            "only Ed25519 keys are used here; make one with `frankly keys init`",
+            path, "only Ed25519 keys are used here; make one with `frankly keys init`"
         )
     return SigningKey.from_raw(private.private_bytes_raw())
 
@@ -97,15 +94,13 @@ def read_private(path: Path) -> bytes:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _GROUP_AND_OTHERS:
                 raise key_file_problem(
-                    path,
-                    f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
+                    path, f"others may read this file (mode {mode:04o}); run chmod 600 {path}"
                 )
             # The read is bounded, in case the path is a large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(
-            path,
-            "the file is missing; run `frankly keys init`, or restore it",
+            path, "the file is missing; run `frankly keys init`, or restore it"
         ) from None
     except OSError as error:
         raise key_file_problem(path, f"the file cannot be read ({type(error).__name__})") from None

@@ -82,11 +82,7 @@ class Keyring:
         self._chain: list[bytes] = []
 
     def init(
-        self,
-        *,
-        force: bool = False,
-        plan: KeyPlan | None = None,
-        passphrase: bytes | None = None,
+        self, *, force: bool = False, plan: KeyPlan | None = None, passphrase: bytes | None = None
     ) -> NewKeys:
         """Generate keys for every role and version 1 of the keys document.
 
@@ -137,9 +133,7 @@ class Keyring:
         if version == KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload).version:
             return newest
         raise InvalidInput(
-            Problem.NOT_FOUND,
-            f"there is no version {version} of the keys",
-            "version",
+            Problem.NOT_FOUND, f"there is no version {version} of the keys", "version"
         )
 
     def chain(self) -> list[bytes]:
@@ -164,8 +158,7 @@ class Keyring:
         paths = [self.folder / version_name(number) for number in range(1, version + 1)]
         size = len(write_chain([read_private(path) for path in paths if path.is_file()]))
         return max(
-            Fraction(version, MAX_VERSIONS),
-            Fraction(size, MAX_CHAIN_BYTES - _MAX_VERSION_BYTES),
+            Fraction(version, MAX_VERSIONS), Fraction(size, MAX_CHAIN_BYTES - _MAX_VERSION_BYTES)
         )
 
     def require_room(self) -> None:
@@ -253,8 +246,7 @@ class Keyring:
             raise key_file_problem(self.folder / DOCUMENT, f"{error.detail}; {way_out}") from None
         except DocumentRejected as error:
             raise key_file_problem(
-                self.folder / DOCUMENT,
-                f"the keys document cannot be used: {error}",
+                self.folder / DOCUMENT, f"the keys document cannot be used: {error}"
             ) from None
 
     def trusted_or_expired(self) -> KeysDocument:
@@ -266,8 +258,7 @@ class Keyring:
             return SignedKeys.read(self.document()).keys
         except DocumentRejected as error:
             raise key_file_problem(
-                self.folder / DOCUMENT,
-                f"the keys document cannot be used: {error}",
+                self.folder / DOCUMENT, f"the keys document cannot be used: {error}"
             ) from None
 
     def check(self) -> None:

@@ -116,8 +116,7 @@ class Rotation:
         roots = [key for key in self._roots() if key.public.key_id in root_ids]
         if not roots:
             raise key_file_problem(
-                self._folder / ROOT,
-                "no root key is available; give one with --root-key FILE",
+                self._folder / ROOT, "no root key is available; give one with --root-key FILE"
             )
         try:
             # Parsed again from the bytes: the parser enforces the rules for roles and thresholds.
@@ -141,8 +140,7 @@ class Rotation:
         path = self._folder / PENDING
         if not path.is_file():
             raise key_file_problem(
-                path,
-                "no new version waits for signatures; make one with `frankly keys rotate`",
+                path, "no new version waits for signatures; make one with `frankly keys rotate`"
             )
         try:
             envelope = Envelope.from_bytes(read_private(path), KEYS_TYPE)
@@ -151,8 +149,7 @@ class Rotation:
             raise key_file_problem(path, f"the proposal cannot be used: {error}") from None
         if document.version != self._keyring.trusted_or_expired().version + 1:
             raise key_file_problem(
-                path,
-                "the proposal does not follow the version in force; make a new one",
+                path, "the proposal does not follow the version in force; make a new one"
             )
         return self._sign(envelope, self._roots())
 
@@ -187,10 +184,7 @@ class Rotation:
         return Proposal(document, True, 0, 0)
 
     def _next(
-        self,
-        old: KeysDocument,
-        change: RotationChange,
-        generate: Callable[[str], PublicKey],
+        self, old: KeysDocument, change: RotationChange, generate: Callable[[str], PublicKey]
     ) -> KeysDocument:
         known_ids = _ids((*old.root.keys, *old.publisher.keys)) | _named_ids(old.log)
         if change.drop - known_ids:
@@ -205,11 +199,7 @@ class Rotation:
             issued=issued,
             expires=issued + change.validity,
             root=_role(
-                old.root,
-                change.drop,
-                change.roots,
-                change.root_threshold,
-                lambda: generate(ROOT),
+                old.root, change.drop, change.roots, change.root_threshold, lambda: generate(ROOT)
             ),
             publisher=_role(
                 old.publisher,
@@ -247,9 +237,7 @@ def _role(
 
 
 def _log(
-    old: LogRole | None,
-    change: RotationChange,
-    generate: Callable[[], PublicKey],
+    old: LogRole | None, change: RotationChange, generate: Callable[[], PublicKey]
 ) -> LogRole | None:
     if old is None:
         if change.witnesses or change.log:

@@ -69,18 +69,15 @@ def status(keyring: Keyring, clock: Clock) -> Status:
         known_ids |= {line.key_id for line in lines}
     for name, role in ((ROOT, "root"), (PUBLISHER, "publisher"), (LOG_KEY, "log")):
         lines += [
-            KeyLine(
-                role,
-                key_id,
-                None,
-                "retired",
-                True,
-            )
+            KeyLine(role, key_id, None, "retired", True)
             for key_id in private_by_file[name]
             if key_id not in known_ids
         ]
-    thresholds = {"root": document.root.threshold, "publisher": document.publisher.threshold,
-                  "witness": document.log.threshold if document.log else 0}  # fmt: skip
+    thresholds = {
+        "root": document.root.threshold,
+        "publisher": document.publisher.threshold,
+        "witness": document.log.threshold if document.log else 0,
+    }
     remarks = _remarks(document, lines, clock.now(), waits=proposal is not None)
     room_warning = nearly_full(keyring.chain_used())
     remarks += () if room_warning is None else (room_warning,)
@@ -99,11 +96,7 @@ def status(keyring: Keyring, clock: Clock) -> Status:
 def _lines(document: KeysDocument, state: str, private_ids: set[str]) -> list[KeyLine]:
     def line(role: str, key: PublicKey, name: str | None = None) -> KeyLine:
         return KeyLine(
-            role,
-            key.key_id,
-            name,
-            state,
-            None if role == "witness" else key.key_id in private_ids,
+            role, key.key_id, name, state, None if role == "witness" else key.key_id in private_ids
         )
 
     lines = [line("root", key) for key in document.root.keys]
@@ -111,12 +104,7 @@ def _lines(document: KeysDocument, state: str, private_ids: set[str]) -> list[Ke
     if document.log is not None:
         lines.append(line("log", document.log.log.public, document.log.log.name))
         lines += [
-            line(
-                "witness",
-                witness.public,
-                witness.name,
-            )
-            for witness in document.log.witnesses
+            line("witness", witness.public, witness.name) for witness in document.log.witnesses
         ]
     return lines
 
@@ -143,22 +131,18 @@ def _pending(path: Path, version: int) -> KeysDocument | None:
 
 
 def _remarks(
-    document: KeysDocument,
-    lines: list[KeyLine],
-    now: datetime,
-    *,
-    waits: bool,
+    document: KeysDocument, lines: list[KeyLine], now: datetime, *, waits: bool
 ) -> tuple[str, ...]:
     remarks = []
     days = (document.expires - now).days
     # Days are rounded down: on its last day a document has 0 days left, but is still valid.
     if days < 0:
         remarks.append(
-            "these keys have expired: devices refuse everything until a new version is in force",
+            "these keys have expired: devices refuse everything until a new version is in force"
         )
     elif days < SOON_DAYS:
         remarks.append(
-            f"these keys expire in {days} days: run `frankly keys rotate` before they do",
+            f"these keys expire in {days} days: run `frankly keys rotate` before they do"
         )
     # A root key on the server would let an intruder sign new keys.
     if any(line.role == "root" and line.here for line in lines):

@@ -93,10 +93,7 @@ class Audit:
 
 
 def audit(
-    site: Site,
-    clock: Clock,
-    shipped: bytes | None = None,
-    since: bytes | None = None,
+    site: Site, clock: Clock, shipped: bytes | None = None, since: bytes | None = None
 ) -> Audit:
     """Audit a server and return the result.
 
@@ -111,9 +108,7 @@ def audit(
     trusted = None if shipped is None else KnownKeys.shipped(shipped)
     with report.checking("keys", "chain"):
         proven = prove_chain(
-            read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES)),
-            trusted,
-            clock.now(),
+            read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES)), trusted, clock.now()
         )
         # Otherwise a server could serve different keys to devices that use only one of the two
         # routes.
@@ -125,7 +120,7 @@ def audit(
                 "log",
                 "keys",
                 "the keys name no log: nothing proves that everybody gets the same documents",
-            ),
+            )
         )
         return report
     signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
@@ -191,7 +186,7 @@ def _check_root(report: Audit, signed: SignedCheckpoint) -> None:
     tree = Tree([document_leaf(entry.digest) for entry in report.entries])
     if tree.root() != signed.checkpoint.root:
         report.findings.append(
-            Finding("log", "root", "the listed entries do not have the root that was signed"),
+            Finding("log", "root", "the listed entries do not have the root that was signed")
         )
 
 
@@ -221,17 +216,11 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
             SURVEY_TYPE,
         )
         if digest_of(envelope.payload) != entry.digest:
-            raise DocumentRejected(
-                "pin",
-                "the server's document is not the logged one",
-                "digest",
-            )
+            raise DocumentRejected("pin", "the server's document is not the logged one", "digest")
         document = SurveyDocument.parse(envelope.payload)
         if (document.survey, document.version) != (entry.survey, entry.version):
             raise DocumentRejected(
-                "schema",
-                "its survey or version is not the one that the log lists",
-                "survey",
+                "schema", "its survey or version is not the one that the log lists", "survey"
             )
         # Separate checks, because both can fail. The document is returned in either case.
         with report.checking("signature", entry.digest):
@@ -259,8 +248,7 @@ def _check_surveys(site: Site, report: Audit, documents: dict[str, SurveyDocumen
             _check_counts(site, report, survey, {entry.digest for entry in entries})
         with report.checking("document", survey):
             newest = Envelope.from_bytes(
-                site.get(f"/v1/surveys/{survey}/document", MAX_ENVELOPE_BYTES),
-                SURVEY_TYPE,
+                site.get(f"/v1/surveys/{survey}/document", MAX_ENVELOPE_BYTES), SURVEY_TYPE
             )
             if digest_of(newest.payload) not in {entry.digest for entry in entries}:
                 report.findings.append(
@@ -273,10 +261,7 @@ def _check_surveys(site: Site, report: Audit, documents: dict[str, SurveyDocumen
 
 
 def _check_versions(
-    report: Audit,
-    survey: str,
-    entries: list[Entry],
-    documents: dict[str, SurveyDocument],
+    report: Audit, survey: str, entries: list[Entry], documents: dict[str, SurveyDocument]
 ) -> None:
     """Check that every version is in the log, as one document that refers to its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
@@ -293,7 +278,7 @@ def _check_versions(
             )
         if version > 1 and version - 1 not in versions:
             report.findings.append(
-                Finding("chain", survey, f"version {version - 1} is not in the log"),
+                Finding("chain", survey, f"version {version - 1} is not in the log")
             )
         for digest in digests:
             document = documents.get(digest)
@@ -305,15 +290,13 @@ def _check_versions(
                 and document.prev not in versions.get(version - 1, [])
             ):
                 report.findings.append(
-                    Finding("chain", survey, f"{digest} does not follow a logged version"),
+                    Finding("chain", survey, f"{digest} does not follow a logged version")
                 )
 
 
 def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> None:
     body = DOCUMENT.record(
-        _parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)),
-        None,
-        {"survey", "documents"},
+        _parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)), None, {"survey", "documents"}
     )
     counts = dict(items(body["documents"], "documents", 0, 10_000, _count))
     report.counts |= counts
@@ -321,14 +304,12 @@ def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> N
     for digest in sorted(set(counts) - logged):
         report.findings.append(
             Finding(
-                "counts",
-                survey,
-                f"{digest} has {counts[digest]} reports and is not in the log",
+                "counts", survey, f"{digest} has {counts[digest]} reports and is not in the log"
             )
         )
     for digest in sorted(logged - set(counts)):
         report.findings.append(
-            Finding("counts", survey, f"{digest} is in the log, but its reports are not counted"),
+            Finding("counts", survey, f"{digest} is in the log, but its reports are not counted")
         )
 
 

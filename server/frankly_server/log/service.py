@@ -78,17 +78,13 @@ class LogService:
             index = tx.log.position(digest)
             if index is None:
                 raise InvalidInput(
-                    Problem.LOG_UNKNOWN,
-                    "no document with this digest is in the log",
-                    "digest",
+                    Problem.LOG_UNKNOWN, "no document with this digest is in the log", "digest"
                 )
             tree = self._grown(tx)
             # Devices may refuse the newest head if witnesses have not signed it yet.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
         return LogProof(
-            index,
-            tuple(tree.inclusion(index, signed.checkpoint.size)),
-            signed,
+            index, tuple(tree.inclusion(index, signed.checkpoint.size)), signed
         ).to_bytes()
 
     def consistency(self, old: int, new: int) -> bytes:
@@ -142,9 +138,7 @@ class LogService:
         # The head is compared with the tree, so that no cosignature of a fork is stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
-                Problem.COSIGNATURE_INVALID,
-                "this is not a head of this log",
-                "checkpoint",
+                Problem.COSIGNATURE_INVALID, "this is not a head of this log", "checkpoint"
             )
         lines = self._lines(role, head)
         if not lines:
@@ -167,17 +161,13 @@ class LogService:
             rows = tx.documents.versions(survey_id)
             counts = [
                 LoggedVersion(
-                    row.digest,
-                    row.version,
-                    tx.log.position(row.digest),
-                    _reports(tx, row.digest),
+                    row.digest, row.version, tx.log.position(row.digest), _reports(tx, row.digest)
                 )
                 for row in rows
             ]
         if not counts:
             raise InvalidInput(
-                Problem.SURVEY_UNKNOWN,
-                "no survey is published under this id; check the link",
+                Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link"
             )
         return counts
 
@@ -193,9 +183,7 @@ class LogService:
                 raise InvalidInput(Problem.COSIGNATURE_INVALID, error.detail, error.field) from None
             if seen_at is not None and seen_at > latest:
                 raise InvalidInput(
-                    Problem.COSIGNATURE_INVALID,
-                    "its time is ahead of this server's clock",
-                    "time",
+                    Problem.COSIGNATURE_INVALID, "its time is ahead of this server's clock", "time"
                 )
             if seen_at is not None:
                 # A note may have several lines by the same witness. value[:8] is the time
@@ -228,8 +216,7 @@ class LogService:
         lines = tx.log.cosignatures(size)
         witness_lines = [lines[w.public.key_id] for w in role.witnesses if w.public.key_id in lines]
         return SignedCheckpoint(
-            head,
-            (sign_checkpoint(head, key), *map(NoteSignature.from_line, witness_lines)),
+            head, (sign_checkpoint(head, key), *map(NoteSignature.from_line, witness_lines))
         )
 
     def _role(self) -> LogRole:

@@ -74,16 +74,20 @@ class HttpSite:
     ) -> bytes:
         try:
             with self._session.request(
-                method, self._origin + path, data=body, headers=headers, timeout=_TIMEOUT, stream=True,
+                method,
+                self._origin + path,
+                data=body,
+                headers=headers,
+                timeout=_TIMEOUT,
+                stream=True,
                 allow_redirects=False,
-            ) as response:  # fmt: skip
+            ) as response:
                 content_type = (
                     response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
                 )
                 if response.status_code != 200 or content_type != media_type:
                     raise SiteError(
-                        f"status {response.status_code}, {content_type or 'no content type'}",
-                        path,
+                        f"status {response.status_code}, {content_type or 'no content type'}", path
                     )
                 data = b""
                 # Bytes are counted as they arrive, because a Content-Length header may be false.

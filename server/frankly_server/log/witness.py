@@ -50,7 +50,7 @@ class RememberedLog:
         """Return the content of the file."""
         fields = {"keys": self.keys, "note": self.note}
         return json.dumps(
-            {name: base64.b64encode(data).decode("ascii") for name, data in fields.items()},
+            {name: base64.b64encode(data).decode("ascii") for name, data in fields.items()}
         ).encode()
 
     @classmethod
@@ -106,7 +106,7 @@ class Witness:
             if trusted is not None:
                 proven.require_contains(KnownKeys.shipped(trusted))
             signed = SignedCheckpoint.from_bytes(
-                site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT),
+                site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT)
             )
             signed.require_log(role.log.note_key)  # (W1)
             before = None if memory is None else SignedCheckpoint.from_bytes(memory.note).checkpoint
@@ -137,16 +137,13 @@ class Witness:
             return
         if head.size < before.size:
             raise RollbackDetected(
-                f"the log shows {head.size} entries, but {before.size} have been seen before",
-                "log",
+                f"the log shows {head.size} entries, but {before.size} have been seen before", "log"
             )
         # No proof is needed from an empty tree, or for equal sizes, where the roots are compared.
         proof = []
         if before.size not in (0, head.size):
             text = site.get(
-                f"/v1/log/consistency?old={before.size}&new={head.size}",
-                _PROOF_BYTES,
-                TEXT,
+                f"/v1/log/consistency?old={before.size}&new={head.size}", _PROOF_BYTES, TEXT
             )
             proof = hash_lines(text.decode("ascii", "replace").splitlines())
         try:

@@ -13,14 +13,7 @@ from frankly_server.design.families.family import REGIONS
 from frankly_server.design.notions.lift_criteria import MAX_ORDER, MEASURES, Measure
 from frankly_server.design.optimum.solver import CRITERIA
 from frankly_server.design.tables.objectives import OBJECTIVES
-from frankly_server.requests.fields import (
-    Ceiling,
-    ClosedModel,
-    OneOf,
-    Probability,
-    Whole,
-    custom,
-)
+from frankly_server.requests.fields import Ceiling, ClosedModel, OneOf, Probability, Whole, custom
 from frankly_server.requests.levels import Levels
 
 

@@ -174,9 +174,7 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
 
 
 def _design_body(
-    designed: Design,
-    promised: RequestedClaims,
-    request: DesignRequest,
+    designed: Design, promised: RequestedClaims, request: DesignRequest
 ) -> dict[str, Any]:
     rows, prior = kinds.rows_of(designed.mechanism), promised.prior
     informative = designed.objective == "information"

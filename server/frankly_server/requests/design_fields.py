@@ -66,10 +66,7 @@ def never_stopped() -> bool:
 
 
 def search_limits(
-    limits: SearchLimits,
-    timer: Timer,
-    progress: Progress | None,
-    stopped: Stopped,
+    limits: SearchLimits, timer: Timer, progress: Progress | None, stopped: Stopped
 ) -> Limits:
     """Return the limits of a search that starts at this call.
 

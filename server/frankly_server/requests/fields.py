@@ -220,9 +220,7 @@ def _joint(value: Any) -> Any:
 
 
 def json_schema(
-    description: str,
-    type_: str | list[str] = "string",
-    **keywords: Any,
+    description: str, type_: str | list[str] = "string", **keywords: Any
 ) -> WithJsonSchema:
     """Return the JSON Schema of a field. type_ : the JSON types that are accepted."""
     return WithJsonSchema({"type": type_, "description": description, **keywords})

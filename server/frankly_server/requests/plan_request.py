@@ -12,14 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    Strict,
-    ValidationInfo,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema
 from pydantic.config import JsonDict
 
 from frankly_server.estimate.margins import require_level

@@ -31,9 +31,7 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
     for t, row in enumerate(targets):
         if not any(row):
             raise InvalidInput(
-                Problem.TARGETS_INVALID,
-                "a target needs a number other than zero",
-                f"targets[{t}]",
+                Problem.TARGETS_INVALID, "a target needs a number other than zero", f"targets[{t}]"
             )
     if all(len(set(row)) == 1 for row in targets):
         raise InvalidInput(

@@ -39,9 +39,7 @@ def optional_module(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidInput(
-            Problem.UNSUPPORTED,
-            f"install frankly-server[{extra}] for this",
-            extra,
+            Problem.UNSUPPORTED, f"install frankly-server[{extra}] for this", extra
         ) from None
 
 

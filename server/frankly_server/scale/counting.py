@@ -16,14 +16,7 @@ from frankly_server.scale import engines
 from frankly_server.scale.columns import symbols_of
 from frankly_server.scale.engines import NO_BLOCK, Engine
 from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest
-from frankly_server.store import (
-    CountKey,
-    Database,
-    DocumentRow,
-    IdenticalReports,
-    Layout,
-    PairKey,
-)
+from frankly_server.store import CountKey, Database, DocumentRow, IdenticalReports, Layout, PairKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +109,7 @@ def _complete_manifest(folder: Path) -> Manifest:
         raise ExportBroken("there is no export here: see `frankly scale export`", str(folder.name))
     if not manifest.complete:
         raise ExportBroken(
-            "this export is not finished: run `frankly scale export` again",
-            str(folder.name),
+            "this export is not finished: run `frankly scale export` again", str(folder.name)
         )
     return manifest
 
@@ -133,7 +125,7 @@ def _require_disjoint_ids(
         ids = engine.distinct([path for paths in nonempty for path in paths])
         if ids != sum(counts.reports for counts in by_digest.values()):
             raise ExportBroken(
-                "reports of two versions have the same id: these exports do not belong together",
+                "reports of two versions have the same id: these exports do not belong together"
             )
 
 
@@ -162,11 +154,7 @@ class _ExportDocuments:
         # not read it, so the document's digest is used.
         return [
             DocumentRow(
-                exported.digest,
-                survey,
-                exported.version,
-                exported.digest,
-                exported.envelope,
+                exported.digest, survey, exported.version, exported.digest, exported.envelope
             )
             for exported in self._counts.documents
         ]

@@ -55,10 +55,7 @@ class DuckDB:
         return DocumentCounts(cells, reports)
 
     def grouped_reports(
-        self,
-        files: Sequence[Path],
-        layout: Layout,
-        rows: int,
+        self, files: Sequence[Path], layout: Layout, rows: int
     ) -> Iterator[GroupedReports]:
         """Group one slice of the ids after another; a group is yielded once per slice."""
         columns = ", ".join(map(block_column, range(len(layout.radices))))
@@ -97,7 +94,7 @@ class DuckDB:
     def _connected(self) -> Iterator[Any]:
         duckdb = optional_module("duckdb", "duckdb")
         with duckdb.connect(
-            config={"memory_limit": self.memory, "threads": self.threads},
+            config={"memory_limit": self.memory, "threads": self.threads}
         ) as connection:
             yield connection
 
@@ -124,12 +121,7 @@ def _statements(layout: Layout) -> Iterable[str]:
 
 
 def _select(
-    block: int,
-    other: int,
-    symbol: str,
-    other_symbol: str,
-    source: str,
-    where: str = "true",
+    block: int, other: int, symbol: str, other_symbol: str, source: str, where: str = "true"
 ) -> str:
     # Statements contain only column names and numbers from this package, never a report's value.
     return (

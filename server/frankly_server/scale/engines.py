@@ -54,10 +54,7 @@ class Engine(Protocol):
         ...
 
     def grouped_reports(
-        self,
-        files: Sequence[Path],
-        layout: Layout,
-        rows: int,
+        self, files: Sequence[Path], layout: Layout, rows: int
     ) -> Iterator[GroupedReports]:
         """Yield the reports grouped by contents, each id once, in no particular order.
 
@@ -76,5 +73,5 @@ def require_one_report_per_id(rows: int, ids: int) -> None:
     # Rows are distinct, so an id with two rows has two different contents.
     if rows != ids:
         raise ExportBroken(
-            f"{rows - ids} ids have more than one report: these exports do not belong together",
+            f"{rows - ids} ids have more than one report: these exports do not belong together"
         )

@@ -59,8 +59,7 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ExportBroken(
-                "another export is writing to this folder: wait for it",
-                "folder",
+                "another export is writing to this folder: wait for it", "folder"
             ) from None
         yield
 
@@ -83,8 +82,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
     """Return a manifest of all published versions with the segments that are still up to date."""
     if previous is not None and previous.survey != survey:
         raise ExportBroken(
-            "this folder contains the export of another survey: choose another folder",
-            "folder",
+            "this folder contains the export of another survey: choose another folder", "folder"
         )
     segments_of = (
         {} if previous is None else {row.digest: row.segments for row in previous.documents}
@@ -93,9 +91,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
         rows = tx.documents.versions(survey)
         if not rows:
             raise InvalidInput(
-                Problem.SURVEY_UNKNOWN,
-                "no survey is published under this id",
-                "survey",
+                Problem.SURVEY_UNKNOWN, "no survey is published under this id", "survey"
             )
         documents = []
         for row in rows:
@@ -134,12 +130,7 @@ def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
 
 
 def _fill(
-    database: Database,
-    folder: Path,
-    manifest: Manifest,
-    index: int,
-    gap: Range,
-    rows: int,
+    database: Database, folder: Path, manifest: Manifest, index: int, gap: Range, rows: int
 ) -> Manifest:
     """Export a range of the document at `index`, segment by segment; return the new manifest.
 

@@ -58,8 +58,7 @@ class Segment:
             raise ExportBroken("a segment is missing or cannot be read", self.file) from None
         if digest != self.sha256:
             raise ExportBroken(
-                "a segment is not the one the manifest names: export to an empty folder",
-                self.file,
+                "a segment is not the one the manifest names: export to an empty folder", self.file
             )
         return path
 

@@ -43,10 +43,10 @@ class Spark:
             functions = optional_module("pyspark.sql.functions", "spark")
             once = _once(functions, spark, files)
             single_cells = functions.array_compact(
-                functions.array(*_spark_cells(functions, layout)),
+                functions.array(*_spark_cells(functions, layout))
             )
             all_cells = functions.flatten(
-                functions.array(single_cells, *_spark_pairs(functions, layout)),
+                functions.array(single_cells, *_spark_pairs(functions, layout))
             )
             exploded = once.select(functions.explode(all_cells).alias("cell"))
             rows_of_cells = exploded.groupBy("cell").count().collect()
@@ -99,8 +99,7 @@ def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
     rows = spark.read.parquet(*map(str, files))
     contents = functions.struct(*[name for name in rows.columns if name != ID])
     return rows.groupBy(ID).agg(
-        functions.min(contents).alias("a"),
-        functions.max(contents).alias("z"),
+        functions.min(contents).alias("a"), functions.max(contents).alias("z")
     )
 
 
@@ -109,12 +108,10 @@ def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
     is_one_report = functions.col("a").eqNullSafe(functions.col("z"))
     # `when` without `otherwise` gives NULL, which array_compact drops.
     yield functions.when(
-        is_one_report,
-        _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+        is_one_report, _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, "")
     )
     yield functions.when(
-        ~is_one_report,
-        _struct(functions, _CONFLICT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+        ~is_one_report, _struct(functions, _CONFLICT, NO_BLOCK, NO_NUMBER, NO_NUMBER, "")
     )
     for block, sizes in enumerate(layout.radices):
         symbol = _spark_column(functions, block) if sizes else NO_NUMBER

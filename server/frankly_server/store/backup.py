@@ -112,8 +112,7 @@ def restore(database: Database, source: BinaryIO, check: Check | None = None) ->
         contents = _read_manifest(archive, check)
         if not tx.tables.is_empty():
             raise BackupBroken(
-                "the database holds data already; restore into a new one",
-                "database_url",
+                "the database holds data already; restore into a new one", "database_url"
             )
         for name in contents.tables:
             try:
@@ -215,9 +214,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     # In the order of foreign keys, not of the manifest, because a row can be inserted only after
     # the row that it refers to.
     return Contents(
-        contents.schema,
-        {name: contents.tables[name] for name in all_tables()},
-        contents.saved,
+        contents.schema, {name: contents.tables[name] for name in all_tables()}, contents.saved
     )
 
 
@@ -227,9 +224,7 @@ def _small_member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _read_table(
-    archive: zipfile.ZipFile,
-    name: str,
-    contents: Contents,
+    archive: zipfile.ZipFile, name: str, contents: Contents
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table.
 

@@ -78,7 +78,7 @@ class BatchesTable(TableAccess):
         """Return the number of released reports of a survey."""
         # Batches refer only to their document; a survey's batches are those of all its versions.
         of_survey = batches.c.document.in_(
-            select(documents.c.digest).where(documents.c.survey == survey),
+            select(documents.c.digest).where(documents.c.survey == survey)
         )
         return self._number(select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey))
 

@@ -125,7 +125,7 @@ class _Tally:
 
     singles: Counter[CountKey] = field(default_factory=Counter)
     grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(
-        default_factory=lambda: defaultdict(Counter),
+        default_factory=lambda: defaultdict(Counter)
     )
     by_day: Counter[DayKey] = field(default_factory=Counter)
 
@@ -158,7 +158,7 @@ class _Tally:
             # The shares of a larger set are estimated from pairs, so trends need pairs by day.
             if blocks[0] == blocks[1]:
                 self.by_day.update(
-                    {DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals},
+                    {DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals}
                 )
 
 
@@ -194,10 +194,7 @@ class CountsTables(TableAccess):
         return self._stored(pair_counts, PairKey, *conditions)
 
     def by_day(
-        self,
-        digest: str,
-        since: str | None = None,
-        until: str | None = None,
+        self, digest: str, since: str | None = None, until: str | None = None
     ) -> Mapping[DayKey, int]:
         """Return the counts by day of release, from `since` to `until` (both included)."""
         conditions: list[Any] = [counts_by_day.c.document == digest]
@@ -215,9 +212,7 @@ class CountsTables(TableAccess):
         tally = self._tally(survey_id)
         differences: list[Difference] = []
         for (table, totals), key_type in zip(
-            tally.tables,
-            (CountKey, PairKey, DayKey),
-            strict=True,
+            tally.tables, (CountKey, PairKey, DayKey), strict=True
         ):
             stored: dict[Any, int] = {}
             for digest in self._digests(survey_id):

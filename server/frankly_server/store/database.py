@@ -141,11 +141,7 @@ class Database:
         Reports without tokens need no transaction, so one round trip to PostgreSQL suffices. BEGIN,
         INSERT and COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
-        with (
-            self._translated("accept reports"),
-            self._turn(),
-            self._driver_connection() as driver,
-        ):
+        with self._translated("accept reports"), self._turn(), self._driver_connection() as driver:
             report_ids = insert_pending(driver, self.engine.dialect, rows)
         self._write_fault = ""
         return report_ids

@@ -76,13 +76,13 @@ def check_durability(connection: Connection) -> None:
         # journal mode.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
             raise UnsafeStore(
-                "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
+                "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk"
             )
         return
     for setting in _DURABLE:
         if _scalar(connection, f"SHOW {setting}") == "off":
             raise UnsafeStore(
-                f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on",
+                f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on"
             )
 
 
@@ -104,7 +104,7 @@ def _parse(database_url: str) -> URL:
         url = make_url(database_url)
     except ArgumentError:
         raise UnsafeStore(
-            "the database URL cannot be read; write sqlite:///path or postgresql://host/name",
+            "the database URL cannot be read; write sqlite:///path or postgresql://host/name"
         ) from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")

@@ -24,11 +24,7 @@ class ReportExport(TableAccess):
     """The `reports` table within one transaction, by ranges of ids: after < id ≤ last."""
 
     def rows(
-        self,
-        survey: str,
-        document: str,
-        after: str,
-        last: str,
+        self, survey: str, document: str, after: str, last: str
     ) -> Generator[ExportedRow, None, None]:
         """Yield the released reports of a range, ordered by id.
 
@@ -37,9 +33,7 @@ class ReportExport(TableAccess):
         """
         # type_coerce: exports contain the id's bytes, so the column's conversion to hex is skipped.
         columns = select(
-            type_coerce(reports.c.id, LargeBinary),
-            reports.c.symbols,
-            reports.c.strata,
+            type_coerce(reports.c.id, LargeBinary), reports.c.symbols, reports.c.strata
         )
         query = _within(columns, survey, document, after, last).order_by(reports.c.id)
         with self._connection.execute(query.execution_options(yield_per=_PAGE)) as result:

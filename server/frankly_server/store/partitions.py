@@ -17,7 +17,7 @@ from frankly_server.store.schema import is_id
 SCHEMA: Final = "frankly_reports"
 DEFAULT: Final = f"{SCHEMA}.reports_default"
 _NAMES: Final = text(
-    "SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'",
+    "SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'"
 )
 
 

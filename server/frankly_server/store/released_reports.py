@@ -27,10 +27,7 @@ class ReleasedReports(TableAccess):
     """The released rows of the `reports` table within one transaction."""
 
     def of_document(
-        self,
-        survey: str,
-        digest: str,
-        only: int | None = None,
+        self, survey: str, digest: str, only: int | None = None
     ) -> Iterator[IdenticalReports]:
         """Yield the released reports of one document in no particular order.
 

@@ -91,7 +91,7 @@ class Releases(TableAccess):
         """
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         locked = select(
-            func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0)),
+            func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0))
         )
         return bool(self._connection.scalar(locked))
 

@@ -133,9 +133,7 @@ class Layout:
         return digits_of(number, self.radices[block])
 
     def pairs_of(
-        self,
-        symbols: Symbols,
-        numbers: Sequence[int | None],
+        self, symbols: Symbols, numbers: Sequence[int | None]
     ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
         """Yield the pairs that one report increments, by (block, other block).
 

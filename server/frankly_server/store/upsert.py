@@ -61,11 +61,7 @@ def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> 
 
 
 def _insert(
-    driver: Any,
-    dialect: Dialect,
-    table: Table,
-    rows: Sequence[Row],
-    tail: str,
+    driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], tail: str
 ) -> Iterator[Any]:
     """Run one INSERT on PostgreSQL, or one per _CHUNK rows on SQLite.
 

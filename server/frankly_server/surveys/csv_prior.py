@@ -78,7 +78,7 @@ def public_questions(strata: Any) -> tuple[PublicQuestion, ...]:
                 name: choice["id"] for choice in choices for name in _names(choice, "label")
             }
             questions.append(
-                PublicQuestion(question["id"], frozenset(_names(question, "text")), choice_ids),
+                PublicQuestion(question["id"], frozenset(_names(question, "text")), choice_ids)
             )
     return tuple(questions)
 
@@ -107,9 +107,7 @@ def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTabl
     max_lines = _MAX_ROWS * prod(len(set(question.choices.values())) for question in leading)
     if len(lines) > max_lines + 1:
         raise InvalidInput(
-            Problem.PRIOR_SHAPE,
-            f"a table has at most {max_lines} lines of counts",
-            "counts",
+            Problem.PRIOR_SHAPE, f"a table has at most {max_lines} lines of counts", "counts"
         )
     # The columns of the public questions come first.
     secret_column = len(leading)
@@ -245,9 +243,7 @@ def _cells(line: str, number: int) -> list[str]:
         raise _line_error(Problem.PRIOR_VALUE, number, "the quotes do not match") from None
     if not 2 <= len(cells) <= _MAX_NAMES + _MAX_COLUMNS:
         raise _line_error(
-            Problem.PRIOR_SHAPE,
-            number,
-            "separate the cells with commas: a name, then numbers",
+            Problem.PRIOR_SHAPE, number, "separate the cells with commas: a name, then numbers"
         )
     return cells
 

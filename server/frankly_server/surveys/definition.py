@@ -27,20 +27,8 @@ from pydantic import (
 from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.fields import (
-    ClosedModel,
-    Epsilon,
-    Flag,
-    Slug,
-    custom,
-)
-from frankly_server.surveys.fields import (
-    Budget,
-    Language,
-    LocalisedText,
-    Moment,
-    Reports,
-)
+from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
+from frankly_server.surveys.fields import Budget, Language, LocalisedText, Moment, Reports
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.prior_definition import PriorDefinition, in_strata_order
 from frankly_server.surveys.question_definition import (
@@ -496,8 +484,7 @@ def parse_value(value: Any) -> SurveyDefinition:
     """Parse a survey definition from texts, lists and maps. Raises like `parse_definition`."""
     if not isinstance(value, dict):
         raise InvalidInput(
-            Problem.DEFINITION_INVALID,
-            "a survey is a map of fields, beginning with name: …",
+            Problem.DEFINITION_INVALID, "a survey is a map of fields, beginning with name: …"
         )
     try:
         definition = SurveyDefinition.model_validate(value)
@@ -518,12 +505,15 @@ def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
     )
     if block.prior is None:
         return block
-    return block.model_copy(update={
-        "prior": in_strata_order(block.prior, questions, f"blocks[{i}].prior"),
-        "priors": tuple(
-            in_strata_order(prior, questions, f"blocks[{i}].priors[{k}]") for k, prior in enumerate(block.priors)
-        ),
-    })  # fmt: skip
+    return block.model_copy(
+        update={
+            "prior": in_strata_order(block.prior, questions, f"blocks[{i}].prior"),
+            "priors": tuple(
+                in_strata_order(prior, questions, f"blocks[{i}].priors[{k}]")
+                for k, prior in enumerate(block.priors)
+            ),
+        }
+    )
 
 
 def _distinct(kind: str, names: Sequence[str]) -> None:

@@ -27,12 +27,7 @@ from frankly_server.surveys.definition import (
     FormDefinition,
     SurveyDefinition,
 )
-from frankly_server.surveys.devices import (
-    expected_form,
-    is_within,
-    require_budget,
-    require_stated,
-)
+from frankly_server.surveys.devices import expected_form, is_within, require_budget, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request
 from frankly_server.surveys.question_definition import FormItem
 
@@ -179,9 +174,7 @@ def _form_question(item: FormItem) -> FormQuestion:
 
 
 def draft_document(
-    definition: SurveyDefinition,
-    blocks: Sequence[Drafted],
-    place: Place,
+    definition: SurveyDefinition, blocks: Sequence[Drafted], place: Place
 ) -> SurveyDocument:
     """Return the document after verifying every promise from its integers, and the budget.
 
@@ -244,9 +237,7 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
     closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
     if closes <= issued:
         raise InvalidInput(
-            Problem.DEFINITION_INVALID,
-            "closes lies in the past: give a later time",
-            "closes",
+            Problem.DEFINITION_INVALID, "closes lies in the past: give a later time", "closes"
         )
     return opens, closes, definition.expires or closes + _GRACE
 

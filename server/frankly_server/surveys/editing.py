@@ -86,9 +86,7 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
         raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
     if not blocks and not in_form:
         raise InvalidInput(
-            Problem.DEFINITION_INVALID,
-            "a survey needs at least one protected question",
-            "question",
+            Problem.DEFINITION_INVALID, "a survey needs at least one protected question", "question"
         )
     edited["blocks"], edited["strata"] = copy.deepcopy(blocks), strata
     if "form" in edited and not in_form:

@@ -63,15 +63,12 @@ def _moment(value: Any) -> datetime:
         return parse_time(value if isinstance(value, str) else "")
     except ValueError:
         raise custom(
-            Problem.DEFINITION_INVALID,
-            "write a UTC time as 2026-12-31T23:59:59Z",
+            Problem.DEFINITION_INVALID, "write a UTC time as 2026-12-31T23:59:59Z"
         ) from None
 
 
 Language = Annotated[
-    str,
-    BeforeValidator(_language),
-    json_schema("A language tag.", pattern=anchored(LANGUAGE)),
+    str, BeforeValidator(_language), json_schema("A language tag.", pattern=anchored(LANGUAGE))
 ]
 Text = Annotated[str, BeforeValidator(_text), json_schema("A text.", minLength=1, maxLength=4000)]
 Reports = Annotated[
@@ -91,6 +88,5 @@ Budget = Annotated[
     json_schema(f"Nats, {float(MIN_EPSILON):g} to {6 * MAX_EPSILON}.", NUMBER),
 ]
 LocalisedText = Annotated[
-    dict[Language, Text],
-    AfterValidator(lambda texts: dict(sorted(texts.items()))),
+    dict[Language, Text], AfterValidator(lambda texts: dict(sorted(texts.items())))
 ]

@@ -61,17 +61,12 @@ class Jobs:
             require_accepting(tx, survey_id)
             if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
                 raise InvalidInput(
-                    Problem.IMMUTABLE,
-                    "this survey is being published already",
-                    "survey",
+                    Problem.IMMUTABLE, "this survey is being published already", "survey"
                 )
             tx.jobs.add(job)
         # A daemon thread, so that a stopping server does not wait for the search.
         threading.Thread(
-            target=self._run,
-            args=(job, recorder),
-            name="frankly-design",
-            daemon=True,
+            target=self._run, args=(job, recorder), name="frankly-design", daemon=True
         ).start()
         return job.id
 
@@ -82,8 +77,15 @@ class Jobs:
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.NOT_FOUND, "there is no such job", "job")
         if row.state in ("running", "cancelling") and self._is_lost(row):
-            return JobRow(row.id, survey_id, "failed", row.done, row.total, "the server stopped; start again",
-                          row.updated)  # fmt: skip
+            return JobRow(
+                row.id,
+                survey_id,
+                "failed",
+                row.done,
+                row.total,
+                "the server stopped; start again",
+                row.updated,
+            )
         return row
 
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
@@ -103,11 +105,7 @@ class Jobs:
         """Publish, and write the result or the error into the job's row."""
         try:
             published = self._surveys.publish(
-                job.survey,
-                self._progress(job.id),
-                self._timer(job.id),
-                recorder,
-                draft_apart,
+                job.survey, self._progress(job.id), self._timer(job.id), recorder, draft_apart
             )
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
@@ -115,15 +113,11 @@ class Jobs:
             self._end(job.id, "cancelled", "stopped on request; nothing was published")
         except FranklyError as error:
             self._end(
-                job.id,
-                "failed",
-                f"{error.field}: {error.detail}" if error.field else error.detail,
+                job.id, "failed", f"{error.field}: {error.detail}" if error.field else error.detail
             )
         except Exception as error:  # noqa: BLE001 - a thread has no caller that could report it
             self._end(
-                job.id,
-                "failed",
-                f"an internal error ({type(error).__name__}); please report it",
+                job.id, "failed", f"an internal error ({type(error).__name__}); please report it"
             )
 
     def _progress(self, job_id: str) -> Callable[[int, int, str], None]:

@@ -80,10 +80,7 @@ def live(
         pending=band(max(0, accepted - total)),
         versions=[
             VersionCount(
-                document.version,
-                document.digest,
-                n,
-                next_release(document.release_every, now),
+                document.version, document.digest, n, next_release(document.release_every, now)
             )
             for document, n in documents
         ],

@@ -27,10 +27,7 @@ _REPEATED: Final = re.compile(r"(.)\1+", re.DOTALL)
 _UNSCRIPTED: Final = frozenset({"COMMON", "INHERITED", "Unknown"})
 # Scripts that one text may mix [UTS 39, section 5.1]. Bopomofo is not needed, because it has no
 # letter that looks like Han. UTS 39 warns of Latin letters next to those of another script.
-_SYSTEMS: Final = (
-    frozenset({"HAN", "HIRAGANA", "KATAKANA"}),
-    frozenset({"HAN", "HANGUL"}),
-)
+_SYSTEMS: Final = (frozenset({"HAN", "HIRAGANA", "KATAKANA"}), frozenset({"HAN", "HANGUL"}))
 _MAX_LISTED: Final = 4
 
 

@@ -24,8 +24,7 @@ class StatedLevels(Levels):
     def _needed(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is None and info.data.get("notion") in _ONE_LEVEL:
             raise custom(
-                Problem.FIELD_MISSING,
-                f"{info.data['notion']} needs a level: give it in nats",
+                Problem.FIELD_MISSING, f"{info.data['notion']} needs a level: give it in nats"
             )
         return value
 

@@ -144,9 +144,7 @@ class Post:
         # All addresses are checked, because a name may have public and internal ones.
         for address in addresses:
             if not is_public(address):
-                raise Undelivered(
-                    f"{host} has an address that is not public; nothing was sent",
-                )
+                raise Undelivered(f"{host} has an address that is not public; nothing was sent")
         return addresses[0]
 
 

@@ -19,12 +19,7 @@ from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.drafting import (
-    DraftedBlock,
-    draft_block,
-    request_of,
-    time_slices,
-)
+from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
 from frankly_server.surveys.priors import block_request
 
 REPORTS: Final = (500, 5_000, 50_000)
@@ -113,19 +108,13 @@ def comparison_point(people: int | None) -> int:
 
 
 def alternatives(
-    block: BlockDefinition,
-    timer: Timer = time.monotonic,
-    people: int | None = None,
+    block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None
 ) -> list[Alternative]:
     """Return the block's mechanism, then alternatives; their searches share 8 seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     slices = time_slices(timer, 2 * _SECONDS, len(names))
     return [
-        _alternative(
-            block.model_copy(update={"mechanism": name}),
-            next(slices),
-            people,
-        )
+        _alternative(block.model_copy(update={"mechanism": name}), next(slices), people)
         for name in names
     ]
 
@@ -175,9 +164,7 @@ def by_level(
         update = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
         try:
             drafted = draft_block(
-                block.model_copy(update=update),
-                block.id,
-                Limits.within(_SECONDS / 4, timer),
+                block.model_copy(update=update), block.id, Limits.within(_SECONDS / 4, timer)
             )
             margin = margin_of(
                 drafted.block.numbered_mechanism, drafted.block.design_prior, people, reports
@@ -192,9 +179,7 @@ def by_level(
 
 
 def planned(
-    mechanism: Mechanism,
-    prior: tuple[int, ...] | None,
-    people: int | None = None,
+    mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None = None
 ) -> Plan | None:
     """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated.
 

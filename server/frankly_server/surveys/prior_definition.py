@@ -54,8 +54,7 @@ class PriorDefinition(ClosedModel):
             )
         if (self.secret is None) != (self.secrets is None):
             raise custom(
-                Problem.FIELD_MISSING,
-                "name the secret and its values together: secret and secrets",
+                Problem.FIELD_MISSING, "name the secret and its values together: secret and secrets"
             )
         rows = {len(table) for table in self.tables}
         if len(rows) > 1:
@@ -156,9 +155,7 @@ def in_strata_order(
 
 
 def _key(
-    when: Mapping[str, str],
-    questions: Sequence[tuple[str, Sequence[str]]],
-    field: str,
+    when: Mapping[str, str], questions: Sequence[tuple[str, Sequence[str]]], field: str
 ) -> Stratum:
     if set(when) != {question for question, _ in questions}:
         names = ", ".join(question for question, _ in questions)
@@ -179,9 +176,7 @@ def _key(
 
 def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[str]]]) -> str:
     names = [
-        named_stratum(
-            dict(zip((q for q, _ in questions), key, strict=True)),
-        )
+        named_stratum(dict(zip((q for q, _ in questions), key, strict=True)))
         for key in missing[:_MAX_LISTED]
     ]
     return "; ".join(names) + (

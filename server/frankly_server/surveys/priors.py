@@ -61,9 +61,7 @@ def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
         return replace(promise, claim=claim)
     if any(claim.notion != promise.claim.notion for claim in claims):
         raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "this mechanism cannot use counts for each stratum",
-            "mechanism",
+            Problem.UNSUPPORTED, "this mechanism cannot use counts for each stratum", "mechanism"
         )
     if not claims:  # each stratum has a single secret, so a report cannot reveal anything about it
         return promise
@@ -147,7 +145,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
                     "prior.strata",
                 )
             promises.append(
-                Promise(claim, None, block.prior.secret or block.id, block.prior.source),
+                Promise(claim, None, block.prior.secret or block.id, block.prior.source)
             )
         else:
             promises.append(Promise(claim))
@@ -155,9 +153,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
 
 
 def _document_prior(
-    block: BlockDefinition,
-    name: str,
-    definition: PriorDefinition,
+    block: BlockDefinition, name: str, definition: PriorDefinition
 ) -> tuple[DocumentPrior, str]:
     """Return a prior in the form of a document, and its path within the block."""
     tables = [
@@ -221,7 +217,7 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
     if not block.in_pairs or block.prior is None:
         return block.joint_answers
     further_answers = product(
-        *([choice.id for choice in question.choices] for question in block.questions[1:]),
+        *([choice.id for choice in question.choices] for question in block.questions[1:])
     )
     names = tuple("-".join(ids) for ids in further_answers)
     # The questions in the file may be divided into s and u differently.

@@ -255,10 +255,7 @@ def _names(questions: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def _order(
-    labels: Sequence[str],
-    names: Sequence[tuple[str, ...]],
-    where: str,
-    kind: str,
+    labels: Sequence[str], names: Sequence[tuple[str, ...]], where: str, kind: str
 ) -> list[int]:
     """Return the position of each name in `labels`; raises prior_shape if the names differ.
 

@@ -279,9 +279,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
         # A value that is not a list is left unchanged, and refused later.
         if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
             label = given if isinstance(given, Mapping) else _label(role, languages)
-            question[listed] = [
-                *question[listed], {"id": _IDS[role], "label": label, "role": role},
-            ]  # fmt: skip
+            question[listed] = [*question[listed], {"id": _IDS[role], "label": label, "role": role}]
     _fill_scores(question)
     return question
 

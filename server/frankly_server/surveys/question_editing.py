@@ -15,9 +15,17 @@ MAX_ROWS: Final = 100
 """Largest number of choices that the page shows as rows; a file may have more."""
 # Fields of a block that do not depend on the number and the order of its answers.
 _WITHOUT_ORDER: Final = {
-    "id", "questions", "notion", "epsilon", "delta", "mechanism", "objective", "ceiling_cap",
-    "accept_identity", "accept_unidentifiable",
-}  # fmt: skip
+    "id",
+    "questions",
+    "notion",
+    "epsilon",
+    "delta",
+    "mechanism",
+    "objective",
+    "ceiling_cap",
+    "accept_identity",
+    "accept_unidentifiable",
+}
 _NEW_VALUE: Final = {"scores": "0", "contrast": "0", "expected": 1}
 """Value of a new choice in the lists of a form's question."""
 

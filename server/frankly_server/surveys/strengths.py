@@ -11,8 +11,14 @@ from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import LEVELS, LevelRow, by_level
 
 _WORDS: Final = (
-    "Extremely strong", "Very strong", "Strong", "Fairly strong", "Moderate", "Weak", "Very weak",
-)  # fmt: skip
+    "Extremely strong",
+    "Very strong",
+    "Strong",
+    "Fairly strong",
+    "Moderate",
+    "Weak",
+    "Very weak",
+)
 _LIP_LIKE: Final = ("lip", "srlip")
 
 

@@ -108,9 +108,7 @@ class Lifecycle:
         """
         if reports is not None and not 1 <= reports <= 10**9:
             raise InvalidInput(
-                Problem.FIELD_TYPE,
-                "write a whole number of reports, at least 1",
-                "reports",
+                Problem.FIELD_TYPE, "write a whole number of reports, at least 1", "reports"
             )
         with self._database.administering("set stop rule") as tx:
             state_row = tx.survey_states.get(survey_id)

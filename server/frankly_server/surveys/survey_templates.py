@@ -12,8 +12,7 @@ def templates() -> Mapping[str, str]:
     """Return the purpose of each template (its first comment line) by name."""
     titles = {}
     for entry in sorted(
-        resources.files(__package__).joinpath("templates").iterdir(),
-        key=lambda e: e.name,
+        resources.files(__package__).joinpath("templates").iterdir(), key=lambda e: e.name
     ):
         if entry.name.endswith(".yaml"):
             first_line = entry.read_text("utf-8").splitlines()[0]
@@ -25,8 +24,6 @@ def template(name: str) -> bytes:
     """Return a template's bytes. Raises InvalidInput(not_found) with the names of all templates."""
     if name not in templates():
         raise InvalidInput(
-            Problem.NOT_FOUND,
-            f"the templates are {', '.join(templates())}",
-            "template",
+            Problem.NOT_FOUND, f"the templates are {', '.join(templates())}", "template"
         )
     return resources.files(__package__).joinpath("templates", f"{name}.yaml").read_bytes()

@@ -25,12 +25,7 @@ from frankly_server.store.schema import is_name
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
-from frankly_server.surveys.obstacles import (
-    KEYS_UNUSABLE,
-    is_ahead,
-    obstacles,
-    require_accepting,
-)
+from frankly_server.surveys.obstacles import KEYS_UNUSABLE, is_ahead, obstacles, require_accepting
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition as definitions
@@ -227,7 +222,7 @@ class Surveys:
         # The address is part of the digest: if the server has moved, the definition needs a new
         # document. The comparison precedes the search, which takes up to a minute per block.
         source = canonical.digest(
-            canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
+            canonical.dumps({"collect_url": collect_url, "definition": definition.digest})
         )
         # Idempotent, so that a script can publish again without creating a new version.
         if latest is not None and latest.source == source:
@@ -251,11 +246,7 @@ class Surveys:
         # keys.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
-            document.digest,
-            row.id,
-            document.version,
-            source,
-            envelope.to_bytes(),
+            document.digest, row.id, document.version, source, envelope.to_bytes()
         )
         with self._database.administering("publish survey") as tx:
             # Checked again, because the state may have changed during the search.
@@ -286,8 +277,7 @@ class Surveys:
             row = tx.documents.latest(survey_id) if digest is None else tx.documents.get(digest)
         if row is None or row.survey != survey_id:
             raise InvalidInput(
-                Problem.SURVEY_UNKNOWN,
-                "no such document is published here; check the link",
+                Problem.SURVEY_UNKNOWN, "no such document is published here; check the link"
             )
         return row.envelope
 
@@ -363,17 +353,13 @@ class Surveys:
                 row = tx.documents.get(digest)
                 if row is None:
                     raise InvalidInput(
-                        Problem.SURVEY_UNKNOWN,
-                        "no such document is published here",
-                        "digest",
+                        Problem.SURVEY_UNKNOWN, "no such document is published here", "digest"
                     )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
                 # The database may have been altered, and only published bytes may be signed.
                 if canonical.digest(payload) != digest:
                     raise InvalidInput(
-                        Problem.IMMUTABLE,
-                        "the stored document does not match its digest",
-                        "digest",
+                        Problem.IMMUTABLE, "the stored document does not match its digest", "digest"
                     )
                 tx.documents.renew(digest, Envelope.seal(SURVEY_TYPE, payload, signers).to_bytes())
             if digests:

@@ -61,8 +61,12 @@ class SentSymbol:
     max_chance: Fraction
 
 
-def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callable[[], float] = time.monotonic
-            ) -> SurveyDocument:  # fmt: skip
+def drafted(
+    definition: SurveyDefinition,
+    now: datetime,
+    url: str,
+    timer: Callable[[], float] = time.monotonic,
+) -> SurveyDocument:
     """Return the document of a draft as if published at `now`, with designs found within SEARCH_S.
 
     Raises the InvalidInput errors of publishing.
@@ -126,9 +130,7 @@ def rehearse(
     for question in (*document.questions.values(), *document.strata):
         if question.index(answers.get(question.id, "")) is None:
             raise InvalidInput(
-                Problem.FIELD_MISSING,
-                "choose an answer to every question",
-                question.id,
+                Problem.FIELD_MISSING, "choose an answer to every question", question.id
             )
     sent = tuple(_sent(block, block.truth(answers), randbits) for block in document.blocks)
     strata = {question.id: answers[question.id] for question in document.strata}
@@ -144,10 +146,7 @@ def rehearse(
 
 
 def simulate(
-    block: Block,
-    truth: int,
-    people: int = PEOPLE,
-    randbits: RandomBits = secrets.randbits,
+    block: Block, truth: int, people: int = PEOPLE, randbits: RandomBits = secrets.randbits
 ) -> Estimate:
     """Return the estimate from reports of `people` who all have the same joint answer."""
     mechanism: Any = block.mechanism

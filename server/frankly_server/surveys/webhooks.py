@@ -73,9 +73,7 @@ class Webhooks:
             for event, row in self._happened(tx, survey_id):
                 if tx.webhooks.add(row):
                     tx.webhooks.settle(
-                        row,
-                        "delivered",
-                        f"{event} before this address was set; not sent",
+                        row, "delivered", f"{event} before this address was set; not sent"
                     )
             record(tx)
         return secret
@@ -103,8 +101,14 @@ class Webhooks:
                     Problem.IMMUTABLE, "an earlier test message has not been delivered yet", "url"
                 )
             latest = tx.documents.latest(survey_id)
-            facts = {"event": TEST, "survey": survey_id, "name": survey.name,
-                     "version": latest.version if latest else None, "reports": None, "target": None}  # fmt: skip
+            facts = {
+                "event": TEST,
+                "survey": survey_id,
+                "name": survey.name,
+                "version": latest.version if latest else None,
+                "reports": None,
+                "target": None,
+            }
             tx.webhooks.add(self._row(survey_id, f"{TEST}/{secrets.token_hex(4)}", facts))
             record(tx)
 
@@ -140,8 +144,14 @@ class Webhooks:
         n = tx.batches.number(survey_id)
         for event, key in keys.items():
             if key not in known_events and (event == CLOSED or n >= (stop or 0)):
-                facts = {"event": event, "survey": survey_id, "name": row.name, "version": latest.version,
-                         "reports": n, "target": stop}  # fmt: skip
+                facts = {
+                    "event": event,
+                    "survey": survey_id,
+                    "name": row.name,
+                    "version": latest.version,
+                    "reports": n,
+                    "target": stop,
+                }
                 yield event, self._row(survey_id, key, facts)
 
     def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
@@ -157,9 +167,7 @@ class Webhooks:
         due = (
             self._now()
             if is_last
-            else format_time(
-                self._moment() + timedelta(seconds=WAITS_S[row.tries]),
-            )
+            else format_time(self._moment() + timedelta(seconds=WAITS_S[row.tries]))
         )
         with self._database.transaction("claim webhook") as tx:
             # Committed before the request, so that no other process sends this delivery and a crash
@@ -167,8 +175,11 @@ class Webhooks:
             if not tx.webhooks.claim(row, due):
                 return 0  # another process was first
         body = row.body.encode()
-        headers = {"Content-Type": "application/json", DELIVERY: row.id,
-                   SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
+        headers = {
+            "Content-Type": "application/json",
+            DELIVERY: row.id,
+            SIGNATURE: signature(hook.secret, self._clock.now(), body),
+        }
         try:
             # Outside a transaction, because the request may take half a minute.
             status = self._post(hook.url, body, headers)
@@ -196,9 +207,7 @@ def signature(secret: str, now: datetime, body: bytes) -> str:
     # The time is part of the signed text, so that receivers can refuse replays.
     seconds = str(int(now.timestamp()))
     digest = hmac.new(
-        bytes.fromhex(secret),
-        seconds.encode() + b"." + body,
-        hashlib.sha256,
+        bytes.fromhex(secret), seconds.encode() + b"." + body, hashlib.sha256
     ).hexdigest()
     return f"t={seconds},v1={digest}"
 

@@ -33,13 +33,11 @@ class _Loader(yaml.BaseLoader):
         # Aliases of aliases expand exponentially ("billion laughs").
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _UnsupportedYaml(
-                "anchors and aliases are not used here; write the value out",
-                line,
+                "anchors and aliases are not used here; write the value out", line
             )
         if getattr(event, "tag", None) is not None:
             raise _UnsupportedYaml(
-                "tags such as !!int are not used here; write the plain value",
-                line,
+                "tags such as !!int are not used here; write the plain value", line
             )
         # The composer is recursive, so without a limit a small file could exhaust the stack.
         if self._depth >= _MAX_DEPTH:
@@ -84,8 +82,7 @@ def read_yaml(data: bytes) -> Any:
         line = text.count("\n", 0, error.position) + 1
         problem = Problem.TEXT_CHARACTERS
         raise InvalidInput(
-            problem,
-            f"line {line}: a character that cannot be shown safely; remove it",
+            problem, f"line {line}: a character that cannot be shown safely; remove it"
         ) from None
     except yaml.MarkedYAMLError as error:
         place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""

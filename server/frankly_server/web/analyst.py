@@ -42,13 +42,33 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] =
 """Formats of the estimates: name -> (writer, content type)."""
 PLAN_BYTES, PLAN_S = 2**18, 20.0
 _PLAN_PROBLEMS = (
-    Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.CONTENT_TYPE, Problem.BODY_TOO_LARGE, Problem.JSON_INVALID,
-    Problem.FIELD_TYPE, Problem.FIELD_MISSING, Problem.CONFIDENCE_RANGE, Problem.COUNTS_INVALID,
-    Problem.TARGETS_INVALID, Problem.WEIGHTS_INVALID, Problem.PRIOR_SUM, Problem.PRIOR_SHAPE, Problem.PRIOR_VALUE,
-    Problem.SECRET_EMPTY, Problem.CHOICE_UNPROTECTED, Problem.CHOICES_COUNT, Problem.EPS_NOT_FINITE,
-    Problem.NUMBER_NOT_FINITE, Problem.EPS_OUT_OF_RANGE, Problem.EPS_FORMAT, Problem.OPTIMISER_LIMIT,
-    Problem.MECHANISM_NOT_CERTIFIED, Problem.IDENTITY_MECHANISM, Problem.NOT_IDENTIFIABLE, Problem.UNSUPPORTED,
-)  # fmt: skip
+    Problem.UNAUTHENTICATED,
+    Problem.FORBIDDEN,
+    Problem.CONTENT_TYPE,
+    Problem.BODY_TOO_LARGE,
+    Problem.JSON_INVALID,
+    Problem.FIELD_TYPE,
+    Problem.FIELD_MISSING,
+    Problem.CONFIDENCE_RANGE,
+    Problem.COUNTS_INVALID,
+    Problem.TARGETS_INVALID,
+    Problem.WEIGHTS_INVALID,
+    Problem.PRIOR_SUM,
+    Problem.PRIOR_SHAPE,
+    Problem.PRIOR_VALUE,
+    Problem.SECRET_EMPTY,
+    Problem.CHOICE_UNPROTECTED,
+    Problem.CHOICES_COUNT,
+    Problem.EPS_NOT_FINITE,
+    Problem.NUMBER_NOT_FINITE,
+    Problem.EPS_OUT_OF_RANGE,
+    Problem.EPS_FORMAT,
+    Problem.OPTIMISER_LIMIT,
+    Problem.MECHANISM_NOT_CERTIFIED,
+    Problem.IDENTITY_MECHANISM,
+    Problem.NOT_IDENTIFIABLE,
+    Problem.UNSUPPORTED,
+)
 _QUERY = (
     *estimates_request.PARAMETERS,
     Query(
@@ -71,9 +91,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     @declare(
         routes,
         "surveys",
-        answers={
-            200: ("The surveys, by name.", reading.JSON, counts_models.SurveyList),
-        },
+        answers={200: ("The surveys, by name.", reading.JSON, counts_models.SurveyList)},
         problems=(Problem.UNAUTHENTICATED, Problem.FORBIDDEN),
         secured=True,
     )
@@ -92,16 +110,25 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     @declare(
         routes,
         "estimates",
-        answers={200: ("Estimates with their intervals.", reading.JSON, estimates_models.SurveyEstimates)},
+        answers={
+            200: ("Estimates with their intervals.", reading.JSON, estimates_models.SurveyEstimates)
+        },
         also={200: [kind for name, (_, kind) in FORMATS.items() if name != "json"]},
         problems=(
-            Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
-            Problem.FIELD_TYPE, Problem.TARGETS_INVALID, Problem.STRATA_INVALID, Problem.UNSUPPORTED,
-            Problem.JSON_INVALID, Problem.COUNTS_INVALID,
+            Problem.UNAUTHENTICATED,
+            Problem.FORBIDDEN,
+            Problem.SURVEY_UNKNOWN,
+            Problem.CONFIDENCE_RANGE,
+            Problem.FIELD_TYPE,
+            Problem.TARGETS_INVALID,
+            Problem.STRATA_INVALID,
+            Problem.UNSUPPORTED,
+            Problem.JSON_INVALID,
+            Problem.COUNTS_INVALID,
         ),
         query=_QUERY,
         secured=True,
-    )  # fmt: skip
+    )
     def estimates(survey_id: str) -> Response:
         """Return every question's shares, or the requested targets, with intervals.
 
@@ -138,12 +165,17 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
             )
         },
         problems=(
-            Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.FIELD_TYPE,
-            Problem.TARGETS_INVALID, Problem.STRATA_INVALID, Problem.UNSUPPORTED,
+            Problem.UNAUTHENTICATED,
+            Problem.FORBIDDEN,
+            Problem.SURVEY_UNKNOWN,
+            Problem.FIELD_TYPE,
+            Problem.TARGETS_INVALID,
+            Problem.STRATA_INVALID,
+            Problem.UNSUPPORTED,
         ),
         query=_COUNTS_QUERY,
         secured=True,
-    )  # fmt: skip
+    )
     def counts(survey_id: str) -> Response:
         """Return released counts of noisy symbols by stratum, with mechanisms and decoders.
 
@@ -163,11 +195,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         routes,
         "plan",
         answers={
-            200: (
-                "The solution, and the margins around it.",
-                reading.JSON,
-                plan_models.PlanResult,
-            )
+            200: ("The solution, and the margins around it.", reading.JSON, plan_models.PlanResult)
         },
         problems=_PLAN_PROBLEMS,
         body={reading.JSON: PlanRequest},

@@ -175,10 +175,7 @@ def blueprint(services: Services) -> APIBlueprint:
     # Read once at start-up, so that the hashes in the page always match the files.
     served, of_page = files(), page_files()
     content, policy = hosted_page()
-    page_text = {
-        "gzip": gzip.compress(content.encode(), 9, mtime=0),
-        "identity": content.encode(),
-    }
+    page_text = {"gzip": gzip.compress(content.encode(), 9, mtime=0), "identity": content.encode()}
 
     @routes.get("/s/<survey_id>")
     @declare(

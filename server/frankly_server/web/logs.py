@@ -14,8 +14,22 @@ from typing import Any, TextIO
 
 import structlog
 
-FIELDS = frozenset({"event", "level", "route", "method", "status", "code", "duration", "error", "where", "logger",
-                    "transaction", "reason"})  # fmt: skip
+FIELDS = frozenset(
+    {
+        "event",
+        "level",
+        "route",
+        "method",
+        "status",
+        "code",
+        "duration",
+        "error",
+        "where",
+        "logger",
+        "transaction",
+        "reason",
+    }
+)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 

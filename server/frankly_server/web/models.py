@@ -156,6 +156,18 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 ALL = (
     PageText,
-    Health, MetricsText, SignedEnvelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit,
-    ReportBody, ReportReceipt, Batch, BatchReceipt, ReportAnswer, OpenApi,
-)  # fmt: skip
+    Health,
+    MetricsText,
+    SignedEnvelope,
+    KeysChain,
+    LogText,
+    LogEntries,
+    Cosigned,
+    SurveyAudit,
+    ReportBody,
+    ReportReceipt,
+    Batch,
+    BatchReceipt,
+    ReportAnswer,
+    OpenApi,
+)

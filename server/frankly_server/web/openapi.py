@@ -22,8 +22,14 @@ View = TypeVar("View", bound=Callable[..., Any])
 SECURITY = "api_key"
 _REF = "#/components/schemas/{model}"
 # Problems that every route lists.
-_EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_ALLOWED, Problem.INTERNAL,
-               Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
+_EVERYWHERE = (
+    Problem.BAD_REQUEST,
+    Problem.FIELD_UNKNOWN,
+    Problem.METHOD_NOT_ALLOWED,
+    Problem.INTERNAL,
+    Problem.UNAVAILABLE,
+    Problem.TOO_MANY,
+)
 _SECONDS: Final = {"type": "integer", "minimum": 0, "maximum": 86_400}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
@@ -176,8 +182,13 @@ def _answer(description: str, media_type: str, model: type[BaseModel]) -> dict[s
 
 
 def _parameter(item: Query) -> dict[str, Any]:
-    return {"in": "query", "name": item.name, "schema": dict(item.schema), "description": item.description,
-            "required": item.required}  # fmt: skip
+    return {
+        "in": "query",
+        "name": item.name,
+        "schema": dict(item.schema),
+        "description": item.description,
+        "required": item.required,
+    }
 
 
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:

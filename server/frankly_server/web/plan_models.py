@@ -152,6 +152,17 @@ class WavePlan(Shape):
 
 
 ALL = (
-    PlanRequest, PlannedMargin, PlannedLevel, GuessedMargins, PlannedBlockLevel, PlannedTable, RegretFigures,
-    PlanResult, WavesRequest, WaveGroup, WaveChange, WaveDivision, WavePlan,
-)  # fmt: skip
+    PlanRequest,
+    PlannedMargin,
+    PlannedLevel,
+    GuessedMargins,
+    PlannedBlockLevel,
+    PlannedTable,
+    RegretFigures,
+    PlanResult,
+    WavesRequest,
+    WaveGroup,
+    WaveChange,
+    WaveDivision,
+    WavePlan,
+)

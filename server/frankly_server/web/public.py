@@ -19,11 +19,24 @@ from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 
 _REPORT_PROBLEMS = (
-    Problem.JSON_INVALID, Problem.BODY_TOO_LARGE, Problem.CONTENT_TYPE, Problem.FIELD_MISSING, Problem.FIELD_TYPE,
-    Problem.Y_TYPE, Problem.NUMBER_NOT_FINITE, Problem.SYMBOL_UNKNOWN, Problem.SURVEY_UNKNOWN, Problem.DOC_MISMATCH,
-    Problem.STRATA_INVALID, Problem.TOO_EARLY, Problem.CLOSED, Problem.ID_CONFLICT, Problem.TOKEN_INVALID,
-    Problem.TOKEN_FOREIGN, Problem.TOKEN_SPENT,
-)  # fmt: skip
+    Problem.JSON_INVALID,
+    Problem.BODY_TOO_LARGE,
+    Problem.CONTENT_TYPE,
+    Problem.FIELD_MISSING,
+    Problem.FIELD_TYPE,
+    Problem.Y_TYPE,
+    Problem.NUMBER_NOT_FINITE,
+    Problem.SYMBOL_UNKNOWN,
+    Problem.SURVEY_UNKNOWN,
+    Problem.DOC_MISMATCH,
+    Problem.STRATA_INVALID,
+    Problem.TOO_EARLY,
+    Problem.CLOSED,
+    Problem.ID_CONFLICT,
+    Problem.TOKEN_INVALID,
+    Problem.TOKEN_FOREIGN,
+    Problem.TOKEN_SPENT,
+)
 
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"

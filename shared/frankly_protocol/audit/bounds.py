@@ -58,9 +58,7 @@ def parse_chance(value: object, field: str) -> Fraction:
         number = Fraction(1)
     if number == 1:
         raise InvalidInput(
-            Problem.EPS_OUT_OF_RANGE,
-            "a chance is at least 0 and less than 1",
-            field,
+            Problem.EPS_OUT_OF_RANGE, "a chance is at least 0 and less than 1", field
         )
     return number
 
@@ -93,9 +91,7 @@ def level_for(epsilon: Fraction) -> tuple[int, int]:
         if p <= MAX_INT:
             return p, 1 << bits
     raise InvalidInput(
-        Problem.EPS_OUT_OF_RANGE,
-        _range_message(MIN_EPSILON, MAX_EPSILON),
-        "epsilon",
+        Problem.EPS_OUT_OF_RANGE, _range_message(MIN_EPSILON, MAX_EPSILON), "epsilon"
     )
 
 

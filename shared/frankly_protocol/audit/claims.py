@@ -84,8 +84,7 @@ def require_sound(claim: Claim, answers: int) -> None:
     """
     if claim.notion not in NOTIONS:
         raise UnsupportedDocument(
-            f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app",
-            "notion",
+            f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion"
         )
     for detail, field in _faults(claim, answers):
         raise DocumentRejected("privacy", f"{claim.notion}: {detail}", field)

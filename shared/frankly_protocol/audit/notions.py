@@ -128,8 +128,7 @@ def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
         return Worst(mechanism.level, next(mechanism.symbols()), (0, 0))
     if claim.notion == "dp":
         return replace(
-            _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)),
-            field="delta",
+            _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)), field="delta"
         )
     if claim.notion != "alip":
         least = 0 if claim.notion == "dpv" else 1
@@ -141,9 +140,7 @@ def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
     ]
     promised = _promised(claim)
     first, second = sorted(
-        sides,
-        key=lambda side: _beyond(side, promised[side.field]),
-        reverse=True,
+        sides, key=lambda side: _beyond(side, promised[side.field]), reverse=True
     )
     return replace(first, other=second)
 

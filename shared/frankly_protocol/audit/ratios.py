@@ -85,9 +85,7 @@ def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
 
 
 def side_channel_ratios(
-    columns: Columns,
-    joint: Joint,
-    attributes: Sequence[int],
+    columns: Columns, joint: Joint, attributes: Sequence[int]
 ) -> Iterator[Candidate]:
     """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J.
 

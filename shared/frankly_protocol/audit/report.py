@@ -180,8 +180,7 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
     """
     lines = _charges(document.blocks, delta_cap)
     cost = Charge(
-        product(line.odds for line in lines),
-        sum((line.delta for line in lines), Fraction(0)),
+        product(line.odds for line in lines), sum((line.delta for line in lines), Fraction(0))
     )
     has_strata = bool(document.strata)
     return ReportLevel(
@@ -253,8 +252,7 @@ def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
     # One reduction at the end: with a hundred factors of 53 bits, a reduction at every step would
     # take most of the time.
     return Fraction(
-        prod(ratio.numerator for ratio in finite),
-        prod(ratio.denominator for ratio in finite),
+        prod(ratio.numerator for ratio in finite), prod(ratio.denominator for ratio in finite)
     )
 
 
@@ -294,10 +292,7 @@ def _secrets(blocks: Sequence[LevelBlock]) -> list[str]:
 
 
 def _secret(
-    blocks: Sequence[LevelBlock],
-    lines: Sequence[BlockCharge],
-    name: str,
-    has_strata: bool,
+    blocks: Sequence[LevelBlock], lines: Sequence[BlockCharge], name: str, has_strata: bool
 ) -> SecretLevel:
     about = {
         i: [promise for promise in block.promises if promise.secret == name]
@@ -345,8 +340,7 @@ def _bounds(
             bound = bound_of(promise.claim) if promise.is_stratified or not has_strata else None
             tables = None if promise.prior is None else tuple(promise.prior.by_stratum)
             prior_bounds = under.setdefault(
-                (tables, promise.claim.joint, promise.claim.lower_bounds),
-                [],
+                (tables, promise.claim.joint, promise.claim.lower_bounds), []
             )
             prior_bounds.extend([] if bound is None else [bound])
         # A prior without a bound may be the true one, so the block then has no bound.

@@ -29,13 +29,7 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from frankly_protocol.audit.claims import Joint, LowerBounds, PairLevels
-from frankly_protocol.audit.ratios import (
-    AVERAGE,
-    Candidate,
-    Condition,
-    listed_pairs,
-    scaled_bounds,
-)
+from frankly_protocol.audit.ratios import AVERAGE, Candidate, Condition, listed_pairs, scaled_bounds
 from frankly_protocol.audit.work import search_steps
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism

@@ -55,9 +55,7 @@ def require_affordable(blocks: "Sequence[Block]") -> None:
         total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
     if total > MAX_WORK:
         raise DocumentRejected(
-            "work_limit",
-            "verifying all that is promised would take too long",
-            "blocks",
+            "work_limit", "verifying all that is promised would take too long", "blocks"
         )
 
 
@@ -91,9 +89,7 @@ def too_long(*claims: Claim) -> DocumentRejected:
     """Return the error for claims whose verification would take too long."""
     notions = ", ".join(claim.notion for claim in claims)
     return DocumentRejected(
-        "work_limit",
-        f"{notions}: verifying this takes too long at its size",
-        "notion",
+        "work_limit", f"{notions}: verifying this takes too long at its size", "notion"
     )
 
 

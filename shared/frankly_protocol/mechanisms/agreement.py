@@ -503,10 +503,7 @@ class AgreementMechanism:
             higher = min(score + pool.score, component.threshold)
             reached, missed = component.tails[j + 1][higher], component.tails[j + 1][score]
             everything = component.totals[j + 1]
-            after = (
-                (everything - missed, everything - reached),
-                (missed, reached),
-            )[agrees]
+            after = ((everything - missed, everything - reached), (missed, reached))[agrees]
             # Completions with a set that contains the truth are numbered first.
             first = pool.cover.inside * after[1]
             holds = rank < first

@@ -99,16 +99,13 @@ def mask_of(value: object, answers: int, field: str) -> int:
     digits = -(-answers // 4)
     if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
         raise InvalidInput(
-            Problem.Y_TYPE,
-            f"a symbol of this block is {digits} lower-case hex digits",
-            field,
+            Problem.Y_TYPE, f"a symbol of this block is {digits} lower-case hex digits", field
         )
     mask = int(value, 16)
     # The highest hex digit has room for up to three answers that do not exist.
     if mask >> answers:
         raise unknown(
-            f"a symbol of this block is a set of {answers} answers: no higher bit may be set",
-            field,
+            f"a symbol of this block is a set of {answers} answers: no higher bit may be set", field
         )
     return mask
 

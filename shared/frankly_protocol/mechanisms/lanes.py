@@ -78,11 +78,7 @@ class Fields:
             for i in range(k)
         )
         return cls(
-            bits,
-            k,
-            ones * ((1 << bits) - 1),
-            (ones | 1 << width * pairs) << bits,
-            tuple(rows),
+            bits, k, ones * ((1 << bits) - 1), (ones | 1 << width * pairs) << bits, tuple(rows)
         )
 
     def below(self, u: int, row: int) -> int:

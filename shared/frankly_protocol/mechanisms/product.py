@@ -60,8 +60,7 @@ class ProductMechanism:
                 raise invalid("all factors must be tables of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
             raise invalid(
-                f"the factors' answers multiply to more than {MAX_SET_ANSWERS}",
-                "factors",
+                f"the factors' answers multiply to more than {MAX_SET_ANSWERS}", "factors"
             )
 
     @property
@@ -140,17 +139,14 @@ class ProductMechanism:
         """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
             raise InvalidInput(
-                Problem.Y_TYPE,
-                "a symbol of this block is a list of whole numbers",
-                field,
+                Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field
             )
         if len(value) != len(self.factors):
             raise unknown(f"a symbol of this block has {len(self.factors)} parts", field)
         for j, (y, factor) in enumerate(zip(value, self.factors, strict=True)):
             if y >= factor.reports:
                 raise unknown(
-                    f"this part of the symbol is 0 to {factor.reports - 1}",
-                    f"{field}[{j}]",
+                    f"this part of the symbol is 0 to {factor.reports - 1}", f"{field}[{j}]"
                 )
         return tuple(value)
 

@@ -88,8 +88,7 @@ class SubsetMechanism(SetSymbols):
         """
         D, outside_size = self.denominator, self.answers - self.size
         return max(
-            Fraction(self.inside, D * self.size),
-            Fraction(D - self.inside, D * outside_size),
+            Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * outside_size)
         )
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
@@ -125,8 +124,7 @@ class SubsetMechanism(SetSymbols):
         if symbol >> x & 1:
             return Fraction(self.inside, self.denominator * comb(self.answers - 1, self.size - 1))
         return Fraction(
-            self.denominator - self.inside,
-            self.denominator * comb(self.answers - 1, self.size),
+            self.denominator - self.inside, self.denominator * comb(self.answers - 1, self.size)
         )
 
     def symbols(self) -> Iterator[int]:

@@ -111,8 +111,7 @@ class UnaryMechanism(SetSymbols):
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
         return Fraction(
-            self._chance(symbol.bit_count(), symbol >> x & 1),
-            self.denominator**self.answers,
+            self._chance(symbol.bit_count(), symbol >> x & 1), self.denominator**self.answers
         )
 
     def symbols(self) -> Iterator[int]:

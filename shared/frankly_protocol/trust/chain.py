@@ -131,13 +131,10 @@ def read_chain(data: bytes) -> list[bytes]:
             or not isinstance(body["chain"], list)
         ):
             raise DocumentRejected(
-                "envelope",
-                "a chain of keys is an object with exactly the field chain",
+                "envelope", "a chain of keys is an object with exactly the field chain"
             )
         return [base64.b64decode(entry, validate=True) for entry in body["chain"]]
     except (InvalidInput, TypeError, ValueError, binascii.Error):
         raise DocumentRejected(
-            "envelope",
-            "a chain of keys lists envelopes in base64",
-            "chain",
+            "envelope", "a chain of keys lists envelopes in base64", "chain"
         ) from None

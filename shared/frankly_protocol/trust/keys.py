@@ -33,8 +33,7 @@ class Role:
         # Signatures count per distinct key: a higher threshold could never be met.
         if not 1 <= self.threshold <= len({key.key_id for key in self.keys}) == len(self.keys):
             raise schema.reject(
-                "the threshold must be between 1 and the number of distinct keys",
-                "threshold",
+                "the threshold must be between 1 and the number of distinct keys", "threshold"
             )
 
     def has_signed(self, envelope: bytes, payload_type: str) -> bool:
@@ -96,13 +95,11 @@ class LogRole:
         # One key under two names would count as two witnesses.
         if len(keys) != len(names) or len(keys) != 1 + len(self.witnesses):
             raise schema.reject(
-                "the log and each witness need a key and a name of their own",
-                "log.witnesses",
+                "the log and each witness need a key and a name of their own", "log.witnesses"
             )
         if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):
             raise schema.reject(
-                "the threshold must be between 1 and the number of witnesses",
-                "log.threshold",
+                "the threshold must be between 1 and the number of witnesses", "log.threshold"
             )
 
     @classmethod
@@ -161,9 +158,7 @@ class KeysDocument:
         if not isinstance(data, dict) or data.get("type") != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.DOCUMENT.record(
-            data,
-            None,
-            {"type", "version", "issued", "expires", "root", "publisher", "log"},
+            data, None, {"type", "version", "issued", "expires", "root", "publisher", "log"}
         )
         return cls(
             schema.integer(data["version"], "version", 1),
@@ -232,8 +227,7 @@ class SignedKeys:
             self.envelope.verify(previous.root.keys, previous.root.threshold)  # (K4)
         except DocumentRejected:
             raise KeyChainError(
-                "the root keys known so far did not sign the new ones",
-                "signatures",
+                "the root keys known so far did not sign the new ones", "signatures"
             ) from None
 
 
@@ -251,13 +245,10 @@ def _named(value: Any, field: str, kind: int) -> NamedKey:
     data = schema.DOCUMENT.record(value, field, {"name", "scheme", "public"})
     if not isinstance(data["name"], str) or not is_name(data["name"]):
         raise schema.reject(
-            "a name must have no spaces or plus signs, and at most 255 characters",
-            field + ".name",
+            "a name must have no spaces or plus signs, and at most 255 characters", field + ".name"
         )
     return NamedKey(
-        data["name"],
-        _key({"scheme": data["scheme"], "public": data["public"]}, field),
-        kind,
+        data["name"], _key({"scheme": data["scheme"], "public": data["public"]}, field), kind
     )
 
 

@@ -135,11 +135,7 @@ class Tree:
 
 
 def require_inclusion(
-    leaf: bytes,
-    index: int,
-    size: int,
-    path: Sequence[bytes],
-    root: bytes,
+    leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes
 ) -> None:
     """Raise LogError unless `path` leads from `leaf` at `index` to the `root` of `size` leaves.
 
@@ -170,11 +166,7 @@ def require_inclusion(
 
 
 def require_consistency(
-    old: int,
-    old_root: bytes,
-    new: int,
-    new_root: bytes,
-    proof: Sequence[bytes],
+    old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
 ) -> None:
     """Raise LogError unless `proof` shows that the tree of size `new` extends that of size `old`.
 
@@ -197,8 +189,7 @@ def require_consistency(
         raise LogError("the proof is too short", "proof")
     if _roots(old, new, path) != (old_root, new_root):
         raise LogError(
-            "the old tree is not the beginning of the new one: the log has forked",
-            "proof",
+            "the old tree is not the beginning of the new one: the log has forked", "proof"
         )
 
 

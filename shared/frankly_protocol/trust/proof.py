@@ -52,9 +52,7 @@ class LogProof:
         if int(place.group(1)) > MAX_SIZE:
             raise LogError("no tree is that large", "index")
         return cls(
-            int(place.group(1)),
-            tuple(hash_lines(lines[2:])),
-            SignedCheckpoint.from_bytes(note),
+            int(place.group(1)), tuple(hash_lines(lines[2:])), SignedCheckpoint.from_bytes(note)
         )
 
     def to_bytes(self) -> bytes:

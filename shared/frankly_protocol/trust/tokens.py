@@ -110,9 +110,7 @@ def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str |
         return None
     if token is None:
         raise InvalidInput(
-            Problem.TOKEN_INVALID,
-            "this survey needs the token you were given",
-            "token",
+            Problem.TOKEN_INVALID, "this survey needs the token you were given", "token"
         )
     return token_verifier(rule).spend_hash(survey, token)
 
@@ -136,9 +134,7 @@ def _decoded(text: str) -> bytes:
     """Read base64url without padding, in its one canonical spelling only."""
     try:
         raw = base64.b64decode(
-            text.encode("ascii") + b"=" * (-len(text) % 4),
-            altchars=b"-_",
-            validate=True,
+            text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
         )
     except (UnicodeEncodeError, binascii.Error, ValueError):
         raise _invalid() from None

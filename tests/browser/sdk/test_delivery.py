@@ -240,10 +240,7 @@ def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in
     assert (
         problem["code"],
         [path for path, _ in wire.requests if not path.startswith("/sdk/")],
-    ) == (
-        "store",
-        [],
-    )
+    ) == ("store", [])
     opened(page, link, allowMemory=True)
     assert answer(page)["status"] == "sent"
     assert answer(page)["status"] == "already_answered"

@@ -40,15 +40,7 @@ from tests.frankly_protocol import test_documents, test_every_kind, test_limits
 from tests.frankly_protocol.audit.worlds import agreement as random_form
 from tests.frankly_protocol.every_kind import below, documents, form_block
 from tests.frankly_protocol.mechanisms import test_agreement
-from tests.frankly_protocol.samples import (
-    NOW,
-    PUBLISHER,
-    ROOT,
-    keys_document,
-    put,
-    sealed,
-    survey,
-)
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, put, sealed, survey
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 
@@ -224,9 +216,7 @@ WITHOUT_COUNTS = [
 ]
 
 
-def test_every_fault_and_limit_of_the_python_tests_gets_the_same_verdict(
-    page: Page,
-) -> None:
+def test_every_fault_and_limit_of_the_python_tests_gets_the_same_verdict(page: Page) -> None:
     """These faults are named, because random changes rarely hit the one value on which two parsers differ."""
     envelopes = [
         sealed(test_documents.edited(edit))

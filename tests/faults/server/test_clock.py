@@ -37,10 +37,7 @@ def releases(server: Running) -> list[str]:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param("waitress and SQLite", marks=pytest.mark.full_only),
-        "gunicorn and PostgreSQL",
-    ],
+    [pytest.param("waitress and SQLite", marks=pytest.mark.full_only), "gunicorn and PostgreSQL"],
 )
 def test_the_clock_jumps_under_load(
     kind: str,

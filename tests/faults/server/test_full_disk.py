@@ -113,9 +113,7 @@ def test_the_disk_of_postgresql_fills(
 
 
 def test_the_disk_of_sqlite_and_keys_fills(
-    tmp_path: Path,
-    doctor: Callable[[Running], dict[str, str]],
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, doctor: Callable[[Running], dict[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()

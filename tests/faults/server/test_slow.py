@@ -175,10 +175,7 @@ def test_a_report_that_timed_out_is_accepted_later(server: Running) -> None:
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     assert problem_of(exchange(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    for status in (
-        201,
-        200,
-    ):  # on one connection, each request has a separate timeout
+    for status in (201, 200):  # on one connection, each request has a separate timeout
         connection.request("POST", path, body, kind)
         answer = connection.getresponse()
         assert (answer.status, bool(answer.read())) == (status, True)

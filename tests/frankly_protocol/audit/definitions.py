@@ -355,9 +355,7 @@ def pairs_of(count: int) -> Cover:
     """Return sets of joint answers, out of 256, and their complements, with large weights."""
     full = (1 << 256) - 1
     return Cover(
-        256,
-        None,
-        tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m)),
+        256, None, tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m))
     )
 
 

@@ -17,12 +17,7 @@ from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, search
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms import (
-    DenseMechanism,
-    Mechanism,
-    SubsetMechanism,
-    UnaryMechanism,
-)
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.mechanisms.agreement import MAX_CELLS
 
 from tests.frankly_protocol.audit.definitions import HEAVY, LARGE_FORMS, ONE, form, singles
@@ -310,10 +305,7 @@ def test_figures_bound_the_instructions_that_are_run(part: int) -> None:
         mechanism, claim = random_case(number)
         assert 25 * instructions(lambda m=mechanism, c=claim: worst(m, c)) <= 300_000 + work(
             mechanism, claim
-        ), (
-            mechanism,
-            claim,
-        )
+        ), (mechanism, claim)
 
 
 GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {

@@ -69,10 +69,7 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         if not rejecting:
             assert not missing
             assert drawn == promised
-        for (
-            symbol,
-            chance,
-        ) in promised.items():  # unfinished runs can only lower a probability
+        for symbol, chance in promised.items():  # unfinished runs can only lower a probability
             assert chance - missing <= drawn[symbol] <= chance
 
 

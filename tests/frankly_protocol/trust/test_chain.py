@@ -233,9 +233,7 @@ def test_versions_that_do_not_follow_are_refused(name: str, is_known: bool) -> N
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_chain_without_the_known_keys_is_a_rollback_or_equivocation(
-    is_named: bool,
-) -> None:
+def test_a_chain_without_the_known_keys_is_a_rollback_or_equivocation(is_named: bool) -> None:
     drill = drilled(["publisher", "root"])
     first_root = digest(drill.documents[0].payload()) if is_named else None
     for length in (1, 2, 3):

@@ -23,10 +23,7 @@ ACTS: dict[str, Act] = {
 @pytest.mark.parametrize("second", ACTS)
 @pytest.mark.parametrize("first", ACTS)
 def test_two_owners_cannot_remove_each_other(
-    accounts: Accounts,
-    monkeypatch: pytest.MonkeyPatch,
-    first: str,
-    second: str,
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch, first: str, second: str
 ) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
     bob = accounts.create("main", "bob@example.org", "owner", PASSWORD)

@@ -231,10 +231,7 @@ def test_registering_needs_password_name_and_room(passkeys: Passkeys, ada: Perso
 
 
 def test_strangers_neither_lock_nor_flood_a_passkey(
-    passkeys: Passkeys,
-    accounts: Accounts,
-    device: Authenticator,
-    monkeypatch: pytest.MonkeyPatch,
+    passkeys: Passkeys, accounts: Accounts, device: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(5):
         refused(accounts.sign_in, ADA, "wrong wrong wrong")

@@ -90,12 +90,7 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
             estimate_row["notion"],
             estimate_row["epsilon"],
             estimate_row["ceiling"],
-        ) == (
-            "warner",
-            "ldp",
-            "1.0000",
-            "1.0000",
-        )
+        ) == ("warner", "ldp", "1.0000", "1.0000")
     assert {estimate_row["ceiling"] for estimate_row in _rows(result, "marriage")} == {"inf"}
 
 
@@ -139,12 +134,7 @@ def test_too_few_reports_give_no_number(database: Database, n: int) -> None:
             question_result["n"],
             question_result["needed"],
             question_result["rows"],
-        ) == (
-            "insufficient",
-            n,
-            50,
-            [],
-        )
+        ) == ("insufficient", n, 50, [])
 
 
 def test_estimates_outside_the_unit_interval_are_flagged_not_clipped(sqlite: Database) -> None:

@@ -97,11 +97,7 @@ def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str)
                     question_result["status"],
                     question_result["rows"],
                     question_result["needed"],
-                ) == (
-                    "insufficient",
-                    [],
-                    document.min_reports,
-                )
+                ) == ("insufficient", [], document.min_reports)
                 continue
             estimated_count += 1
             expected = _alone(

@@ -40,10 +40,7 @@ def test_it_serves_and_stops_gracefully(
     assert "Traceback" not in logged
     # On a busy machine, the server may also log a warning that requests are waiting.
     lines = [line for line in map(json.loads, logged.splitlines()) if line["level"] != "warning"]
-    assert [line["route"] for line in lines] == [
-        "/health",
-        "/v1/surveys/<survey_id>/document",
-    ]
+    assert [line["route"] for line in lines] == ["/health", "/v1/surveys/<survey_id>/document"]
 
 
 def test_it_refuses_to_start_without_tables(frankly: Frankly, home: Path) -> None:

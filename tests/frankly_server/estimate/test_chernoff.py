@@ -219,9 +219,7 @@ def test_identical_draws_are_covered_at_every_truth_by_enumeration(
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_a_census_is_covered_for_all_people_by_enumeration(
-    mechanism: DenseMechanism,
-) -> None:
+def test_a_census_is_covered_for_all_people_by_enumeration(mechanism: DenseMechanism) -> None:
     n, level = 6, 0.8
     ends, every = (
         ends_of_all(mechanism, n, level, "kl", census=True),

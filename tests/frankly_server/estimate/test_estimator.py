@@ -277,11 +277,7 @@ def test_the_covariance_keeps_the_positions_of_all_targets() -> None:
 def test_an_ill_conditioned_mechanism_is_flagged() -> None:
     total = 1 << 48
     nearly = DenseMechanism(
-        48,
-        (
-            (total // 2 + 2**20, total // 2 - 2**20),
-            (total // 2, total // 2),
-        ),
+        48, ((total // 2 + 2**20, total // 2 - 2**20), (total // 2, total // 2))
     )
     assert "ill_conditioned" in estimate(nearly, [5, 5]).flags
     assert "ill_conditioned" not in estimate(WARNER, [5, 5]).flags

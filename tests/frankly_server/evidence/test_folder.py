@@ -232,9 +232,7 @@ def test_public_answers_are_named_as_unprotected(public_facts: Facts) -> None:
     assert HOSTILE.split()[0] in public_facts.title
 
 
-def test_an_invitation_is_named_where_reports_are_said_not_to_be_linked(
-    facts: Facts,
-) -> None:
+def test_an_invitation_is_named_where_reports_are_said_not_to_be_linked(facts: Facts) -> None:
     document = replace(facts.document, token=TokenRule("invite"))
     files = contents(replace(facts, document=document))
     assert not any(b"not linked to anybody" in data for data in files.values())

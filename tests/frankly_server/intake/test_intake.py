@@ -192,11 +192,7 @@ def test_an_early_report_gets_the_time_to_retry(
 ) -> None:
     early = Intake(database, FixedClock(document.opens - timedelta(seconds=89, milliseconds=500)))
     error = refusal(TooEarly, early.accept, SURVEY, body(document))
-    assert (error.code, error.problem.status, error.retry_after_s) == (
-        "too_early",
-        409,
-        90,
-    )
+    assert (error.code, error.problem.status, error.retry_after_s) == ("too_early", 409, 90)
     assert (
         Intake(database, FixedClock(document.opens)).accept(SURVEY, body(document)).status
         == "accepted"

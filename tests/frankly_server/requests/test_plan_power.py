@@ -186,9 +186,7 @@ def test_a_form_needs_fewer_reports_at_a_guess() -> None:
     plan = plan_for(form={"questions": [question], "epsilon": "4"}, solve_for="n", margin=0.02)
     assert plan["at_guess"]["n"] < plan["n"]
     again = plan_for(
-        form={"questions": [question], "epsilon": "4"},
-        solve_for="margin",
-        n=plan["at_guess"]["n"],
+        form={"questions": [question], "epsilon": "4"}, solve_for="margin", n=plan["at_guess"]["n"]
     )
     assert again["at_guess"]["margin"] <= 0.02 < again["margin"]
 

@@ -71,9 +71,7 @@ def test_a_long_subject_is_cut_to_its_column_and_never_stops_an_action(sqlite: D
     assert [len(stored.subject) for stored in trail] == [254, 254, 254]
 
 
-def test_concurrent_appends_to_the_log_wait_and_get_the_next_position(
-    database: Database,
-) -> None:
+def test_concurrent_appends_to_the_log_wait_and_get_the_next_position(database: Database) -> None:
     """The second append reads the size before the first append is committed."""
     documents = [published(database).digest, published(database, survey_id=OTHER).digest]
     positions: list[int] = []

@@ -122,9 +122,7 @@ def test_a_vacuum_may_take_longer_than_any_other_statement(
     door.close()
 
 
-def test_after_a_migration_a_connection_has_the_usual_limits(
-    postgres_url: str,
-) -> None:
+def test_after_a_migration_a_connection_has_the_usual_limits(postgres_url: str) -> None:
     """The process may serve requests on this connection afterwards."""
     door = Database(postgres_url)
     settings = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")

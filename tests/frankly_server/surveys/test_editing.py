@@ -114,8 +114,7 @@ def test_there_are_seven_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["attributes", "census", "customer", "health", "questionnaire", "student", "workplace"],
+    "name", ["attributes", "census", "customer", "health", "questionnaire", "student", "workplace"]
 )
 def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     template_definition = parse_definition(survey_templates.template(name))

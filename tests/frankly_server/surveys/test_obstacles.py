@@ -34,10 +34,7 @@ def test_a_closed_survey_is_not_published_again(
     if changed:
         _change(site)
     _move(site, *moves)
-    for publish in (
-        site.services.surveys.publish,
-        site.services.jobs.start,
-    ):
+    for publish in (site.services.surveys.publish, site.services.jobs.start):
         error = refusal(InvalidInput, publish, site.survey)
         assert (error.code, error.field) == ("closed", "survey")
         assert "create a new survey" in error.detail

@@ -231,9 +231,7 @@ def test_robust_ldp_has_no_counts_by_stratum() -> None:
     assert "prior.strata" not in warning
 
 
-def test_a_secret_that_does_not_occur_in_a_stratum_is_ignored_there(
-    services: Services,
-) -> None:
+def test_a_secret_that_does_not_occur_in_a_stratum_is_ignored_there(services: Services) -> None:
     tables = by((NORTH, [["40", "10"], ["10", "40"]]), (SOUTH, [["50", "50"], ["0", "0"]]))
     document = publish(services, survey(tables, REGION, ceiling_cap="3"))
     secret = document.report_level.secrets["hiv"]

@@ -102,8 +102,7 @@ def changed(draft: Draft, question_id: str, rows: list[ChoiceRow], **options: An
 
 
 @pytest.mark.parametrize(
-    ("file", "question"),
-    [(FORM, "smokes"), (FORM, "sports"), (PRIOR, "tired"), (PRIOR, "region")],
+    ("file", "question"), [(FORM, "smokes"), (FORM, "sports"), (PRIOR, "tired"), (PRIOR, "region")]
 )
 def test_keeping_a_question_as_it_is_changes_nothing(file: bytes, question: str) -> None:
     draft = draft_of(file)

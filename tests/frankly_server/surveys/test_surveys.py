@@ -283,9 +283,7 @@ TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
 
 
 @pytest.mark.parametrize("mechanism", TOLD)
-def test_unidentifiable_choices_are_reported_by_name(
-    mechanism: str,
-) -> None:
+def test_unidentifiable_choices_are_reported_by_name(mechanism: str) -> None:
     notion, asks_secret, moves, named_pair = TOLD[mechanism]
     questions = value()["blocks"][1]["questions"]
     if asks_secret:
@@ -372,9 +370,7 @@ def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: 
     assert _documents(surveys) == 0
 
 
-def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(
-    surveys: Surveys,
-) -> None:
+def test_an_old_draft_with_confusable_choices_opens_and_is_not_published(surveys: Surveys) -> None:
     """A release without this check stored the draft."""
     surveys.apply(parse_definition(FILE.encode()))
     choices = ("blocks", 0, "questions", 0, "choices")

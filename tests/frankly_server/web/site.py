@@ -193,10 +193,7 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
     if answer.status_code >= 400:
         assert (
             f"`{answer.get_json()['code']}`:" in declared[str(answer.status_code)]["description"]
-        ), (
-            path,
-            answer.get_json(),
-        )
+        ), (path, answer.get_json())
 
 
 class Hand:

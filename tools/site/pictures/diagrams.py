@@ -54,19 +54,48 @@ def arrow(
 def architecture() -> str:
     """Draw devices, server, keys, log and witnesses, and the imports between packages."""
     boxes = [
-        Box(20, 60, 220, 118, "Respondent's device", (
-            "frankly_sdk or the browser SDK", "verifies, randomises, keeps one", "sealed report, sends it",
-            "the answer never leaves"), "#eef6ea"),
-        Box(330, 60, 290, 118, "Server: frankly_server", ("web: HTTP, with Flask", "surveys · intake · analysis · keys",
-            "store: SQL, with SQLAlchemy", "design · estimate: mathematics only")),
+        Box(
+            20,
+            60,
+            220,
+            118,
+            "Respondent's device",
+            (
+                "frankly_sdk or the browser SDK",
+                "verifies, randomises, keeps one",
+                "sealed report, sends it",
+                "the answer never leaves",
+            ),
+            "#eef6ea",
+        ),
+        Box(
+            330,
+            60,
+            290,
+            118,
+            "Server: frankly_server",
+            (
+                "web: HTTP, with Flask",
+                "surveys · intake · analysis · keys",
+                "store: SQL, with SQLAlchemy",
+                "design · estimate: mathematics only",
+            ),
+        ),
         Box(330, 230, 140, 66, "SQLite or", ("PostgreSQL: symbols", "and counts")),
         Box(480, 230, 140, 66, "Transparency log", ("every document", "ever published")),
         Box(480, 330, 140, 50, "Witnesses", ("run by others",), "#fbeee6"),
-        Box(20, 230, 220, 66, "frankly_protocol", (
-            "documents, mechanisms, exact", "audit: one code on both ends"), "#fff"),
+        Box(
+            20,
+            230,
+            220,
+            66,
+            "frankly_protocol",
+            ("documents, mechanisms, exact", "audit: one code on both ends"),
+            "#fff",
+        ),
         Box(20, 330, 220, 50, "Root keys", ("offline; they name publishers",), "#fbeee6"),
         Box(330, 330, 140, 50, "Analysts", ("estimates, margins",), "#eef6ea"),
-    ]  # fmt: skip
+    ]
     elements = [_HEAD, text(12, 28, "start", "Who runs what", 16)]
     elements += [element for box in boxes for element in box.svg()]
     elements += arrow([(330, 92), (242, 92)], "document", (286, 86))

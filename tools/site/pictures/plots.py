@@ -88,9 +88,11 @@ def margin() -> str:
         f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves
     )
     texts = ChartTexts(
-        "What privacy costs: the margin of a yes/no question", "reports", "95% margin, percentage points",
+        "What privacy costs: the margin of a yes/no question",
+        "reports",
+        "95% margin, percentage points",
         f"{description}; no privacy: ±{unprotected[4][1]:.1f}",
-    )  # fmt: skip
+    )
     return chart(texts, [*curves, Curve("no privacy", unprotected)], logs=(True, True))
 
 
@@ -113,12 +115,15 @@ def frontier() -> str:
         )
     description = "; ".join(
         f"{c.name}: from {c.points[0][1]:.2f} at {c.points[0][0]:.3f} nats to {c.points[-1][1]:.2f} at "
-        f"{c.points[-1][0]:.3f} nats" for c in curves
-    )  # fmt: skip
+        f"{c.points[-1][0]:.3f} nats"
+        for c in curves
+    )
     texts = ChartTexts(
         "More information or less variance: no mechanism has both",
-        "information in a report, nats", "total variance of the shares, n = 1", description,
-    )  # fmt: skip
+        "information in a report, nats",
+        "total variance of the shares, n = 1",
+        description,
+    )
     return chart(texts, curves, logs=(False, True))
 
 

@@ -63,14 +63,12 @@ def mean_squares(
         factors = _factors(mechanism, prior)
     if not factors:
         return np.full(
-            (mechanism.answers if targets is None else len(targets), mechanism.answers),
-            np.nan,
+            (mechanism.answers if targets is None else len(targets), mechanism.answers), np.nan
         )
     tables = [np.array([[w / sum(row) for w in row] for row in rows]) for rows, _ in factors]
     Q = reduce(_kron, tables)
     scores = reduce(
-        _kron,
-        [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)],
+        _kron, [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)]
     )
     W = np.eye(len(Q)) if targets is None else targets
     scores = W @ scores
@@ -108,10 +106,7 @@ def at_truths(
     if squares is None:
         infinite = float("inf")
         return AtTruths(
-            infinite,
-            (infinite,) * len(truths.points),
-            (infinite,) * len(targets),
-            infinite,
+            infinite, (infinite,) * len(truths.points), (infinite,) * len(targets), infinite
         )
     total = squares.sum(axis=0)
     return AtTruths(

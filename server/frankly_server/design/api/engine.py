@@ -83,11 +83,7 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
         )
         frontier_points.append(
             FrontierPoint(
-                mechanism,
-                information,
-                variance,
-                point.information_bound,
-                point.variance_bound,
+                mechanism, information, variance, point.information_bound, point.variance_bound
             )
         )
     return frontier_points
@@ -193,8 +189,7 @@ def _family_request(request: DesignRequest) -> FamilyRequest:
 def _identity(answers: int) -> DenseMechanism:
     D = 1 << BITS
     return DenseMechanism(
-        BITS,
-        tuple(tuple(D if x == y else 0 for y in range(answers)) for x in range(answers)),
+        BITS, tuple(tuple(D if x == y else 0 for y in range(answers)) for x in range(answers))
     )
 
 
@@ -307,8 +302,7 @@ def _design_of(
 
 
 def _figures(
-    request: DesignRequest,
-    mechanism: Mechanism,
+    request: DesignRequest, mechanism: Mechanism
 ) -> tuple[dict[str, float], tuple[float, ...], float, tuple[str, ...]]:
     """Return (values of the objectives, variance of each target, total variance of the shares).
 
@@ -341,9 +335,7 @@ def _gap_limit(request: DesignRequest, value: float) -> float:
 
 
 def _bound(
-    request: DesignRequest,
-    built: Built,
-    solved: solver.SolverResult | None,
+    request: DesignRequest, built: Built, solved: solver.SolverResult | None
 ) -> float | None:
     """Return the proven bound of the objective over all mechanisms that satisfy the claims.
 

@@ -91,9 +91,7 @@ def information_and_hamming(
 
 
 def variances(
-    mechanism: Mechanism,
-    prior: Prior,
-    targets: objectives.Targets | None,
+    mechanism: Mechanism, prior: Prior, targets: objectives.Targets | None
 ) -> list[float]:
     """Return the variance at n = 1 of each target's estimate (default: each share).
 
@@ -103,9 +101,7 @@ def variances(
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return target_variances(
-            mechanism,
-            np.array(prior.probabilities(), dtype=np.float64),
-            targets,
+            mechanism, np.array(prior.probabilities(), dtype=np.float64), targets
         )
     rows = rows_of(mechanism)
     if rows is None:

@@ -93,10 +93,7 @@ class _Timed:
 
 @lru_cache(maxsize=256)
 def _regret(
-    mechanism: Mechanism,
-    claims: tuple[Claim, ...],
-    decoder_prior: tuple[int, ...],
-    timed: _Timed,
+    mechanism: Mechanism, claims: tuple[Claim, ...], decoder_prior: tuple[int, ...], timed: _Timed
 ) -> Regret | None:
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)

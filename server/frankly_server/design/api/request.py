@@ -94,12 +94,7 @@ def _refusals_of_promises(request: DesignRequest) -> list[_Refusal]:
     is_robust = "rldp" in notions or notions.count("secret-ldp") > 1
     trusting = {"secret-ldp", "lip", "alip", "ldp"}
     return [
-        (
-            not notions,
-            Problem.FIELD_MISSING,
-            "a mechanism needs at least one promise",
-            "notion",
-        ),
+        (not notions, Problem.FIELD_MISSING, "a mechanism needs at least one promise", "notion"),
         (
             mechanism not in MECHANISMS,
             Problem.UNSUPPORTED,

@@ -123,10 +123,7 @@ def error_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fractio
 
 
 def error_bound_discrete(
-    E: Fraction,
-    delta: Fraction,
-    m: int,
-    least: Fraction = Fraction(1),
+    E: Fraction, delta: Fraction, m: int, least: Fraction = Fraction(1)
 ) -> Fraction:
     """Return the lower bound for m values at least `least` = κ apart  [Thesis (3.17)].
 

@@ -38,9 +38,11 @@ class Allocation:
 
 
 def allocate(
-    units: Sequence[Unit], informations: Sequence[Mapping[int, FloatArray]],
-    limits: Limits, start: FloatArray | None = None,
-) -> Allocation:  # fmt: skip
+    units: Sequence[Unit],
+    informations: Sequence[Mapping[int, FloatArray]],
+    limits: Limits,
+    start: FloatArray | None = None,
+) -> Allocation:
     """Return the best probabilities of the components found within the limits.
 
     informations : for each component, its information about the units that it may show; some

@@ -109,9 +109,8 @@ def pair_factors(
 
 
 def pair_information(
-    first: FloatCover, second: FloatCover, factors: FloatArray,
-    shares: FloatArray,
-) -> FloatArray:  # fmt: skip
+    first: FloatCover, second: FloatCover, factors: FloatArray, shares: FloatArray
+) -> FloatArray:
     """Return QᵀD⁻¹Q over the joint answers of two parts that a report shows together.
 
     factors : the four of `pair_factors` at one threshold.

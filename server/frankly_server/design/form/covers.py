@@ -96,9 +96,14 @@ def sizes(answers: int) -> list[int]:
 
 
 def candidates(
-    answers: int, prior: Sequence[int], targets: FloatArray, epsilon: float,
-    limits: Limits, *, are_shares: bool,
-) -> list[FloatCover]:  # fmt: skip
+    answers: int,
+    prior: Sequence[int],
+    targets: FloatArray,
+    epsilon: float,
+    limits: Limits,
+    *,
+    are_shares: bool,
+) -> list[FloatCover]:
     """Return covers for a part with these targets (rows over its answers).
 
     epsilon : the level of the whole form, an upper bound on that of a single part.

@@ -177,9 +177,11 @@ def _with(structure: Structure, g: int, draw: Draw) -> Structure:
 
 
 def _kept(
-    sketches: Sequence[Sketch], infos: Sequence[dict[int, FloatArray]], chances: FloatArray,
+    sketches: Sequence[Sketch],
+    infos: Sequence[dict[int, FloatArray]],
+    chances: FloatArray,
     least: float = 1e-9,
-) -> tuple[list[Sketch], list[dict[int, FloatArray]], FloatArray]:  # fmt: skip
+) -> tuple[list[Sketch], list[dict[int, FloatArray]], FloatArray]:
     places = [i for i, chance in enumerate(chances) if chance > least]
     kept = chances[places]
     return [sketches[i] for i in places], [infos[i] for i in places], kept / kept.sum()

@@ -145,10 +145,7 @@ class TailBound:
     def between(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return an upper bound of T over each interval [low, high] of P(S)."""
         # t·μ + U(−t) is linear in μ, so it is largest at an end.
-        at_ends = np.maximum(
-            self.thresholds * low[:, None],
-            self.thresholds * high[:, None],
-        )
+        at_ends = np.maximum(self.thresholds * low[:, None], self.thresholds * high[:, None])
         bounds: FloatArray = np.min(at_ends + self.excesses, axis=1)
         return bounds
 

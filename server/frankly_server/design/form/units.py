@@ -134,13 +134,20 @@ def _own(question: FormQuestion, number: int) -> tuple[Unit, tuple[int, ...], bo
 
 
 def _class(
-    members: tuple[tuple[int, ...], ...], unit: Unit, prior: tuple[int, ...], are_shares: bool,
+    members: tuple[tuple[int, ...], ...],
+    unit: Unit,
+    prior: tuple[int, ...],
+    are_shares: bool,
     request: FormRequest,
-) -> PartClass:  # fmt: skip
+) -> PartClass:
     covers = candidates(
-        len(prior), prior, unit.targets, float(request.epsilon), request.limits,
+        len(prior),
+        prior,
+        unit.targets,
+        float(request.epsilon),
+        request.limits,
         are_shares=are_shares,
-    )  # fmt: skip
+    )
     return PartClass(members, unit, tuple(covers))
 
 

@@ -44,10 +44,7 @@ class MeasureOptions:
 
 
 def measure(
-    weights: Weights,
-    prior: Prior,
-    options: MeasureOptions | None = None,
-    poll: Poll = no_poll,
+    weights: Weights, prior: Prior, options: MeasureOptions | None = None, poll: Poll = no_poll
 ) -> dict[str, Any]:
     """Return all measures by their names in spec 1.8; math.inf where infinite, levels rounded up.
 
@@ -142,10 +139,7 @@ def _worth(
 
 
 def _variances(
-    weights: Weights,
-    shares: Sequence[int],
-    targets: objectives.Targets | None,
-    rank: int,
+    weights: Weights, shares: Sequence[int], targets: objectives.Targets | None, rank: int
 ) -> list[float]:
     """Return the variance of each target (default: each share); inf if it is not estimable."""
     # At deficient rank `target_variances` returns inf for all shares, but some may be estimable.

@@ -357,11 +357,7 @@ def _level(claim: Claim) -> Level:
 
 
 def _inequality(
-    level: Level,
-    left: Sequence[int],
-    left_size: int,
-    right: Sequence[int],
-    right_size: int,
+    level: Level, left: Sequence[int], left_size: int, right: Sequence[int], right_size: int
 ) -> Row:
     """Return (left/left_size)·q ≤ level·(right/right_size)·q as a row of integers."""
     p, q = level
@@ -369,9 +365,7 @@ def _inequality(
 
 
 def _around_average(
-    joint: Sequence[Sequence[int]],
-    low: Level | None,
-    high: Level | None,
+    joint: Sequence[Sequence[int]], low: Level | None, high: Level | None
 ) -> Iterator[Row]:
     if not joint:
         return

@@ -93,9 +93,7 @@ def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Clai
     """
     if low is None and high is None:
         raise InvalidInput(
-            Problem.EPS_OUT_OF_RANGE,
-            "two infinite levels promise nothing",
-            "epsilon_low",
+            Problem.EPS_OUT_OF_RANGE, "two infinite levels promise nothing", "epsilon_low"
         )
     joint = protected(prior)
     return Claim(

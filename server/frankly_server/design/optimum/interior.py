@@ -165,15 +165,13 @@ class _ByColumns(_Newton):
     def _inverse(self, r: FloatArray) -> FloatArray:
         root = self._root if r.ndim == 1 else self._root[:, None]
         return np.asarray(
-            root * linalg.cho_solve(self._factor, root * r, check_finite=False),
-            dtype=np.float64,
+            root * linalg.cho_solve(self._factor, root * r, check_finite=False), dtype=np.float64
         )
 
     def _solve(self, r: FloatArray) -> tuple[FloatArray, FloatArray]:
         free = self._inverse(r)
         d_dual: FloatArray = np.asarray(
-            np.linalg.solve(self._system, self._C @ free + self._rows),
-            dtype=np.float64,
+            np.linalg.solve(self._system, self._C @ free + self._rows), dtype=np.float64
         )
         return free - self._CM @ d_dual, d_dual
 
@@ -234,19 +232,13 @@ def minimise_trace(
             point = following
     # A step can fail at the limit of float precision; the caller's bound shows the remaining gap.
     close_enough = _is_optimal(
-        programme,
-        point,
-        max(tolerance, _STALLED_TOLERANCE),
-        _STALLED_ROW_TOLERANCE,
+        programme, point, max(tolerance, _STALLED_TOLERANCE), _STALLED_ROW_TOLERANCE
     )
     return TraceOptimum(point.x, point.dual, close_enough)
 
 
 def _is_optimal(
-    programme: _Programme,
-    at: _Iterate,
-    tolerance: float,
-    row_tolerance: float = _ROW_TOLERANCE,
+    programme: _Programme, at: _Iterate, tolerance: float, row_tolerance: float = _ROW_TOLERANCE
 ) -> bool:
     stationarity, rows = programme.residuals(at)
     return bool(
@@ -281,9 +273,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
     while length > 1e-9:
         try:
             following = programme.at(
-                at.x + length * dx,
-                at.dual + length * d_dual,
-                at.z + length * dz,
+                at.x + length * dx, at.dual + length * d_dual, at.z + length * dz
             )
             mean = float(following.x @ following.z) / n
             central = np.min(following.x * following.z) >= _CENTRAL * mean

@@ -116,10 +116,7 @@ def most_gain(rays: Sequence[Ray] | FloatArray, prior: Prior, objective: str) ->
 
 
 def generated(
-    columns: FloatArray,
-    theta: FloatArray,
-    bound: float,
-    multipliers: FloatArray,
+    columns: FloatArray, theta: FloatArray, bound: float, multipliers: FloatArray
 ) -> Optimum:
     """Return the mechanism made of generated columns, shape (n, a), as integer columns."""
     weights = theta * columns.max(axis=1)
@@ -197,11 +194,7 @@ def _least_variance_above(
     C = np.vstack([np.hstack([V.T, np.zeros((a, 1))]), np.append(gains, -1.0)])
     slack = float(gains @ start) - floor
     return minimise_trace(
-        U,
-        C,
-        np.append(np.ones(a), floor),
-        np.eye(a),
-        start=np.append(start, slack),
+        U, C, np.append(np.ones(a), floor), np.eye(a), start=np.append(start, slack)
     )
 
 

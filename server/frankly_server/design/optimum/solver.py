@@ -219,20 +219,11 @@ def capped_information(
 
 
 def curve(
-    cone: Cone,
-    prior: Prior,
-    targets: FloatArray,
-    count: int,
-    limits: Limits,
-    method: str,
+    cone: Cone, prior: Prior, targets: FloatArray, count: int, limits: Limits, method: str
 ) -> list[CurvePoint]:
     """Return mechanisms from least variance to most information; see `variance.frontier`."""
     points = frontier(
-        _base(cone, prior, limits, method),
-        targets,
-        count,
-        _known_columns(cone, prior),
-        limits,
+        _base(cone, prior, limits, method), targets, count, _known_columns(cone, prior), limits
     )
     return [
         CurvePoint(
@@ -277,10 +268,7 @@ def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_bas
 
 
 def _thinned_optimum(
-    columns: FloatArray,
-    theta: FloatArray,
-    bound: float,
-    extra: FloatArray | None = None,
+    columns: FloatArray, theta: FloatArray, bound: float, extra: FloatArray | None = None
 ) -> Optimum:
     """Return an optimum with fewer reports and the same moments, as integer columns.
 

@@ -65,9 +65,7 @@ def _run(solver: "highspy.Highs") -> "highspy.HighsModelStatus":
 
 
 def _model(
-    matrix: "sparse.csc_array",
-    cost: FloatArray,
-    rows: tuple[FloatArray, FloatArray],
+    matrix: "sparse.csc_array", cost: FloatArray, rows: tuple[FloatArray, FloatArray]
 ) -> "highspy.HighsLp":
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -161,10 +159,7 @@ class Polytope:
         return (low, high) if np.all(low <= high) else None
 
     def vertex(
-        self,
-        c: FloatArray,
-        low: FloatArray | None = None,
-        high: FloatArray | None = None,
+        self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None
     ) -> FloatArray | None:
         """Return a vertex that maximises c·x; None if the polytope is empty.
 
@@ -184,10 +179,7 @@ class Polytope:
         return x if float(np.max(outside)) <= _ROW_TOLERANCE else None
 
     def farthest(
-        self,
-        c: FloatArray,
-        low: FloatArray | None = None,
-        high: FloatArray | None = None,
+        self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None
     ) -> Support | None:
         """Return a vertex that maximises c·x, with a bound by weak duality; None if empty."""
         low = self.low if low is None else low
@@ -258,10 +250,7 @@ class MasterProgramme:
         cost, high = np.where(free, penalty, 0.0), np.where(free, highspy.kHighsInf, 0.0)
         self._solver.changeColsCost(2 * self._m, self._slack, np.tile(cost, 2))
         self._solver.changeColsBounds(
-            2 * self._m,
-            self._slack,
-            np.zeros(2 * self._m),
-            np.tile(high, 2),
+            2 * self._m, self._slack, np.zeros(2 * self._m), np.tile(high, 2)
         )
 
     def solve(self) -> MasterOptimum:
@@ -270,9 +259,7 @@ class MasterProgramme:
         solution = self._solver.getSolution()
         x, m = np.array(solution.col_value), self._m
         return MasterOptimum(
-            np.maximum(x[2 * m :], 0.0),
-            np.array(solution.row_dual),
-            x[:m] - x[m : 2 * m],
+            np.maximum(x[2 * m :], 0.0), np.array(solution.row_dual), x[:m] - x[m : 2 * m]
         )
 
 

@@ -84,9 +84,7 @@ def variance(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def target_variances(
-    weights: Weights,
-    counts: Sequence[int],
-    targets: Targets | None,
+    weights: Weights, counts: Sequence[int], targets: Targets | None
 ) -> list[float]:
     """Return the variance at n = 1 of each target's unbiased estimate, at the prior's shares.
 
@@ -143,10 +141,7 @@ def _factor(integers: Sequence[int], row: Sequence[Fraction]) -> Fraction:
 
 
 def _deficient(
-    weights: Weights,
-    counts: Sequence[int],
-    targets: Targets | None,
-    size: int,
+    weights: Weights, counts: Sequence[int], targets: Targets | None, size: int
 ) -> list[float]:
     """Return the variances at deficient rank; inf for targets outside the span of Q's columns."""
     if targets is None:

@@ -255,10 +255,7 @@ def _mixture(rows: Rows, prior: Sequence[int]) -> list[int]:
 
 
 def rounded(
-    row: Sequence[int],
-    mixture: Sequence[int] = (),
-    eta: Fraction = Fraction(0),
-    bits: int = BITS,
+    row: Sequence[int], mixture: Sequence[int] = (), eta: Fraction = Fraction(0), bits: int = BITS
 ) -> tuple[int, ...]:
     """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) to integers that sum to 2^bits.
 

@@ -82,10 +82,21 @@ def _page(
     pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
-        "estimates.html", survey, "estimates", refused, found=sections_of(answer, query, names, scales),
-        n=answer["n"], pending=pending, next_release=next_time, asked=query, choices=_choices(documents, names),
-        flag_words=flag_words, notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
-    )  # fmt: skip
+        "estimates.html",
+        survey,
+        "estimates",
+        refused,
+        found=sections_of(answer, query, names, scales),
+        n=answer["n"],
+        pending=pending,
+        next_release=next_time,
+        asked=query,
+        choices=_choices(documents, names),
+        flag_words=flag_words,
+        notes=answer["notes"],
+        url=services.settings.public_url,
+        flags=_flags(answer),
+    )
 
 
 def _has_scales(documents: Sequence[SurveyDocument]) -> bool:
@@ -124,8 +135,15 @@ def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any
         for question in document.strata
     }
     by |= {VERSION: "Version of the survey"} if len(documents) > 1 else {}
-    return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": names.questions,
-            "periods": PERIODS, "percents": PERCENT_WORDS}  # fmt: skip
+    return {
+        "levels": LEVELS,
+        "methods": METHOD_WORDS,
+        "products": PRODUCTS,
+        "by": by,
+        "questions": names.questions,
+        "periods": PERIODS,
+        "percents": PERCENT_WORDS,
+    }
 
 
 def _flags(answer: Mapping[str, Any]) -> list[str]:

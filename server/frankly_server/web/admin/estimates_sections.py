@@ -119,10 +119,7 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
 
 
 def sections_of(
-    answer: Mapping[str, Any],
-    asked: Asked,
-    names: Names,
-    scales: Mapping[str, Any] | None = None,
+    answer: Mapping[str, Any], asked: Asked, names: Names, scales: Mapping[str, Any] | None = None
 ) -> list[Section]:
     """Return one section per question, in order of first appearance, with all its groups.
 

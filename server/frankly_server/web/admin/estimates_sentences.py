@@ -37,9 +37,16 @@ FLAGS: Final = {
 }
 _MAX_STATED = 3  # the sentences mention at most this many shares or differences
 _WARNED: Final = (
-    "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
-    "reports_do_not_fit", "unbounded", "interval_unknown", "score_instead",
-)  # fmt: skip
+    "outside_unit_interval",
+    "imprecise",
+    "margin_too_wide",
+    "few_informative",
+    "not_identifiable",
+    "reports_do_not_fit",
+    "unbounded",
+    "interval_unknown",
+    "score_instead",
+)
 """Flags that are explained next to the findings; the page explains all flags below its tables."""
 
 
@@ -84,9 +91,7 @@ def sentences_of(
 
 
 def group_sentences(
-    comparisons: Sequence[Mapping[str, Any]],
-    group_name: Callable[[str], str],
-    language: str,
+    comparisons: Sequence[Mapping[str, Any]], group_name: Callable[[str], str], language: str
 ) -> tuple[str, ...]:
     """Return sentences about differences between groups, from comparisons of the analysis.
 

@@ -41,9 +41,18 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             (code, _personal(link, code), _qr_code(_personal(link, code))) for code in codes if link
         ]
         # A band, because an exact number would show when a person answers.
-        return show("invitations.html", survey, "invitations", refused, made=counts.made,
-                    used=band(counts.used), cards=cards, most=MAX_AT_ONCE, most_cards=MAX_CARDS,
-                    asks=_asks_for_invites(services, survey))  # fmt: skip
+        return show(
+            "invitations.html",
+            survey,
+            "invitations",
+            refused,
+            made=counts.made,
+            used=band(counts.used),
+            cards=cards,
+            most=MAX_AT_ONCE,
+            most_cards=MAX_CARDS,
+            asks=_asks_for_invites(services, survey),
+        )
 
     @routes.get("/surveys/<survey_id>/invitations")
     @survey_view(services, "admin")

@@ -26,12 +26,7 @@ from frankly_server.surveys.trial import TRIAL_S, drafted, rehearse, tried
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
-from frankly_server.web.admin.survey_page import (
-    OpenedSurvey,
-    asked_block,
-    show,
-    survey_view,
-)
+from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, survey_view
 from frankly_server.web.searching import search
 
 _SHOWN = 16  # a larger table of probabilities does not fit on a page
@@ -91,11 +86,23 @@ def _margins(
     found = search(services, preview, block, people, seconds=PREVIEW_S)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
     cells = [len(question.choices) for question in survey.definition.strata]
-    return show("margins.html", survey, "margins", refused, block=block, found=found.alternatives,
-                reports=margin_points(people), usual=comparison_point(people), people=people, levels=found.levels,
-                waiting=expected_pending(cells, survey.definition.step),
-                level_plot=lambda rows: _level_plot(rows, margin), frontier=found.frontier,
-                no_frontier=found.no_frontier, frontier_plot=_frontier_plot(found, people, margin))  # fmt: skip
+    return show(
+        "margins.html",
+        survey,
+        "margins",
+        refused,
+        block=block,
+        found=found.alternatives,
+        reports=margin_points(people),
+        usual=comparison_point(people),
+        people=people,
+        levels=found.levels,
+        waiting=expected_pending(cells, survey.definition.step),
+        level_plot=lambda rows: _level_plot(rows, margin),
+        frontier=found.frontier,
+        no_frontier=found.no_frontier,
+        frontier_plot=_frontier_plot(found, people, margin),
+    )
 
 
 def _shown(
@@ -106,8 +113,15 @@ def _shown(
 ) -> Response:
     """Render the probabilities of reports, with a trial report or a trial estimate if requested."""
     block = _definition(survey)
-    values: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
-                             "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
+    values: dict[str, Any] = {
+        "block": block,
+        "answers": block.joint_answers,
+        "given": answers or {},
+        "run": None,
+        "answer": everybody_says,
+        "rehearsal": None,
+        "table": None,
+    }
     document = unfit = None
     try:
         # If there are answers, the whole document is designed, otherwise only the page's block. So

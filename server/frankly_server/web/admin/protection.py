@@ -27,13 +27,7 @@ from frankly_server.surveys.strengths import strengths
 from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import (
-    OpenedSurvey,
-    asked_block,
-    show,
-    store,
-    survey_view,
-)
+from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, store, survey_view
 
 _OPEN = "inf"
 """Level in survey files for a side of alip that is not promised."""
@@ -101,13 +95,28 @@ def _page(
     ]
     partners = [question for question in block.questions if question.id != main.id] + alone
     return show(
-        "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=partners,
-        offered=OFFERED, form=form, strengths=strengths(block, survey.definition.expected_reports),
-        cannot=unsupported_features(block), secret=_secret(block, partners),
-        file_text=_as_written(survey, block_id), sides=_sides(block),
-        small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
-        together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
-    )  # fmt: skip
+        "protection.html",
+        survey,
+        "protection",
+        refused,
+        block=block_id,
+        one=block,
+        question=main,
+        others=partners,
+        offered=OFFERED,
+        form=form,
+        strengths=strengths(block, survey.definition.expected_reports),
+        cannot=unsupported_features(block),
+        secret=_secret(block, partners),
+        file_text=_as_written(survey, block_id),
+        sides=_sides(block),
+        small=small_cells(block),
+        counts=_counts_text(survey, block),
+        by_stratum=survey.definition.strata,
+        together=form.getlist("together")
+        if form
+        else [q.id for q in block.questions if q.id != main.id],
+    )
 
 
 def _as_written(survey: OpenedSurvey, block_id: str) -> str:

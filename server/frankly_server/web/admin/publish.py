@@ -118,10 +118,23 @@ def _home(
         newest, warnings = versions[0]
         versions[0] = newest, (*warnings, *services.surveys.obstacles(survey.id))
     cells = [len(question.choices) for question in survey.definition.strata]
-    return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
-                warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
-                level_factors=level_factors, regret_of=regret_of, form_notes=form_notes,
-                waiting=expected_pending(cells, survey.definition.step))  # fmt: skip
+    return show(
+        "publish.html",
+        survey,
+        "publish",
+        refused,
+        versions=versions,
+        expected=form,
+        unfit=unfit,
+        ln_up=ln_up,
+        warnings=warnings_of(form) if form else (),
+        is_unstated=is_unstated,
+        cost_words=cost_words,
+        level_factors=level_factors,
+        regret_of=regret_of,
+        form_notes=form_notes,
+        waiting=expected_pending(cells, survey.definition.step),
+    )
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

@@ -19,13 +19,7 @@ from frankly_server.surveys.question_editing import (
 )
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.questions import questions_page
-from frankly_server.web.admin.survey_page import (
-    OpenedSurvey,
-    by_language,
-    show,
-    store,
-    survey_view,
-)
+from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, show, store, survey_view
 
 _STEPS: Final = {"up": -1, "down": 1}
 _EMPTY_ROWS: Final = 3
@@ -94,10 +88,18 @@ def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None =
     if not has_ranges:
         rows = [*rows, *[ChoiceRow("", "", {})] * _EMPTY_ROWS]
     return show(
-        "question.html", survey, "questions", refused, question=question, values=values, rows=rows,
-        scored=scored, list_name=name, too_long=len(question[name]) > MAX_ROWS,
+        "question.html",
+        survey,
+        "questions",
+        refused,
+        question=question,
+        values=values,
+        rows=rows,
+        scored=scored,
+        list_name=name,
+        too_long=len(question[name]) > MAX_ROWS,
         reset=refused is not None and refused.field == "reset",
-    )  # fmt: skip
+    )
 
 
 def _row_of(choice: dict[str, Any], score: object) -> ChoiceRow:

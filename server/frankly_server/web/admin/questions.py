@@ -55,10 +55,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             act,
             lambda refused: render(
-                "new.html",
-                refused,
-                templates=survey_templates.templates(),
-                form=request.form,
+                "new.html", refused, templates=survey_templates.templates(), form=request.form
             ),
         )
 

@@ -22,8 +22,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey: OpenedSurvey, refused: InvalidInput | None = None, secret: str | None = None
     ) -> Response:
         # `tries` is the number of attempts: the first one, and one after each wait.
-        return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
-                    hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
+        return show(
+            "webhook.html",
+            survey,
+            "webhook",
+            refused,
+            hook=services.webhooks.of(survey.id),
+            hosts=sorted(services.webhooks.hosts),
+            secret=secret,
+            tries=len(WAITS_S) + 1,
+        )
 
     def attempt_recorded(
         survey: OpenedSurvey, act: Callable[[str, Record], object], action: str

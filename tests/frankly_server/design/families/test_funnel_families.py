@@ -161,12 +161,7 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
         response["matrix"],
         response["information"],
         response["identifiable"],
-    ) == (
-        "unary",
-        None,
-        None,
-        True,
-    )
+    ) == ("unary", None, None, True)
     conditional, p = conditionals(joint)
     ratio, worst = exp(response["parameters"]["alpha"]) - 1, 0.0
     # The worst set is a prefix in the order of likelihood, so brute force tries all prefixes in

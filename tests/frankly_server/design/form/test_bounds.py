@@ -52,8 +52,7 @@ def joint_optimum(questions: tuple[FormQuestion, ...], level: tuple[int, int]) -
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.full_only) for seed in range(6, 12))],
+    "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.full_only) for seed in range(6, 12))]
 )
 def test_a_bound_is_below_the_optimum_of_the_joint_alphabet(seed: int) -> None:
     rng = Random(seed)

@@ -124,12 +124,7 @@ def test_answers_sent_unchanged_and_one_constant_report() -> None:
         nothing["chi2"],
         nothing["sibson"]["2"],
         nothing["arimoto"]["inf"],
-    ) == (
-        0,
-        0,
-        0,
-        0,
-    )
+    ) == (0, 0, 0, 0)
 
 
 def test_impossible_reports_and_secrets_without_mass_do_not_count() -> None:

@@ -212,9 +212,7 @@ def test_every_response_has_exactly_these_headers(office: Office) -> None:
         assert {name: headers[name] for name in expected} == expected
 
 
-def test_the_audit_trail_has_fifty_events_a_page_and_a_link_to_older_ones(
-    office: Office,
-) -> None:
+def test_the_audit_trail_has_fifty_events_a_page_and_a_link_to_older_ones(office: Office) -> None:
     owner = office.client("owner")
     accounts = office.services.accounts
     while len(accounts.trail("main", None, 101)) < 101:

@@ -67,11 +67,7 @@ RANKED: dict[str, tuple[dict[str, float], float, str]] = {
         0.02,
         "Which of “a” and “b” is more common is unclear",
     ),
-    "none": (
-        {"a": 0.34, "b": 0.33, "c": 0.33},
-        0.05,
-        "Which answer is the most common is unclear",
-    ),
+    "none": ({"a": 0.34, "b": 0.33, "c": 0.33}, 0.05, "Which answer is the most common is unclear"),
 }
 
 

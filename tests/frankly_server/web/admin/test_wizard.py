@@ -302,10 +302,7 @@ def test_settings_that_the_form_lacks_are_written_in_the_file(
     refused = send(client, f"{survey}/file", file=text.replace("name: in-a-file", "name: other"))
     assert (refused.status_code, "keep the name" in refused.text) == (422, True)
     refused = send(client, f"{survey}/file", file="a: [b")
-    assert (refused.status_code, "a: [b" in refused.text) == (
-        422,
-        True,
-    )  # the form keeps the input
+    assert (refused.status_code, "a: [b" in refused.text) == (422, True)  # the form keeps the input
 
 
 def test_a_rehearsal_shows_the_report(office: Office, desk: tuple[FlaskClient, str]) -> None:

@@ -17,10 +17,7 @@ _STEPS = 50
 
 
 def climb(
-    base: ConeBase,
-    gain: Gain,
-    prices: FloatArray,
-    start: FloatArray,
+    base: ConeBase, gain: Gain, prices: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, float]:
     """Return (vertex, worth) after repeated maximisation of the linearised gain(t) − prices·t.
 

@@ -102,9 +102,7 @@ class ConeBase:
         highs = np.concatenate([high, self.polytope.high[self.answers :]])
         support = self.polytope.farthest(c, lows, highs)
         return support and Support(
-            support.x[: self.answers],
-            support.bound,
-            support.reduced[: self.answers],
+            support.x[: self.answers], support.bound, support.reduced[: self.answers]
         )
 
     def narrowed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
@@ -184,9 +182,7 @@ class ConeBase:
         matrix = sparse.csc_array((values * factor[j], (i, j)), shape=(len(rows.entries), n))
         # p·v = 1 and v ≥ 0 give v_x ≤ 1/p_x, in t after scaling.
         loose = np.where(
-            self.prior > 0,
-            self.scale / np.where(self.prior > 0, self.prior, 1.0),
-            _INFINITY,
+            self.prior > 0, self.scale / np.where(self.prior > 0, self.prior, 1.0), _INFINITY
         )
         high = np.concatenate([loose, np.full(n - a, _INFINITY)])
         return Polytope(matrix, np.array(rows.low), np.array(rows.high), np.zeros(n), high)
@@ -302,10 +298,7 @@ def _add_robust(rows: _RowBuilder, claim: Claim) -> None:
 
 
 def _add_extreme(
-    rows: _RowBuilder,
-    block: range,
-    bounds: tuple[tuple[int, int], ...],
-    side: float,
+    rows: _RowBuilder, block: range, bounds: tuple[tuple[int, int], ...], side: float
 ) -> int:
     """Add a variable bounding the sup (side 1) or inf (side −1) of R·v over R ≥ L, ΣR = 1."""
     exact = [Fraction(n, d) for n, d in bounds]

@@ -56,8 +56,7 @@ class Information:
     def slope(self, t: FloatArray) -> FloatArray:
         """Return the gradient, with a large but finite negative value where t = 0."""
         return np.asarray(
-            self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1),
-            dtype=np.float64,
+            self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1), dtype=np.float64
         )
 
     def secant(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:

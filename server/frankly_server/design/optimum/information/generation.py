@@ -169,10 +169,7 @@ def generate(
             smooth = pricer.direct and base.answers > _SMALL_ANSWERS
             prices = proof.near(solved.multipliers, base.prior) if smooth else solved.multipliers
             priced = pricer.prove(
-                prices / base.scale,
-                tolerance,
-                limits,
-                _FEW_BOXES if added else _ALL_BOXES,
+                prices / base.scale, tolerance, limits, _FEW_BOXES if added else _ALL_BOXES
             )
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
@@ -294,10 +291,7 @@ def _search(
 
 
 def _add_starts(
-    columns: _ColumnPool,
-    pricer: ColumnPricer,
-    starts: FloatArray | None,
-    limits: Limits,
+    columns: _ColumnPool, pricer: ColumnPricer, starts: FloatArray | None, limits: Limits
 ) -> None:
     """Add the starts, the corner of each answer and, if local search is in use, its results."""
     base = pricer.base

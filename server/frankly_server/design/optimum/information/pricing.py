@@ -140,11 +140,7 @@ class ColumnPricer:
         return np.asarray(0.5 * (T[pairs[:, 0]] + T[pairs[:, 1]]), dtype=np.float64)
 
     def search(
-        self,
-        prices: FloatArray,
-        starts: FloatArray,
-        least: float,
-        limits: Limits,
+        self, prices: FloatArray, starts: FloatArray, least: float, limits: Limits
     ) -> FloatArray:
         """Return columns worth more than `least`, by local search from each start, shape (n, a)."""
         columns = []
@@ -168,11 +164,7 @@ class ColumnPricer:
         return self._edges.columns(multipliers, used / scale, least, limits) * scale
 
     def prove(
-        self,
-        prices: FloatArray,
-        tolerance: float,
-        limits: Limits,
-        boxes: int,
+        self, prices: FloatArray, tolerance: float, limits: Limits, boxes: int
     ) -> PricedColumns:
         """Return columns worth more than `tolerance`, and a bound of the worth of any column.
 

@@ -90,10 +90,7 @@ class RobustPricing:
         self.slopes = -1 - np.linspace(np.log(most), np.log(least), _SLOPES)
 
     def best_columns(
-        self,
-        multipliers: FloatArray,
-        tolerance: float,
-        limits: Limits,
+        self, multipliers: FloatArray, tolerance: float, limits: Limits
     ) -> tuple[FloatArray, float]:
         """Return columns v worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
@@ -256,9 +253,7 @@ class _CornerSearch:
         with np.errstate(divide="ignore", invalid="ignore"):
             # −1 − β − ln(−D) is smallest where −D equals the secant's slope
             best_beta = np.where(
-                rise > 0,
-                np.clip(-1 - (start - rise * beta) / rise, beta, beta + step),
-                beta,
+                rise > 0, np.clip(-1 - (start - rise * beta) / rise, beta, beta + step), beta
             )
             D_best = start + rise * (best_beta - beta)
             return np.where(D_best < 0, -1 - best_beta - np.log(-D_best), np.inf)
@@ -299,8 +294,7 @@ class _CornerSearch:
         selected = selected[np.argsort(-worth[selected], kind="stable")]
         # Only the best column for each breakpoint and `last`, so that the returned columns differ.
         _, first = np.unique(
-            nodes.v_index[selected] * (self.secrets + 1) + nodes.last[selected],
-            return_index=True,
+            nodes.v_index[selected] * (self.secrets + 1) + nodes.last[selected], return_index=True
         )
         selected = selected[np.sort(first)[:_MAX_RETURNED]]
         completed = [self._completed(nodes, int(i)) for i in selected]

@@ -64,9 +64,7 @@ class SecretBlock:
         return np.concatenate(points, axis=1), np.concatenate([np.ones_like(light), ~light], axis=1)
 
     def corners(
-        self,
-        lower_side: FloatArray,
-        upper_side: FloatArray,
+        self, lower_side: FloatArray, upper_side: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return (points that include all vertices, mask of existing points).
 
@@ -75,9 +73,7 @@ class SecretBlock:
         """
         inside = self._inside
         points, present = self.at(
-            np.broadcast_to(inside, (len(lower_side), *inside.shape)),
-            lower_side,
-            upper_side,
+            np.broadcast_to(inside, (len(lower_side), *inside.shape)), lower_side, upper_side
         )
         light = ~present[:, len(inside) :]
         used = present.any(axis=0)
@@ -128,18 +124,13 @@ class Corners:
 
     @classmethod
     def of(
-        cls,
-        block: SecretBlock,
-        breakpoints: FloatArray,
-        ratio: float,
-        prior: FloatArray,
+        cls, block: SecretBlock, breakpoints: FloatArray, ratio: float, prior: FloatArray
     ) -> "Corners":
         """Return all corners at these breakpoints. prior : p of the answers, shape (values,)."""
         ones = np.ones_like(breakpoints)
         # One call covers both roles; role 0 comes first.
         points, present = block.corners(
-            np.concatenate([breakpoints, ones]),
-            np.concatenate([ones, breakpoints]) * ratio,
+            np.concatenate([breakpoints, ones]), np.concatenate([ones, breakpoints]) * ratio
         )
         return cls.listed(points, present, prior)
 

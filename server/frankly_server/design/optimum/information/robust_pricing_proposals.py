@@ -41,15 +41,11 @@ class Proposals:
         """Return columns v of the cone worth more than `least`, best first, shape (n, a)."""
         shape = (len(self._blocks), -1)
         blocks = zip(
-            self._blocks,
-            self._prior.reshape(shape),
-            multipliers.reshape(shape),
-            strict=True,
+            self._blocks, self._prior.reshape(shape), multipliers.reshape(shape), strict=True
         )
         corners = [self._corners(*block) for block in blocks]
         return RobustPricing(corners, self._prior, diagonal=self._diagonal).promising(
-            multipliers,
-            least,
+            multipliers, least
         )
 
     def _corners(self, block: SecretBlock, p: FloatArray, prices: FloatArray) -> Corners:

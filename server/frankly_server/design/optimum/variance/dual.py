@@ -44,11 +44,7 @@ class DualOptimum:
 
 
 def maximise_dual(
-    V: FloatArray,
-    W: FloatArray,
-    cost: FloatArray,
-    A: FloatArray,
-    poll: Poll = no_poll,
+    V: FloatArray, W: FloatArray, cost: FloatArray, A: FloatArray, poll: Poll = no_poll
 ) -> DualOptimum:
     """Maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j for every column.
 
@@ -74,12 +70,7 @@ def maximise_dual(
 
 
 def _maximise(
-    V: FloatArray,
-    W: FloatArray,
-    cost: FloatArray,
-    ones: FloatArray,
-    root: FloatArray,
-    poll: Poll,
+    V: FloatArray, W: FloatArray, cost: FloatArray, ones: FloatArray, root: FloatArray, poll: Poll
 ) -> DualOptimum:
     a, t = V.shape[1], len(W)
     size = max(float(np.sum(W**2)), float(np.abs(cost).max()))

@@ -115,9 +115,7 @@ class _PairBound:
 
 
 def certified(
-    objective: Objective,
-    ratio: float,
-    out_of_time: Callable[[], bool] = lambda: False,
+    objective: Objective, ratio: float, out_of_time: Callable[[], bool] = lambda: False
 ) -> Prices | None:
     """Return prices at which no column under LDP has a positive worth; None if the search fails.
 

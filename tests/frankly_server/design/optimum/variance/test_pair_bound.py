@@ -30,8 +30,7 @@ def drawn(seed: int) -> tuple[FloatArray, FloatArray, float]:
 
 # Each kind of target occurs at least once; --full doubles the number.
 @pytest.mark.parametrize(
-    "seed",
-    [*range(6), *(pytest.param(seed, marks=pytest.mark.full_only) for seed in range(6, 12))],
+    "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.full_only) for seed in range(6, 12))]
 )
 def test_no_column_is_above_the_certificate(seed: int) -> None:
     W, p, ratio = drawn(seed)
