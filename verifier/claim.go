@@ -164,9 +164,6 @@ func (d *Document) readPrior(f field) *Prior {
 
 // requireSum refuses counts of several strata whose sum is not a number that every reader can hold.
 func (p *Prior) requireSum(tables field) {
-	if len(p.tables) == 1 {
-		return
-	}
 	for s := range p.tables[0] {
 		for x := range p.tables[0][s] {
 			sum := int64(0)
