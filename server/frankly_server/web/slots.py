@@ -39,6 +39,9 @@ class Slots:
     def __init__(self, application: "WSGIApplication", number: int, counted: Metrics) -> None:
         self._application, self._counted = application, counted
         self._free = threading.Semaphore(number)
+        # The threads for slow work must not let more requests than one compete for a slot: they
+        # would be refused after a second instead of waiting until others have been answered.
+        self._entered = threading.Semaphore(number + 1)
         self._is_stalled = False
 
     def __call__(
@@ -48,23 +51,26 @@ class Slots:
         # The liveness check does not use the database, and must respond while all requests wait.
         if environ["PATH_INFO"] == LIVE:
             return self._application(environ, start_response)
-        if not self._take():
-            return self._refuse(environ["REQUEST_METHOD"], start_response)
-        environ[SLOTS] = self
-        try:
-            # Responses are complete before they are sent, so a slow client does not occupy a slot.
-            return self._application(environ, start_response)
-        finally:
-            self._give_back()
+        with self._entered:
+            if not self._take():
+                return self._refuse(environ["REQUEST_METHOD"], start_response)
+            environ[SLOTS] = self
+            try:
+                # Responses are complete before they are sent, so a slow client holds no slot.
+                return self._application(environ, start_response)
+            finally:
+                self._give_back()
 
     @contextmanager
     def released(self) -> Iterator[None]:
         """Release the request's slot, and wait for one at the end of the block."""
         self._give_back()
+        self._entered.release()
         try:
             yield
         finally:
             self._free.acquire()
+            self._entered.acquire()
 
     def _give_back(self) -> None:
         self._is_stalled = False

@@ -4,6 +4,7 @@ liveness is never refused."""
 
 import json
 import threading
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -74,6 +75,34 @@ def test_a_free_thread_refuses_while_all_slots_wait(
     for thread in threads:
         thread.join()
     assert ask(application)[0] == "200 OK"
+
+
+def test_further_threads_wait_without_being_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server has threads for slow work, too; of quick requests in them, one competes for a slot."""
+    held, statuses, competing = Held(), list[str](), list[float | None]()
+    application = Slots(held, 1, Metrics())
+    acquire = application._free.acquire
+
+    def counting(blocking: bool = True, timeout: float | None = None) -> bool:
+        competing.extend([timeout] if timeout else [])
+        return acquire(blocking, timeout)
+
+    monkeypatch.setattr(application._free, "acquire", counting)
+    monkeypatch.setattr(slots, "_WAIT_S", 60.0)
+    threads = [
+        threading.Thread(target=lambda: statuses.append(ask(application)[0])) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    assert held.begun.acquire(timeout=60)
+    while not competing:
+        time.sleep(0.001)
+    time.sleep(0.05)  # time for the others to compete, which none may
+    assert (competing, statuses) == ([60.0], [])
+    held.let_go.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == ["200 OK"] * 6
 
 
 def test_a_failing_request_returns_its_slot() -> None:
