@@ -104,7 +104,10 @@ _STORE = (
     "server/store/* server/intake/test_intake server/surveys/test_survey_state server/surveys/test_surveys "
     "server/log/test_service server/web/admin/test_interleaving"
 )
-_ERASE = "server/surveys/test_erase server/cli/test_keeping server/store/test_pool faults/server/test_erased_bytes"
+_ERASE = (
+    "server/surveys/test_erase server/cli/test_keeping server/cli/test_audit_trail "
+    "server/store/test_pool faults/server/test_erased_bytes"
+)
 _PAGES = " ".join(
     f"browser/sdk/test_{name}"
     for name in (

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.errors import InvalidInput
@@ -23,7 +23,7 @@ from frankly_server.forms import PartTable, part_table
 from frankly_server.store import is_masked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the cached properties are stored in its `__dict__`
 class Part:
     """Blocks, joint counts and targets of one document.
 
@@ -66,12 +66,12 @@ class Part:
         share = beta * self.respondents / self.n if self.n else beta
         return share if share < 1 else None
 
-    @property
+    @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Mechanisms of the blocks; forms do not occur, because their parts are separate blocks."""
         return tuple(block.numbered_mechanism for block in self.blocks)
 
-    @property
+    @cached_property
     def together(self) -> PartTable | None:
         """Joint table of several parts of one form, which are dependent; None for other blocks.
 
@@ -89,7 +89,7 @@ class Part:
             )
         return part_table(parts[0].form, tuple(i for part in parts for i in part.parts))
 
-    @property
+    @cached_property
     def mechanism(self) -> Source:
         """Mechanism of the block, or the joint mechanism of several blocks."""
         if self.together is not None:
@@ -109,7 +109,7 @@ class Part:
         )
         return ProductMechanism(tuple(tables)) if is_product else Joint(tuple(factors))
 
-    @property
+    @cached_property
     def design_prior(self) -> tuple[int, ...]:
         """Product of the blocks' priors; documents contain no joint prior."""
 
@@ -118,7 +118,7 @@ class Part:
 
         return reduce(times, (block.design_prior for block in self.blocks))
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """Tally in the form that the estimator of this mechanism expects."""
         mechanism = self.mechanism

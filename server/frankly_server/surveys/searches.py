@@ -141,7 +141,9 @@ def apart(
         pass
     finally:
         ours.close()
-        process.kill()
+        # A process that has ended has no number of its own any more: it may be another's.
+        if process.is_alive():
+            process.kill()
         process.join()
     raise InvalidInput(
         Problem.OPTIMISER_LIMIT,

@@ -69,8 +69,9 @@ class Slots:
         try:
             yield
         finally:
-            self._free.acquire()
+            # In this order: whoever holds a slot never waits for others, who would be refused.
             self._entered.acquire()
+            self._free.acquire()
 
     def _give_back(self) -> None:
         self._is_stalled = False

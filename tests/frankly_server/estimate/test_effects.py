@@ -68,6 +68,7 @@ def test_a_ratios_interval_is_where_the_difference_may_be_zero(name: str) -> Non
 
 def test_a_ratio_to_a_share_that_may_be_zero_is_unbounded() -> None:
     assert ratio_ends(0.3, (0.2, 0.4), 0.1, (-0.01, 0.2)) is None
+    assert ratio_ends(0.3, (0.2, 0.4), 0.1, (0.0, 0.2)) is None
     assert ratio_ends(-0.01, (-0.1, 0.1), 0.3, (0.2, 0.4)) is None
 
 

@@ -175,15 +175,17 @@ def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
     assert prove_chain(keyring.chain(), KnownKeys.shipped(first), late.at).keys.version == 2
 
 
-REFUSED: dict[str, tuple[RotationChange, str]] = {
-    "an unknown key": (RotationChange(drop=frozenset({"00" * 32})), "not_found"),
-    "a threshold out of reach": (RotationChange(root_threshold=2), "field_type"),
-    "too many keys": (RotationChange(publishers=40), "field_type"),
-    "a witness with an invalid name": (RotationChange(witnesses=(("a b", WITNESS),)), "field_type"),
-    "two witnesses of one key": (RotationChange(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type"),
+REFUSED: dict[str, tuple[RotationChange, str, str]] = {
+    "an unknown key": (RotationChange(drop=frozenset({"00" * 32})), "not_found", "key"),
+    "a threshold out of reach": (RotationChange(root_threshold=2), "field_type", "threshold"),
+    "too many keys": (RotationChange(publishers=40), "field_type", "publisher.keys"),
+    "a witness with an invalid name": (RotationChange(witnesses=(("a b", WITNESS),)), "field_type",
+        "log.witnesses[0].name"),
+    "two witnesses of one key": (RotationChange(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type",
+        "log.witnesses"),
     "more witnesses needed than there are": (
-        RotationChange(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type"),
-    "no validity": (RotationChange(validity=timedelta(0)), "field_type"),
+        RotationChange(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type", "log.threshold"),
+    "no validity": (RotationChange(validity=timedelta(0)), "field_type", "expires"),
 }  # fmt: skip
 
 
@@ -191,8 +193,9 @@ REFUSED: dict[str, tuple[RotationChange, str]] = {
 def test_an_impossible_change_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
     keyring = made(tmp_path)
     before = {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()}
-    change, code = REFUSED[name]
-    assert refusal(InvalidInput, Rotation(keyring, CLOCK).propose, change).code == code
+    change, code, field = REFUSED[name]
+    refused = refusal(InvalidInput, Rotation(keyring, CLOCK).propose, change)
+    assert (refused.code, refused.field) == (code, field)
     assert {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()} == before
 
 

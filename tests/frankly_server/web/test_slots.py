@@ -105,6 +105,35 @@ def test_further_threads_wait_without_being_refused(monkeypatch: pytest.MonkeyPa
     assert statuses == ["200 OK"] * 6
 
 
+def test_slow_work_that_ends_holds_no_slot_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hold the slot idle until the requests that compete for it have been refused."""
+    begun, slow, is_waiting = threading.Event(), threading.Event(), threading.Event()
+
+    def work(environ: Any, start_response: Any) -> Iterable[bytes]:
+        with environ[slots.SLOTS].released():
+            begun.set()
+            assert slow.wait(60)
+        start_response("200 OK", [])
+        return []
+
+    application = Slots(work, 1, Metrics())
+    thread = threading.Thread(target=ask, args=(application,), daemon=True)
+    thread.start()
+    assert begun.wait(60)
+    # Two other requests, of which neither has taken the slot yet.
+    for _ in range(2):
+        assert application._entered.acquire(timeout=60)
+    acquire = application._entered.acquire
+    monkeypatch.setattr(application._entered, "acquire", lambda: is_waiting.set() or acquire())
+    slow.set()
+    assert is_waiting.wait(60)
+    assert application._take()
+    application._give_back()
+    application._entered.release(2)
+    thread.join(60)
+    assert not thread.is_alive()
+
+
 def test_a_failing_request_returns_its_slot() -> None:
     held = Held()
     held.let_go.set()
