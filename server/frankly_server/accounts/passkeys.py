@@ -18,6 +18,7 @@ from frankly_server.accounts.service import Accounts
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
+    end_others,
     require_unchanged,
     start_session,
     time_text,
@@ -159,13 +160,16 @@ class Passkeys:
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def remove(self, person: Person, password: str, credential: str, browser: str = "") -> None:
-        """Remove a passkey. Raises the errors of `Accounts.require_password`, and not_found."""
+        """Remove a passkey, and end what somebody may have signed in to with it (`end_others`).
+
+        Raises the errors of `Accounts.require_password`, and not_found.
+        """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove passkey") as tx:
             require_unchanged(tx, person)
             if not tx.passkeys.remove(person.id, credential):
                 raise InvalidInput(Problem.NOT_FOUND, "there is no such passkey", "passkey")
-            tx.accounts.raise_version(person.id)
+            end_others(tx, person, browser)
             forget_unused_codes(tx, person.id)
             self._accounts.recorder(person, "second factor removed", "passkey")(tx)
 

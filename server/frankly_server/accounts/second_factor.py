@@ -20,6 +20,7 @@ from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
     end_all,
+    end_others,
     has_second_factor,
     is_token,
     person_of,
@@ -117,7 +118,7 @@ class SecondFactors:
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def renew_codes(self, person: Person, password: str, browser: str = "") -> Sequence[str]:
-        """Replace the recovery codes.
+        """Replace the recovery codes, and end what the old ones may have opened (`end_others`).
 
         Raises the errors of `Accounts.require_password`, and InvalidInput(not_found).
         """
@@ -128,17 +129,20 @@ class SecondFactors:
                 raise InvalidInput(
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
-            tx.accounts.raise_version(person.id)
+            end_others(tx, person, browser)
             self._accounts.recorder(person, "recovery codes made", person.email)(tx)
             # The old codes become invalid, because their owner may have lost the list.
             return new_codes(tx, person.id)
 
     def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Stop requiring codes from an app. Raises the errors of `Accounts.require_password`."""
+        """Stop requiring codes from an app, and end what they may have opened (`end_others`).
+
+        Raises the errors of `Accounts.require_password`.
+        """
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove TOTP") as tx:
             require_unchanged(tx, person)
-            tx.accounts.raise_version(person.id)
+            end_others(tx, person, browser)
             tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
             forget_unused_codes(tx, person.id)
             self._accounts.recorder(person, "second factor removed", "codes of an app")(tx)
@@ -153,7 +157,7 @@ class SecondFactors:
         """Require a second factor of all members of an owner's organisation, or stop requiring it.
 
         Members without one are redirected to the account page until they add one. Raises
-        InvalidInput(forbidden) if the person is no longer an owner.
+        the errors of `require_owner`.
         """
         with self._database.administering("require second factor") as tx:
             require_owner(tx, by)

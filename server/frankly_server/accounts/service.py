@@ -132,7 +132,9 @@ class Accounts:
             row = tx.accounts.get(account) if account else None
             if row is None or row.disabled is not None:
                 return None
-            return replace(person_of(row), must_enrol=must_enrol(tx, row))
+            return replace(
+                person_of(row), must_enrol=must_enrol(tx, row), session=token_hash(token)
+            )
 
     def sign_out(self, token: str) -> None:
         """End a session."""
@@ -140,8 +142,13 @@ class Accounts:
             tx.sessions.end(token_hash(token))
 
     def sign_out_everywhere(self, person: Person) -> None:
-        """End every session of the account and forget its known browsers; passkeys stay."""
+        """End every session of the account and forget its known browsers; passkeys stay.
+
+        Raises InvalidInput(unauthenticated) as `require_unchanged`.
+        """
         with self._database.transaction("sign out everywhere") as tx:
+            # Otherwise whoever was put out could put out the owner, who has just come back.
+            require_unchanged(tx, person)
             end_all(tx, person.id)
             self._record(
                 tx, person.organisation, person.email, "signed out everywhere", person.email
@@ -194,8 +201,8 @@ class Accounts:
     def set_role(self, by: Person, account_id: str, role: str) -> None:
         """Change a colleague's role and end their sessions.
 
-        Raises InvalidInput: field_type, not_found, forbidden for one's own account or for a person
-        who is no longer an owner.
+        Raises InvalidInput: field_type, not_found, forbidden for one's own account, and the errors
+        of `require_owner`.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
@@ -207,7 +214,7 @@ class Accounts:
             self._record(tx, by.organisation, by.email, "role changed", f"{row.email} ({role})")
 
     def disable(self, by: Person, account_id: str) -> None:
-        """Disable a colleague's account and end its sessions. Raises not_found, forbidden."""
+        """Disable a colleague's account and end its sessions. Raises the errors of `set_role`."""
         with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
             end_all(tx, row.id, disabled=self._now())
@@ -224,25 +231,26 @@ class Accounts:
             return "disabled"
         return "locked" if self._is_locked(row) else "open"
 
-    def unlock(self, email: str) -> Person:
-        """Let an account sign in again after too many wrong passwords; for the command line.
+    def unlock(self, email: str) -> AccountRow:
+        """Forget an account's wrong passwords; for the command line. A disabled one stays disabled.
 
-        Raises InvalidInput(not_found).
+        Returns the account as it was. Raises InvalidInput(not_found).
         """
         with self.command(email, "account unlocked") as (tx, row):
             tx.accounts.change(row.id, failures=0, locked_until=None)
-        return person_of(row)
+        return row
 
-    def reset_password(self, email: str, new: str) -> tuple[Person, WaysLeft]:
+    def reset_password(self, email: str, new: str) -> tuple[AccountRow, WaysLeft]:
         """Set an account's password, end its sessions and unlock it; for the command line.
 
-        Returns the person, and the ways to sign in that stay. Raises InvalidInput: not_found,
-        field_type for a password that is too short or too long.
+        A disabled account stays disabled. Returns the account as it was, and the ways to sign in
+        that stay. Raises InvalidInput: not_found, field_type for a password that is too short or
+        too long.
         """
         new_hash = self._passwords.hash(new)
         with self.command(email, "password reset") as (tx, row):
             end_all(tx, row.id, password=new_hash, failures=0, locked_until=None)
-            return person_of(row), ways_left(tx, row.id)
+            return row, ways_left(tx, row.id)
 
     def disable_address(self, email: str) -> Person:
         """Disable an account and end its sessions; for the command line. Raises not_found."""
@@ -272,7 +280,7 @@ class Accounts:
         return lambda tx: self._record(tx, by.organisation, by.email, action, subject)
 
     def credential_recorder(self, by: Person, action: str, subject: str) -> Record:
-        """Return a `recorder` of an action that makes a credential.
+        """Return a `recorder` of an action on what gives access: API keys, invitations, webhooks.
 
         It raises InvalidInput(unauthenticated) if the person's account has changed since their
         session was checked.
@@ -350,9 +358,11 @@ def folded(email: str) -> str:
 
 
 def require_owner(tx: Transaction, by: Person) -> None:
-    """Raise InvalidInput(forbidden) if the person is no longer an owner.
+    """Raise InvalidInput unless the person is an owner, and still who they were.
 
-    Call this in an administering transaction; the check is then valid until the commit.
+    Call this in an administering transaction; the check is then valid until the commit. Raises
+    InvalidInput: forbidden for a person who is no longer an owner, unauthenticated as
+    `require_unchanged`.
     """
     # The role may have changed since the request was authenticated.
     row = tx.accounts.get(by.id)
@@ -360,13 +370,15 @@ def require_owner(tx: Transaction, by: Person) -> None:
         raise InvalidInput(
             Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
         )
+    # An owner who was put out has the role still; only the version tells.
+    require_unchanged(tx, by)
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     """Return the account that an owner is about to change.
 
-    Raises InvalidInput: forbidden if the person is no longer an owner or if the account is their
-    own; not_found.
+    Raises the errors of `require_owner`, and InvalidInput: forbidden if the account is their own;
+    not_found.
     """
     # Read in this transaction, not at the request's start: otherwise two owners who demote each
     # other at the same moment would leave the organisation without an owner.

@@ -4,7 +4,7 @@
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,7 +26,8 @@ class Person:
     """A person who is signed in.
 
     version : version of the account when the session was checked. must_enrol : True if the
-    organisation requires a second factor and the account has none.
+    organisation requires a second factor and the account has none. session : hash of the session's
+    token, "" if the person has not come through a session.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Person:
     role: str
     version: int = field(compare=False)
     must_enrol: bool = False
+    session: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,25 @@ def end_all(tx: Transaction, account_id: str, **values: str | int | None) -> Non
     """
     # First, because this locks the account: a sign-in in flight comes before or fails afterwards.
     tx.accounts.raise_version(account_id, **values)
+    _end(tx, account_id)
+
+
+def end_others(tx: Transaction, person: Person, browser: str) -> None:
+    """Do as `end_all`, but keep the person's own session and their known browser.
+
+    Whoever removes a passkey, codes of an app or recovery codes takes them from somebody who may
+    have signed in with them already. browser : as for `Accounts.sign_in`.
+    """
+    tx.accounts.raise_version(person.id)
+    _end(tx, person.id, person.session, token_hash(browser))
+
+
+def _end(tx: Transaction, account_id: str, session: str = "", browser: str = "") -> None:
     # Each of these gives access or makes sign-in easier, so all of them must go.
-    tx.sessions.end_all(account_id)
+    tx.sessions.end_all(account_id, session)
     tx.second_factors.end_pending(account_id)
     tx.second_factors.forget_unconfirmed(account_id)
-    tx.browsers.forget_all(account_id)
+    tx.browsers.forget_all(account_id, browser)
 
 
 def start_session(tx: Transaction, judged: AccountRow, at: datetime, old_browser: str) -> SignedIn:
@@ -130,8 +146,10 @@ def start_session(tx: Transaction, judged: AccountRow, at: datetime, old_browser
     # Expired sessions of all accounts are deleted here; no other job deletes them.
     tx.sessions.forget(now)
     # A new token at every sign-in prevents session fixation.
-    signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
-    tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
+    token = secrets.token_urlsafe(32)
+    person = replace(person_of(row), session=token_hash(token))
+    signed = SignedIn(person, token, secrets.token_urlsafe(32))
+    tx.sessions.add(person.session, row.id, time_text(at, SESSION_S))
     # The cookie changes at every sign-in, so a stolen copy works at most until the next sign-in.
     if knows(tx, row, at, old_browser):
         tx.browsers.forget(token_hash(old_browser))

@@ -3,7 +3,7 @@
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from frankly_protocol.errors import InvalidInput
@@ -12,6 +12,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.accounts import Person, WaysLeft
 from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.services import open_services
+from frankly_server.store import AccountRow
 
 # A file instead of an argument, because other users of the machine can read arguments.
 _password_option = click.option(
@@ -20,6 +21,11 @@ _password_option = click.option(
     help="Read the password from this file.",
 )
 _email_option = click.option("--email", required=True, help="The account's address.")
+_MADE: Final = (
+    "API keys of its organisation stay, and so do accounts that this person has made: revoke keys "
+    "at /admin/keys, disable accounts that you do not know at /admin/people. /admin/audit shows "
+    "what this person did."
+)
 
 
 @click.group()
@@ -75,8 +81,16 @@ def list_accounts(as_json: bool) -> None:
 def unlock(email: str, as_json: bool) -> None:
     """Unlock an account that too many wrong passwords have locked."""
     with open_services() as services:
-        person = services.accounts.unlock(email)
-    _show(person, f"{person.email} can sign in again.", as_json)
+        account = services.accounts.unlock(email)
+    disabled = account.disabled is not None
+    _show(
+        account,
+        f"{account.email} is disabled and still cannot sign in: unlocking does not change that."
+        if disabled
+        else f"{account.email} can sign in again.",
+        as_json,
+        disabled=disabled,
+    )
 
 
 @admin.command("reset-password")
@@ -90,13 +104,16 @@ def reset_password(email: str, password_file: Path | None, as_json: bool) -> Non
     """
     password = _password(password_file)
     with open_services() as services:
-        person, left = services.accounts.reset_password(email, password)
+        account, left = services.accounts.reset_password(email, password)
+    disabled = account.disabled is not None
     _show(
-        person,
-        f"{person.email} has a new password; its sessions have ended and its known browsers are "
-        f"forgotten. {_in_words(left)}",
+        account,
+        f"{account.email} has a new password; its sessions have ended and its known browsers are "
+        f"forgotten. {'It is disabled and still cannot sign in. ' if disabled else ''}"
+        f"{_in_words(left)}",
         as_json,
         None if password_file else password,
+        disabled=disabled,
         passkeys=list(left.passkeys),
         totp=left.totp,
         recovery_codes=left.codes,
@@ -114,7 +131,9 @@ def reset_second_factor(email: str, as_json: bool) -> None:
     with open_services() as services:
         person = services.second_factors.reset(email)
     _show(
-        person, f"{person.email} has no second factor any more; its sessions have ended.", as_json
+        person,
+        f"{person.email} has no second factor any more; its sessions have ended. {_MADE}",
+        as_json,
     )
 
 
@@ -125,7 +144,9 @@ def disable(email: str, as_json: bool) -> None:
     """Disable an account and end its sessions. Its surveys stay with its organisation."""
     with open_services() as services:
         person = services.accounts.disable_address(email)
-    _show(person, f"{person.email} cannot sign in any more.", as_json)
+    _show(
+        person, f"{person.email} cannot sign in any more; its sessions have ended. {_MADE}", as_json
+    )
 
 
 def _password(path: Path | None) -> str:
@@ -148,14 +169,17 @@ def _in_words(left: WaysLeft) -> str:
     )
     stays += ["an app's codes"] if left.totp else []
     stays += [f"{left.codes} recovery codes"] if left.codes else []
-    keys = "API keys of its organisation stay too: /admin/keys lists them."
     if not stays:
-        return f"It has no passkey and no second factor. {keys}"
-    return f"It keeps {', '.join(stays)}: `frankly admin reset-second-factor` removes them. {keys}"
+        return f"It has no passkey and no second factor. {_MADE}"
+    return f"It keeps {', '.join(stays)}: `frankly admin reset-second-factor` removes them. {_MADE}"
 
 
 def _show(
-    person: Person, message: str, as_json: bool, password: str | None = None, **values: Any
+    person: Person | AccountRow,
+    message: str,
+    as_json: bool,
+    password: str | None = None,
+    **values: Any,
 ) -> None:
     account = {"email": person.email, "organisation": person.organisation, "role": person.role}
     account |= values
@@ -166,7 +190,8 @@ def _show(
         as_json,
         account | {"password": password},
         message,
-        "The password is shown once; change it after signing in.",
+        "The password is shown once"
+        + ("." if values.get("disabled") else "; change it after signing in."),
     )
     if not as_json:
         click.echo(password)

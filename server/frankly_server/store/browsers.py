@@ -59,6 +59,6 @@ class BrowsersTable(TableAccess):
         """Delete one browser."""
         self._delete(known_browsers, hash=token_hash)
 
-    def forget_all(self, account_id: str) -> None:
-        """Delete every browser of an account."""
-        self._delete(known_browsers, account=account_id)
+    def forget_all(self, account_id: str, kept: str = "") -> None:
+        """Delete every browser of an account; kept : hash of one that stays, "" for none."""
+        self._delete(known_browsers, known_browsers.c.hash != kept, account=account_id)

@@ -33,9 +33,9 @@ class SessionsTable(TableAccess):
         """Delete one session."""
         self._delete(sessions, hash=token_hash)
 
-    def end_all(self, account_id: str) -> None:
-        """Delete every session of an account."""
-        self._delete(sessions, account=account_id)
+    def end_all(self, account_id: str, kept: str = "") -> None:
+        """Delete every session of an account; kept : hash of one that stays, "" for none."""
+        self._delete(sessions, sessions.c.hash != kept, account=account_id)
 
     def forget(self, now: str) -> None:
         """Delete expired sessions."""

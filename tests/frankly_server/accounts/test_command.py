@@ -126,6 +126,43 @@ def test_an_owner_who_is_locked_out_can_sign_in_again(
     services.close()
 
 
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command of `frankly admin` and return its remarks."""
+    capsys.readouterr()
+    assert run(["admin", *arguments, "--email", "ada@example.org"]) == 0
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_a_disabled_account_is_called_disabled(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    email = "ada@example.org"
+    admin(capsys, "create-owner", "--email", email)
+    assert said(capsys, "unlock") == f"{email} can sign in again."
+    assert "disabled" not in said(capsys, "reset-password")
+    assert admin(capsys, "unlock", "--email", email)["disabled"] is False
+    admin(capsys, "disable", "--email", email)
+    assert said(capsys, "unlock").startswith(f"{email} is disabled and still cannot sign in")
+    words = said(capsys, "reset-password")
+    assert "It is disabled and still cannot sign in." in words
+    assert "after signing in" not in words
+    for command in ("unlock", "reset-password"):
+        assert admin(capsys, command, "--email", email)["disabled"] is True
+
+
+@pytest.mark.parametrize("command", ["reset-password", "reset-second-factor", "disable"])
+def test_what_an_evicted_person_has_made_is_named(
+    home: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    admin(capsys, "create-owner", "--email", "ada@example.org")
+    words = said(capsys, command)
+    assert (
+        "API keys of its organisation stay, and so do accounts that this person has made" in words
+    )
+    assert "revoke keys at /admin/keys" in words
+    assert "disable accounts that you do not know at /admin/people" in words
+
+
 def test_a_second_factor_that_is_lost_is_removed(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

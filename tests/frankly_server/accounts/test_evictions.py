@@ -22,9 +22,10 @@ from frankly_server.accounts import (
     SecondFactors,
     SignedIn,
 )
+from frankly_server.accounts.sessions import knows
 from frankly_server.keys import Keyring
 from frankly_server.keys.access import Access
-from frankly_server.store import Database
+from frankly_server.store import Database, PasskeyRow
 from frankly_server.store.database import Transaction
 from frankly_server.store.schema import metadata
 from sqlalchemy import select
@@ -34,7 +35,11 @@ from tests.frankly_server.accounts.people import PASSWORD, Hands, as_now, code
 
 NEW, COOKIE = "another good password", "T" * 43
 URL = "https://surveys.example.org"
-EVICTED = {"the account has changed in the meantime", "the sign-in took too long"}
+EVICTED = {
+    "the account has changed in the meantime",
+    "the sign-in took too long",
+    "you are not an owner any more",
+}
 WAYS = (
     "sessions",
     "known_browsers",
@@ -43,6 +48,7 @@ WAYS = (
     "recovery_codes",
     "second_factors",
     "api_keys",
+    "organisations",
 )
 """Tables whose rows let somebody in, or make signing in easier."""
 
@@ -177,6 +183,49 @@ def an_accomplice(world: World) -> Callable[[], object]:
     return lambda: world.accounts.create("main", email, "owner", PASSWORD, person)
 
 
+def a_friend(world: World) -> str:
+    """Return the id of a colleague with a low role."""
+    return world.accounts.create("main", f"friend-of-{world.email}", "viewer", PASSWORD).id
+
+
+def a_role(world: World) -> Callable[[], object]:
+    person, friend = world.person, a_friend(world)
+    return lambda: world.accounts.set_role(person, friend, "owner")
+
+
+def a_disabled_colleague(world: World) -> Callable[[], object]:
+    person, friend = world.person, a_friend(world)
+    return lambda: world.accounts.disable(person, friend)
+
+
+def no_second_factor(world: World) -> Callable[[], object]:
+    world.factors.require(as_now(world.accounts, world.boss), True)
+    person = world.person
+    return lambda: world.factors.require(person, False)
+
+
+def an_api_key_revoked(world: World) -> Callable[[], object]:
+    prefix = world.access.create("analyst", "of a colleague").removeprefix("frankly_live_")[:8]
+    record = world.accounts.credential_recorder(world.person, "API key revoked", prefix)
+    return lambda: world.access.revoke(prefix, "main", record)
+
+
+def signed_out_everywhere(world: World) -> Callable[[], object]:
+    person = world.person
+    return lambda: world.accounts.sign_out_everywhere(person)
+
+
+def a_passkey_removed(world: World) -> Callable[[], object]:
+    person = world.person
+    (row,) = world.passkeys.of(person)
+    return lambda: world.passkeys.remove(person, PASSWORD, row.credential)
+
+
+def no_codes_of_an_app(world: World) -> Callable[[], object]:
+    person = world.person
+    return lambda: world.factors.remove_totp(person, PASSWORD)
+
+
 def a_password_of_their_own(world: World) -> Callable[[], object]:
     person = world.person
     return lambda: world.accounts.change_password(person, PASSWORD, "the thief's password")
@@ -194,8 +243,35 @@ ACTS: dict[str, tuple[Callable[[World], Callable[[], object]], bool, bool]] = {
     "an API key": (an_api_key, False, False),
     "an accomplice": (an_accomplice, False, False),
     "a password": (a_password_of_their_own, False, False),
+    "a role": (a_role, False, False),
+    "a disabled colleague": (a_disabled_colleague, False, False),
+    "no second factor needed": (no_second_factor, False, False),
+    "an API key revoked": (an_api_key_revoked, False, False),
+    "signed out everywhere": (signed_out_everywhere, False, False),
+    "a passkey removed": (a_passkey_removed, False, True),
+    "no codes of an app": (no_codes_of_an_app, True, False),
 }
 """The thief's request by what it leaves, and the account's factors: (request, TOTP, passkey)."""
+
+
+def another_passkey(world: World) -> str:
+    """Add a passkey without a request, which alone would end requests in flight; return its id."""
+    row = PasskeyRow(f"of {world.email}", world.person.id, b"", 0, 0, "old", "2026-06-01T12:00:00Z")
+    with world.database.transaction("a passkey") as tx:
+        tx.passkeys.add(row)
+    return row.credential
+
+
+def remove_a_passkey(world: World) -> None:
+    credential = another_passkey(world)
+    world.passkeys.remove(world.person, PASSWORD, credential)
+
+
+def renew_codes(world: World) -> None:
+    another_passkey(world)  # without a second factor there are no codes
+    world.factors.renew_codes(world.person, PASSWORD)
+
+
 EVICTIONS: dict[str, Callable[[World], object]] = {
     "a new password": lambda world: world.accounts.change_password(world.person, PASSWORD, NEW),
     "sign out everywhere": lambda world: world.accounts.sign_out_everywhere(world.person),
@@ -208,7 +284,12 @@ EVICTIONS: dict[str, Callable[[World], object]] = {
     "another role": lambda world: world.accounts.set_role(
         as_now(world.accounts, world.boss), world.person.id, "viewer"
     ),
+    "a removed passkey": remove_a_passkey,
+    "removed codes of an app": lambda world: world.factors.remove_totp(world.person, PASSWORD),
+    "new recovery codes": renew_codes,
 }
+KEEPS_ITS_OWN = {"a removed passkey", "removed codes of an app", "new recovery codes"}
+"""Evictions that leave the session from which they are made."""
 
 
 @contextmanager
@@ -302,9 +383,43 @@ def test_a_request_that_writes_first_is_ended(
         else:
             pytest.fail(f"{eviction}: {result}")
         own = 1 if isinstance(ended, SignedIn) else 0  # the owner's own new session
+        left_of = {"sessions": 1 if eviction in KEEPS_ITS_OWN else own, "known_browsers": own}
         with world.database.engine.connect() as connection:
             for name in ("sessions", "known_browsers", "pending_sign_ins"):
                 table = metadata.tables[name]
                 mine = select(table).where(table.c.account == person.id)
                 left = len(connection.execute(mine).all())
-                assert left == (0 if name == "pending_sign_ins" else own), (eviction, name)
+                assert left == left_of.get(name, 0), (eviction, name)
+
+
+REMOVALS: dict[str, Callable[[World, Person, str], object]] = {
+    "the passkey": lambda world, person, browser: world.passkeys.remove(
+        person, PASSWORD, world.passkeys.of(person)[0].credential, browser
+    ),
+    "codes of an app": lambda world, person, browser: world.factors.remove_totp(
+        person, PASSWORD, browser
+    ),
+    "recovery codes": lambda world, person, browser: world.factors.renew_codes(
+        person, PASSWORD, browser
+    ),
+}
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_removed_credential_takes_along_what_it_opened(world: World, removal: str) -> None:
+    world.prepare("u@example.org", totp=True, passkey=True)
+    thief = a_passkey(world)()
+    assert isinstance(thief, SignedIn)
+    own = world.factors.finish(world.pending(), world.code())
+    waiting = world.pending()
+    person = world.accounts.person(own.token)
+    assert person is not None
+    REMOVALS[removal](world, person, own.browser)
+    assert world.accounts.person(thief.token) is None
+    assert not world.factors.waits(waiting)
+    assert world.accounts.person(own.token) == person
+    with world.database.reading("browsers") as tx:
+        row = tx.accounts.get(person.id)
+        assert row is not None
+        assert knows(tx, row, world.hands.now(), own.browser)
+        assert not knows(tx, row, world.hands.now(), thief.browser)

@@ -9,7 +9,7 @@ from flask import Response, g, request
 from frankly_protocol.errors import InvalidInput
 from markupsafe import Markup
 
-from frankly_server.accounts import Person
+from frankly_server.accounts import Person, may
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
@@ -38,6 +38,11 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
             picture=picture,
             passkeys=services.passkeys.of(person()),
             changed="changed" in request.args,
+            has_keys=may(person().role, "admin")
+            and any(
+                key.organisation == person().organisation and key.revoked is None
+                for key in services.access.list()
+            ),
             passkey=services.passkeys.begin(person(), g.token)
             if services.passkeys.available
             else None,
@@ -69,7 +74,10 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
     @routes.post("/account/sign-out-everywhere")
     @needs("viewer", before_enrolment=True)
     def sign_out_everywhere() -> Response:
-        services.accounts.sign_out_everywhere(person())
+        try:
+            services.accounts.sign_out_everywhere(person())
+        except InvalidInput as refused:
+            return page(refused)
         response = go(f"{PATH}/sign-in?everywhere")
         session.forget(response)
         return response

@@ -144,7 +144,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
             lambda: services.access.revoke(
                 prefix,
                 person().organisation,
-                services.accounts.recorder(person(), "API key revoked", prefix),
+                services.accounts.credential_recorder(person(), "API key revoked", prefix),
             ),
             page,
             f"{PATH}/keys",

@@ -37,7 +37,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey: OpenedSurvey, act: Callable[[str, Record], object], action: str
     ) -> Response:
         return attempt(
-            lambda: act(survey.id, services.accounts.recorder(person(), action, survey.name)),
+            lambda: act(
+                survey.id, services.accounts.credential_recorder(person(), action, survey.name)
+            ),
             lambda refused: page(survey, refused),
             survey.path("webhook"),
         )
@@ -51,7 +53,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "admin")
     def set_webhook(survey: OpenedSurvey) -> Response:
         try:
-            record = services.accounts.recorder(person(), "webhook set", survey.name)
+            record = services.accounts.credential_recorder(person(), "webhook set", survey.name)
             secret = services.webhooks.set(survey.id, field("url"), record)
         except InvalidInput as refused:
             return page(survey, refused)

@@ -154,7 +154,42 @@ def test_pages_name_the_passkeys_that_stay(office: Office) -> None:
     assert page.count(left) == 2
     assert "Your password is changed" in page
     everywhere = send(client, "/admin/account/sign-out-everywhere").headers["Location"]
-    assert "Your password and your passkeys still sign in" in client.get(everywhere).text
+    page = client.get(everywhere).text
+    assert "Your password and your passkeys still sign in" in page
+    assert "API keys of your organisation stay" in page
+
+
+APP, CODES = "Codes from your app stay. Your unused recovery codes (10) stay.", "(10) stay."
+KEYS, PEOPLE = ">API keys</a> of your organisation stay", "Accounts that were added in your name"
+
+
+@pytest.mark.parametrize("who", ["viewer", "analyst", "admin", "owner", "foreign owner"])
+def test_pages_name_what_a_new_password_leaves(office: Office, who: str) -> None:
+    client = office.client(who)
+    page = client.get("/admin/account").text
+    # The office has an API key, and the other organisation has none.
+    expected = {KEYS: who in ("admin", "owner"), PEOPLE: "owner" in who}
+    assert {text: text in page for text in (CODES, *expected)} == {CODES: False, **expected}
+    set_up(client)
+    changed = send(client, "/admin/account", old=PASSWORD, new="another good password")
+    page = " ".join(client.get(changed.headers["Location"]).text.split())
+    # In the note, and at "Sign out everywhere".
+    for text, shown in {APP: True, **expected}.items():
+        assert page.count(text) == 2 * shown, text
+    office.services.access.revoke(office.key)
+    assert KEYS not in client.get("/admin/account").text
+
+
+def test_a_removal_signs_out_everywhere_else(office: Office) -> None:
+    client, other = office.client("viewer"), office.client("viewer")
+    set_up(client)
+    page = client.get("/admin/account").text
+    # At codes of an app and at recovery codes; there is no passkey to remove.
+    assert page.count("This signs you out everywhere else, and forgets your other browsers.") == 2
+    assert other.get("/admin/surveys").status_code == 200
+    assert send(client, "/admin/account/recovery-codes", password=PASSWORD).status_code == 201
+    assert other.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
+    assert client.get("/admin/surveys").status_code == 200
 
 
 def test_members_without_a_second_factor_reach_their_account_only(office: Office) -> None:
@@ -193,6 +228,8 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
     send(viewer, "/admin/account/totp/remove", password=PASSWORD)
     assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"
     assert send(viewer, "/admin/sign-out").headers["Location"] == "/admin/sign-in"
+    assert late.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
+    send(late, "/admin/sign-in", **VIEWER)
     # A form with another value does not remove the rule.
     assert send(owner, "/admin/people/second-factor", needed="maybe").status_code == 422
     assert late.get("/admin/surveys").status_code == 303
@@ -205,7 +242,9 @@ def test_members_without_a_second_factor_reach_their_account_only(office: Office
 
 def test_owners_see_who_has_a_second_factor(office: Office) -> None:
     owner = office.client("owner")
-    assert owner.get("/admin/people").text.count('data-th="Second factor">yes<') == 0
+    page = owner.get("/admin/people").text
+    assert page.count('data-th="Second factor">yes<') == 0
+    assert "and accounts that they have made stay" in page
     set_up(office.client("viewer"))
     page = owner.get("/admin/people").text
     assert page.count('data-th="Second factor">yes<') == 1
