@@ -135,15 +135,21 @@ def _is_probe(client: socket.socket) -> bool:
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn worker in which idle connections and slow requests do not block threads.
 
-    seconds : time limit for a request to arrive completely.
+    seconds : time limit for a request to arrive completely. stopping : called on SIGTERM.
     """
 
     seconds: float = 30.0
+    stopping: Callable[[], None]
 
     def init_process(self) -> None:
         """Start serving; liveness probes have a thread that no other request can occupy."""
         self._probes = ThreadPoolExecutor(1, "frankly-live")
         super().init_process()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Finish the requests in flight, and stop."""
+        type(self).stopping()
+        super().handle_exit(sig, frame)
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection; a thread serves it once a request begins to arrive."""
@@ -212,14 +218,20 @@ class Production(BaseApplication):  # type: ignore[misc]
         ready: Callable[[int], None],
         request_timeout_s: float = 30.0,
         started: Callable[[], None] = lambda: None,
+        stopping: Callable[[], None] = lambda: None,
     ) -> None:
         """Set the options.
 
         ready : called with the port once the server listens. request_timeout_s : a request that has
         not arrived completely within this time gets 408. started : called in each worker process.
+        stopping : called in each when it begins to stop.
         """
         self._application = application
-        worker = type("Worker", (TimelyWorker,), {"seconds": request_timeout_s})
+        worker = type(
+            "Worker",
+            (TimelyWorker,),
+            {"seconds": request_timeout_s, "stopping": staticmethod(stopping)},
+        )
         self._options = {
             "bind": f"{f'[{host}]' if ':' in host else host}:{port}",
             "workers": 1,

@@ -49,6 +49,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
                 ready=announce,
                 request_timeout_s=settings.request_timeout_s,
                 started=services.wake,
+                stopping=services.searches.stop,
             ).run()
             return
         server = Server(
@@ -62,7 +63,12 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
         # Printed only when the socket listens, so that a client that reads the address can connect.
         announce(server.port)
         services.wake()
-        with stopped_by_signals(server.stop):
+
+        def stop() -> None:
+            services.searches.stop()
+            server.stop()
+
+        with stopped_by_signals(stop):
             server.run()
 
 

@@ -10,9 +10,9 @@ stored in one transaction at the end, so it is never half published.
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import FranklyError, InvalidInput
@@ -24,11 +24,18 @@ from frankly_server.surveys.obstacles import require_accepting
 from frankly_server.surveys.searches import draft_apart
 from frankly_server.surveys.surveys import Surveys
 
+if TYPE_CHECKING:
+    from frankly_server.surveys.definition import SurveyDefinition
+    from frankly_server.surveys.drafting import Drafted, Drafter, Progress
+
 # The row changes with every block, and a search takes at most a minute. So if the row is older than
 # this, its process has ended.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
+DESIGNS: Final = 2
+"""Number of surveys that this process designs at once for publication; others wait."""
+_TOUCH_S: Final = 60.0
 
 PublishRecorder = Callable[[int, str], Record]
 
@@ -47,6 +54,7 @@ class Jobs:
 
     def __init__(self, database: Database, surveys: Surveys, clock: Clock) -> None:
         self._database, self._surveys, self._clock = database, surveys, clock
+        self._turns = threading.Semaphore(DESIGNS)
 
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
         """Start publishing a draft and return the job's id. recorder : see `Surveys.publish`.
@@ -105,7 +113,11 @@ class Jobs:
         """Publish, and write the result or the error into the job's row."""
         try:
             published = self._surveys.publish(
-                job.survey, self._progress(job.id), self._timer(job.id), recorder, draft_apart
+                job.survey,
+                self._progress(job.id),
+                self._timer(job.id),
+                recorder,
+                self._in_turn(job.id),
             )
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
@@ -119,6 +131,27 @@ class Jobs:
             self._end(
                 job.id, "failed", f"an internal error ({type(error).__name__}); please report it"
             )
+
+    def _in_turn(self, job_id: str) -> "Drafter":
+        """Return `draft_apart`, which waits while other surveys are being designed here."""
+
+        def draft(
+            definition: "SurveyDefinition", progress: "Progress | None", timer: Callable[[], float]
+        ) -> "Sequence[Drafted]":
+            touched = time.monotonic()
+            while not self._turns.acquire(timeout=_CHECK_S):
+                timer()
+                # Otherwise the job would count as lost.
+                if time.monotonic() - touched > _TOUCH_S:
+                    touched = time.monotonic()
+                    with self._database.transaction("job waits") as tx:
+                        tx.jobs.change(job_id, updated=self._now())
+            try:
+                return draft_apart(definition, progress, timer)
+            finally:
+                self._turns.release()
+
+        return draft
 
     def _progress(self, job_id: str) -> Callable[[int, int, str], None]:
         def report(done: int, total: int, block: str) -> None:

@@ -5,17 +5,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil, prod
+from math import ceil, prod, sqrt
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
 
+from frankly_server.estimate.planner import Setting, least_reports
 from frankly_server.forms import estimated_blocks
 from frankly_server.intake.times import next_release
 from frankly_server.surveys.preview import planned
 
 SMALL: Final = 10  # a smaller number could reveal that a single person has answered
 _LADDER: Final = (1, 2, 5)
+Margins = tuple[float | None, ...]
+"""Results of `margins_of_one_report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Live:
     """Figures of the intake page. n : number of released reports of all versions.
 
     accepted, pending, refusals : bands, because the exact numbers change with every report.
+    outlook : None if the margins are not known.
     """
 
     n: int
@@ -54,7 +58,7 @@ class Live:
     pending: str
     versions: Sequence[VersionCount]
     refusals: Mapping[str, str]
-    outlook: Sequence[BlockOutlook]
+    outlook: Sequence[BlockOutlook] | None
 
 
 def live(
@@ -63,12 +67,14 @@ def live(
     refusals: Mapping[tuple[str, str], int],
     target: float,
     now: datetime,
+    margins: Margins | None,
 ) -> Live:
     """Return the live figures of a survey.
 
     documents : versions with their numbers of released reports. accepted : stored reports, pending
-    or released. target : a half-width above 0. The outlook treats the released reports of all
-    versions as reports of the newest version's mechanisms.
+    or released. target : a half-width above 0. margins : `margins_of_one_report` of the newest
+    version, None if they are not known. The outlook treats the released reports of all versions as
+    reports of the newest version's mechanisms.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -85,7 +91,7 @@ def live(
             for document, n in documents
         ],
         refusals={code: band(n) for code, n in sorted(by_code.items())},
-        outlook=_outlook(documents[-1][0], total, target) if documents else [],
+        outlook=None if margins is None else _outlook(documents[-1][0], margins, total, target),
     )
 
 
@@ -110,28 +116,48 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
     return prod(choices) * step // 2
 
 
-def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return the number of reports at which every half-width at 95% is at most `margin`.
+def margins_of_one_report(document: SurveyDocument) -> Margins:
+    """Return the half-width at 95% of each estimated block as if n were one report.
 
-    Returns None if some share cannot be estimated.
+    It falls with the square root of n. None if some share cannot be estimated. This takes seconds
+    for a document of many large blocks.
+    """
+    plans = (
+        planned(block.numbered_mechanism, block.design_prior)
+        for block, _ in estimated_blocks(document)
+    )
+    return tuple(None if plan is None else plan.margin(1) for plan in plans)
+
+
+def required_reports(document: SurveyDocument, margins: Margins, target: float) -> int | None:
+    """Return the number of reports at which every half-width at 95% is at most `target`.
+
+    margins : `margins_of_one_report`. Returns None if some share cannot be estimated.
     """
     report_counts = []
-    for block, share_of_reports in estimated_blocks(document):
-        plan = planned(block.numbered_mechanism, block.design_prior)
-        if plan is None:
+    for (_, share_of_reports), margin in zip(estimated_blocks(document), margins, strict=True):
+        if margin is None:
             return None
-        report_counts.append(ceil(plan.reports(margin) / share_of_reports))
+        report_counts.append(ceil(_reports(margin, target) / share_of_reports))
     return max(report_counts)
 
 
-def _outlook(document: SurveyDocument, n: int, target: float) -> list[BlockOutlook]:
+def _outlook(
+    document: SurveyDocument, margins: Margins, n: int, target: float
+) -> list[BlockOutlook]:
     outlook = []
-    for block, share_of_reports in estimated_blocks(document):
-        plan = planned(block.numbered_mechanism, block.design_prior)
+    for (block, share_of_reports), of_one in zip(estimated_blocks(document), margins, strict=True):
         shown = int(n * share_of_reports)
-        margin = plan.margin(shown) if plan is not None and shown >= SMALL else None
+        margin = of_one / sqrt(shown) if of_one is not None and shown >= SMALL else None
         missing = (
-            None if plan is None else max(0, ceil(plan.reports(target) / share_of_reports) - n)
+            None
+            if of_one is None
+            else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
         )
         outlook.append(BlockOutlook(block.id, margin, target, missing))
     return outlook
+
+
+def _reports(margin: float, target: float) -> int:
+    """Return the least n with a half-width of at most `target`. margin : that of one report."""
+    return least_reports(lambda n: [margin / sqrt(n)], (target,), Setting())

@@ -27,6 +27,8 @@ OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
 _SECONDS: Final = 4.0  # a page waits for these searches; publishing searches longer
 PREVIEW_S: Final = 40.0
 """Seconds within which a preview is complete: its searches take at most 20, then they finish."""
+LEVELS_S: Final = 20.0
+"""The same for `margins_by_level`, whose searches take about 5."""
 LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
 """Levels in nats that pages compare."""
 
@@ -176,6 +178,11 @@ def by_level(
                 level, margin, drafted.design.information, is_current=level == block.epsilon
             )
     return [row_by_level[level] for level in sorted(row_by_level)]
+
+
+def margins_by_level(block: BlockDefinition, reports: int) -> list[LevelRow]:
+    """Return `by_level` with margins at a number of reports, for the wizard."""
+    return by_level(block, reports=reports)
 
 
 def planned(

@@ -12,9 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from math import ceil
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from frankly_protocol.errors import InvalidInput
@@ -24,11 +28,13 @@ if TYPE_CHECKING:
     from frankly_server.surveys.definition import SurveyDefinition
     from frankly_server.surveys.drafting import Drafted, Progress
 
-SEARCHES: Final = (1, 3)
-ANALYSES: Final = (2, 8)
-"""Searches, and estimates or counts, of requests: how many run at once, how many have a place."""
+SEARCHES: Final = (1, 4, 1)
+ANALYSES: Final = (2, 8, 4)
+"""Searches, and estimates or counts, of requests: how many run at once, how many have a place, and
+how many places one person or API key may have."""
 RETRY_S: Final = 5
-_WAIT_S: Final = 10.0
+_WAIT_S: Final = 30.0
+"""Longest wait for a turn: longer than a search takes, so that whoever is next gets one."""
 _CHECK_S: Final = 0.3
 _BLOCK_S: Final = 120.0
 """Seconds for each block of a publication; its search takes at most half of them."""
@@ -47,40 +53,81 @@ _Hear = Callable[..., None]
 
 
 class Busy(InvalidInput):
-    """All places are taken; the same request may be sent again after `retry_after_s` seconds."""
+    """No place is free; the same request may be sent again after `retry_after_s` seconds."""
 
     retry_after_s: int = RETRY_S
 
-    def __init__(self) -> None:
+    def __init__(self, reason: str = "computing for others") -> None:
         super().__init__(
-            Problem.TOO_MANY,
-            f"the server is computing for others: send the same request again in {RETRY_S} s",
+            Problem.TOO_MANY, f"the server is {reason}: send the same request again in {RETRY_S} s"
         )
 
 
-class Places:
-    """Places for slow work of requests: `at_once` run, and up to `most` in total have a place."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    organisation: str
+    holder: str
 
-    def __init__(self, at_once: int, most: int) -> None:
-        self._turns, self._places = threading.Semaphore(at_once), threading.Semaphore(most)
+
+class Places:
+    """Places for slow work of requests, in the order in which they were taken.
+
+    at_once : number of first places whose work runs; the others wait. most : number of places.
+    each : number of places of one holder. An organisation always leaves one place to the others.
+    """
+
+    def __init__(self, at_once: int, most: int, each: int) -> None:
+        self._at_once, self._most, self._each = at_once, most, each
+        self._line: list[_Place] = []
+        self._moved = threading.Condition()
+        self._is_stopped = False
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Hold a place, and wait for a turn, until the block ends.
+    def taken(self, organisation: str, holder: str) -> Iterator[None]:
+        """Hold a place until the block ends, which begins when it is this place's turn.
 
-        Raises Busy if no place is free or no turn comes within ten seconds.
+        holder : names a person or an API key of the organisation. Raises Busy if no place is free
+        for it, or if its turn does not come within half a minute.
         """
-        if not self._places.acquire(blocking=False):
-            raise Busy
+        place = _Place(organisation, holder)
+        with self._moved:
+            self._require_free(place)
+            self._line.append(place)
         try:
-            if not self._turns.acquire(timeout=_WAIT_S):
-                raise Busy
-            try:
-                yield
-            finally:
-                self._turns.release()
+            with self._moved:
+                if not self._moved.wait_for(
+                    lambda: self._is_stopped or self._line.index(place) < self._at_once, _WAIT_S
+                ):
+                    raise Busy
+            self.require_running()
+            yield
         finally:
-            self._places.release()
+            with self._moved:
+                self._line.remove(place)
+                self._moved.notify_all()
+
+    def _require_free(self, place: _Place) -> None:
+        of_organisation = [one for one in self._line if one.organisation == place.organisation]
+        if sum(one.holder == place.holder for one in of_organisation) >= self._each:
+            raise Busy("computing for an earlier request of yours")
+        if len(of_organisation) >= self._most - 1 or len(self._line) >= self._most:
+            raise Busy
+
+    def stop(self) -> None:
+        """Let whoever waits, and every later `require_running`, raise Busy: the server stops."""
+        self._is_stopped = True
+        with self._moved:
+            self._moved.notify_all()
+
+    def require_running(self) -> None:
+        """Raise Busy once `stop` has been called."""
+        if self._is_stopped:
+            raise Busy("stopping")
+
+    @property
+    def number_held(self) -> int:
+        """Number of places that are held."""
+        return len(self._line)
 
 
 def draft_apart(
@@ -113,15 +160,8 @@ def apart(
     Raises InvalidInput(optimiser_limit) if the process is killed or ends without a result, and the
     errors of the function.
     """
-    _CONTEXT.set_forkserver_preload([*_IMPORTED])
     ours, theirs = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(
-        target=_work,
-        args=(theirs, function, arguments, hear is not None, seconds),
-        name="frankly-search",
-        daemon=True,
-    )
-    process.start()
+    process = _started(theirs, function, arguments, hear is not None, seconds)
     theirs.close()
     deadline = time.monotonic() + seconds
     try:
@@ -137,8 +177,13 @@ def apart(
                 raise value
             if hear is not None:
                 hear(*value)
-    except EOFError:
-        pass
+    except (EOFError, OSError):
+        # The system may have killed it, even while it sent its result.
+        raise InvalidInput(
+            Problem.OPTIMISER_LIMIT,
+            "this ended without a result, perhaps for lack of memory: use fewer answers, blocks or "
+            "levels",
+        ) from None
     finally:
         ours.close()
         # A process that has ended has no number of its own any more: it may be another's.
@@ -147,8 +192,26 @@ def apart(
         process.join()
     raise InvalidInput(
         Problem.OPTIMISER_LIMIT,
-        f"this took longer than {seconds:g} s, or too much memory: use fewer answers, blocks or levels",
+        f"this took longer than {seconds:g} s: use fewer answers, blocks or levels",
     )
+
+
+def _started(*arguments: Any) -> BaseProcess:
+    """Return a started process of `_work`."""
+    _CONTEXT.set_forkserver_preload([*_IMPORTED])
+    process = _process(_CONTEXT, arguments)
+    try:
+        process.start()
+    except OSError:
+        # A program that cleans the folder of temporary files has removed the socket of the process
+        # that forks. "spawn" needs no socket; it only takes a second longer.
+        process = _process(get_context("spawn"), arguments)
+        process.start()
+    return process
+
+
+def _process(context: BaseContext, arguments: Sequence[Any]) -> BaseProcess:
+    return context.Process(target=_work, args=arguments, name="frankly-search", daemon=True)  # type: ignore[attr-defined, no-any-return]  # of its subclasses
 
 
 def _work(
@@ -168,9 +231,15 @@ def _work(
         # Reports come first where processors are scarce; a container may forbid it.
         with suppress(OSError):
             os.nice(10)
+        # Where memory is scarce, the kernel ends this process instead of the server.
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     hear = [lambda *said: pipe.send(("heard", said))] if is_heard else []
+    outcome: tuple[str, Any]
     try:
         outcome = "result", function(*arguments, *hear)
+    except MemoryError:
+        return  # as if the kernel had ended it
     except Exception as error:  # noqa: BLE001 - raised again by the server's thread
         outcome = "error", _sendable(error)
     with suppress(BrokenPipeError):

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strengths of a protection in words, for the wizard: what a level means for one respondent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import lru_cache
 from typing import Final
 
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import LEVELS, LevelRow, by_level
+from frankly_server.surveys.preview import LEVELS, LevelRow
 
 _WORDS: Final = (
     "Extremely strong",
@@ -38,9 +37,11 @@ class Strength:
     margin: float | None
 
 
-def strengths(block: BlockDefinition, reports: int) -> list[Strength]:
-    """Return the levels that the wizard offers, weakest last, with margins at `reports` reports."""
-    rows = _levels(block.model_dump_json(exclude_defaults=True, by_alias=True), reports)
+def strengths(block: BlockDefinition, rows: Iterable[LevelRow]) -> list[Strength]:
+    """Return the levels that the wizard offers, weakest last.
+
+    rows : margins by level, as far as they are known (`preview.by_level`).
+    """
     margins = {Decimal(row.epsilon): row.margin for row in rows}
     lip_like = block.notion in _LIP_LIKE
     return [
@@ -62,9 +63,3 @@ def meaning(epsilon: str, *, lip_like: bool) -> tuple[str, str]:
         f"{(sure * 100).quantize(Decimal(1), ROUND_CEILING)}",
         f"{factor.quantize(Decimal('0.1'), ROUND_CEILING)}",
     )
-
-
-@lru_cache(maxsize=256)
-def _levels(block: str, reports: int) -> Sequence[LevelRow]:
-    # The searches take up to some seconds, and the page is opened again after every change.
-    return tuple(by_level(BlockDefinition.model_validate_json(block), reports=reports))

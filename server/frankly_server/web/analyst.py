@@ -32,7 +32,7 @@ from frankly_server.web import (
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 from frankly_server.web.parquet import to_parquet
-from frankly_server.web.searching import search, without_slot
+from frankly_server.web.searching import search_once, without_slot
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),
@@ -232,7 +232,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         reading.content_type({reading.JSON})
         # Decimals, because levels must not be converted to floats.
         plan_input = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
-        result = search(
+        result = search_once(
             services,
             within,
             plan,

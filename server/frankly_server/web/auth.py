@@ -4,7 +4,7 @@
 A received key is only checked. It is not stored, logged or repeated in a response.
 """
 
-from flask import request
+from flask import g, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -15,7 +15,7 @@ ANALYST_ROLES = frozenset({"analyst", "admin"})
 
 
 def require_role(services: Services, roles: frozenset[str]) -> Principal:
-    """Return the holder of the request's API key.
+    """Return the holder of the request's API key, which is then g.principal.
 
     Raises InvalidInput: unauthenticated without a valid key, forbidden if its role is not one of
     `roles`.
@@ -30,6 +30,7 @@ def require_role(services: Services, roles: frozenset[str]) -> Principal:
         raise InvalidInput(
             Problem.FORBIDDEN, f"this needs a key of one of the roles: {', '.join(sorted(roles))}"
         )
+    g.principal = principal
     return principal
 
 

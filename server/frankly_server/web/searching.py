@@ -1,27 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow work of requests, which holds no slot: reports come first."""
 
+import hashlib
+import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from flask import request
+from flask import g, request
 
 from frankly_server.services import Services
 from frankly_server.surveys.searches import Places, apart
 from frankly_server.web.slots import SLOTS, Slots
 
 _Result = TypeVar("_Result")
+_MOST_KEPT: Final = 256
+_kept: OrderedDict[bytes, Any] = OrderedDict()
+"""Results of `search_once`, the newest last, by a digest of the function and its arguments."""
 
 
 @contextmanager
 def without_slot(places: Places) -> Iterator[None]:
     """Give back the request's slot and hold one of these places until the block ends.
 
-    Raises `searches.Busy`.
+    The place belongs to the signed-in person or the API key of the request. Raises `searches.Busy`.
     """
     slots: Slots = request.environ[SLOTS]
-    with slots.released(), places.taken():
+    key, someone = g.get("principal"), g.get("person")
+    organisation, holder = (
+        (key.organisation, f"key {key.prefix}")
+        if key is not None
+        else (someone.organisation, f"person {someone.id}")
+    )
+    with slots.released(), places.taken(organisation, holder):
         yield
 
 
@@ -32,5 +44,30 @@ def search(
 
     Raises `searches.Busy`, and the errors of `searches.apart`.
     """
-    with without_slot(services.searches):
-        return apart(function, *arguments, seconds=seconds)
+    places = services.searches
+    with without_slot(places):
+        return apart(function, *arguments, seconds=seconds, poll=places.require_running)
+
+
+def search_once(
+    services: Services, function: Callable[..., _Result], *arguments: Any, seconds: float
+) -> _Result:
+    """Return the result of `search`, or that of the same search before; for pages opened again.
+
+    function : its result depends on the arguments only.
+    """
+    key = hashlib.sha256(
+        pickle.dumps((function.__module__, function.__qualname__, arguments))
+    ).digest()
+    if key in _kept:
+        result: _Result = _kept[key]
+        return result
+    places = services.searches
+    with without_slot(places):
+        # Another request may have waited for the same result before this one.
+        if key not in _kept:
+            _kept[key] = apart(function, *arguments, seconds=seconds, poll=places.require_running)
+        result = _kept[key]
+    while len(_kept) > _MOST_KEPT:
+        _kept.popitem(last=False)
+    return result

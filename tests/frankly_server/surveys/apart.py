@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that tests run in processes; each process imports this module, so it imports little."""
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +35,21 @@ def one_long_step() -> int:
 
 def leave() -> None:
     raise SystemExit
+
+
+def out_of_memory() -> None:
+    raise MemoryError
+
+
+class _Deadly:
+    """A result whose sending kills the process, after some of it may have been sent."""
+
+    def __reduce__(self) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_while_sending() -> list[Any]:
+    return [0, _Deadly()]
 
 
 def wait_for(path: Path) -> str:

@@ -11,7 +11,13 @@ from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import draft_blocks, draft_document
-from frankly_server.surveys.live import band, expected_pending, live, required_reports
+from frankly_server.surveys.live import (
+    band,
+    expected_pending,
+    live,
+    margins_of_one_report,
+    required_reports,
+)
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
 from frankly_server.surveys.protection import Protection, protect
 
@@ -121,7 +127,7 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     assert parse_definition(template_definition.to_yaml()) == template_definition
     document = draft_document(template_definition, draft_blocks(template_definition), PLACE)
     assert all(drafted.certificate is not None for drafted in document.blocks)
-    number = required_reports(document, 0.05)
+    number = required_reports(document, margins_of_one_report(document), 0.05)
     assert number is not None
     assert number > 100
 
@@ -217,7 +223,8 @@ def test_released_reports_are_counted_exactly_and_pending_ones_in_bands() -> Non
         ("2026-06-02", "closed"): 6,
         ("2026-06-02", "y_type"): 3,
     }
-    summary = live([(document, 0)], 9, refused, 0.03, now)
+    margins = margins_of_one_report(document)
+    summary = live([(document, 0)], 9, refused, 0.03, now, margins)
     assert (summary.n, summary.accepted, summary.pending, summary.versions[0].n) == (
         0,
         "fewer than 10",
@@ -226,10 +233,14 @@ def test_released_reports_are_counted_exactly_and_pending_ones_in_bands() -> Non
     )
     assert summary.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
     assert summary.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
+    assert summary.outlook is not None
     assert summary.outlook[0].margin is None
     p = math.e / (1 + math.e)
     required = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
-    assert required_reports(document, 0.03) == math.ceil(required)
-    summary = live([(document, 1000)], 1000, {}, 0.03, now)
-    assert summary.outlook[0].more == math.ceil(required) - 1000
-    assert live([(document, 5000)], 5000, {}, 0.03, now).outlook[0].more == 0
+    assert required_reports(document, margins, 0.03) == math.ceil(required)
+    for n, more in ((1000, math.ceil(required) - 1000), (5000, 0)):
+        outlook = live([(document, n)], n, {}, 0.03, now, margins).outlook
+        assert outlook is not None
+        assert outlook[0].more == more
+        assert outlook[0].margin == pytest.approx(0.03 * math.sqrt(required / n), rel=1e-6)
+    assert live([(document, 1000)], 1000, {}, 0.03, now, None).outlook is None

@@ -8,7 +8,7 @@ import pytest
 from frankly_protocol.audit import exp_lower
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.editing import new_draft
-from frankly_server.surveys.preview import LEVELS
+from frankly_server.surveys.preview import LEVELS, margins_by_level
 from frankly_server.surveys.strengths import meaning, strengths
 
 # Known by hand: e = 2.718…, so that even odds become e : 1, and LIP leaves at least 1/(2e).
@@ -45,7 +45,7 @@ def test_no_report_makes_anybody_surer(epsilon: str) -> None:
 
 def test_margins_are_those_of_the_planned_number() -> None:
     block = parse_value(new_draft("A", "a", "en", "B?", ["No", "Yes"])).blocks[0]
-    few, many = strengths(block, 100), strengths(block, 10_000)
+    few, many = (strengths(block, margins_by_level(block, n)) for n in (100, 10_000))
     margins = [strength.margin for strength in few if strength.margin is not None]
     assert margins == pytest.approx([10 * (strength.margin or 0) for strength in many])
     assert margins == sorted(margins, reverse=True)

@@ -3,6 +3,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,9 +14,11 @@ from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, unrecorded
+from frankly_server.store.jobs import JobRow
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
+from frankly_server.surveys import jobs as jobs_module
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.surveys.jobs import Jobs
+from frankly_server.surveys.jobs import DESIGNS, Jobs
 from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
@@ -174,9 +177,61 @@ def test_a_job_is_watched_and_cancelled(sqlite: Database) -> None:
     assert jobs.get(SURVEY, job) == row
 
 
-def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> None:
-    from frankly_server.store.jobs import JobRow
+def until(is_true: Callable[[], bool]) -> None:
+    while not is_true():
+        time.sleep(0.001)
 
+
+def test_further_surveys_wait_for_their_design(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each design is a process; unlimited ones would use up the memory of the server."""
+    published(sqlite)
+    jobs, begun, go_on = Jobs(sqlite, _Slow(), FixedClock(NOW)), list[str](), threading.Event()  # type: ignore[arg-type]
+
+    def design(definition: str, _progress: object, timer: Callable[[], object]) -> list[str]:
+        begun.append(definition)
+        assert go_on.wait(60)
+        timer()
+        return [definition]
+
+    monkeypatch.setattr(jobs_module, "draft_apart", design)
+    monkeypatch.setattr(jobs_module, "_CHECK_S", 0.001)
+    monkeypatch.setattr(jobs_module, "_TOUCH_S", 0.0)
+    with sqlite.transaction("test") as tx:
+        tx.jobs.add(JobRow("cd" * 16, SURVEY, "running", 0, 1, "", "2026-01-01T00:00:00Z"))
+    done, is_cancelled = list[str](), threading.Event()
+
+    def timer() -> None:
+        if is_cancelled.is_set() and not go_on.is_set():
+            raise KeyError("cancelled")
+
+    def draft(name: str) -> None:
+        try:
+            drafted = jobs._in_turn("cd" * 16)(name, None, timer)  # type: ignore[arg-type]
+        except KeyError:
+            done.append("cancelled")
+        else:
+            done.extend(drafted)  # type: ignore[arg-type]
+
+    threads = [threading.Thread(target=draft, args=(str(i),)) for i in range(DESIGNS + 1)]
+    for thread in threads[:-1]:
+        thread.start()
+    until(lambda: len(begun) == DESIGNS)
+    threads[-1].start()
+    # Its row changes while it waits, so that it does not count as lost.
+    until(lambda: jobs.get(SURVEY, "cd" * 16).updated != "2026-01-01T00:00:00Z")
+    is_cancelled.set()
+    threads[-1].join(60)
+    assert (done, len(begun)) == (["cancelled"], DESIGNS)
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(done) == ["0", "1", "cancelled"]
+    assert jobs._in_turn("cd" * 16)("next", None, timer) == ["next"]  # type: ignore[arg-type]
+
+
+def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> None:
     published(sqlite)
     with sqlite.transaction("test") as tx:
         tx.jobs.add(JobRow("cd" * 16, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))

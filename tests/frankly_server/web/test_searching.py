@@ -3,6 +3,7 @@
 
 import json
 import multiprocessing
+import re
 import threading
 import time
 from collections import Counter
@@ -20,19 +21,25 @@ from frankly_server.web import analyst
 from frankly_server.web.admin import margins
 
 from tests.frankly_server.surveys.apart import endless, waiting
-from tests.frankly_server.web.admin.office import Office
+from tests.frankly_server.web.admin.office import Office, send
 from tests.frankly_server.web.site import Site, check_problem, waitress
 
-CLIENTS = 32
 PLAN = {
     "prior": {"joint": [[3 + 7 * x % 11, 5 + 3 * x % 7] * 8 for x in range(3)]},
     "notion": "lip", "mechanism": "optimal", "epsilon": "1.0", "solve_for": "n", "margin": 0.05, "frontier": 30,
 }  # fmt: skip
 
 
-def plan(client: Any, site: Site, body: Any) -> Any:
-    headers = {"Authorization": f"Bearer {site.analyst_key}"}
-    return client.post("/v1/plan", json=body, headers=headers)
+OURS = SEARCHES[1] - 1
+"""Number of searches that one organisation may have a place for."""
+
+
+def plan(client: Any, key: str, body: Any) -> Any:
+    return client.post("/v1/plan", json=body, headers={"Authorization": f"Bearer {key}"})
+
+
+def keys(site: Site, number: int) -> list[str]:
+    return [site.services.access.create("analyst", f"key {i}") for i in range(number)]
 
 
 @pytest.fixture
@@ -46,24 +53,24 @@ def narrow(site: Site) -> Any:
 def held(
     site: Site, narrow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[list[int]]:
-    """Requests that take all places until the block ends; the list then has their statuses."""
+    """Requests of other keys that take all places; the list has their statuses at the end."""
     monkeypatch.setattr(analyst, "within", waiting)
     monkeypatch.setattr(searches, "_WAIT_S", 60.0)
     until, statuses = tmp_path / "until", list[int]()
 
-    def search() -> None:
-        statuses.append(plan(narrow(), site, {"until": str(until)}).status_code)
+    def search(key: str) -> None:
+        statuses.append(plan(narrow(), key, {"until": str(until)}).status_code)
 
-    threads = [threading.Thread(target=search) for _ in range(SEARCHES[1])]
+    threads = [threading.Thread(target=search, args=(key,)) for key in keys(site, OURS)]
     for thread in threads:
         thread.start()
-    while site.services.searches._places._value:
+    while site.services.searches.number_held < OURS:
         time.sleep(0.001)
     yield statuses
     until.touch()
     for thread in threads:
         thread.join()
-    assert statuses == [200] * SEARCHES[1]
+    assert statuses == [200] * OURS
 
 
 def test_reports_have_the_only_slot_while_searches_run(
@@ -79,7 +86,7 @@ def test_reports_have_the_only_slot_while_searches_run(
 
 
 def test_a_search_without_a_place_gets_429(site: Site, narrow: Any, held: list[int]) -> None:
-    answer = plan(narrow(), site, {"until": "never"})
+    answer = plan(narrow(), site.analyst_key, {"until": "never"})
     check_problem(answer, 429, "too_many")
     assert answer.headers["Retry-After"] == "5"
     assert "the server is computing for others" in answer.get_json()["detail"]
@@ -90,17 +97,20 @@ def test_pages_say_kindly_that_others_are_searching(
     own_office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = own_office.client("admin")
-    for _ in range(SEARCHES[1]):
-        own_office.services.searches._places.acquire()
-    for page, words in (
-        ("margins", "One moment, please"),
-        ("try", "the server is computing for others"),
-    ):
-        answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
-        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
-        assert words in answer.text
-    for _ in range(SEARCHES[1]):
-        own_office.services.searches._places.release()
+    with monkeypatch.context() as full:
+        full.setattr(own_office.services.searches, "_most", 0)
+        for page, words in (
+            ("margins", "One moment, please"),
+            ("try", "the server is computing for others"),
+        ):
+            answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
+            assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
+            assert words in answer.text
+        # These pages are for other things, too.
+        for page in ("intake", "protection"):
+            answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
+            assert answer.status_code == 200
+            assert "not known yet: the server is computing for others" in answer.text
     assert client.get(f"/admin/surveys/{own_office.survey}/try").status_code == 200
     monkeypatch.setattr(margins, "preview", endless)
     monkeypatch.setattr(margins, "PREVIEW_S", 0.2)
@@ -122,53 +132,56 @@ def test_reports_have_the_only_slot_while_estimates_are_computed(
 
     monkeypatch.setattr(searches, "_WAIT_S", 60.0)
     monkeypatch.setattr(site.services.analysis, "estimates", estimates)
-    headers = {"Authorization": f"Bearer {site.analyst_key}"}
 
-    def ask() -> None:
+    def ask(key: str) -> None:
+        headers = {"Authorization": f"Bearer {key}"}
         statuses.append(narrow().get(site.estimates_path, headers=headers).status_code)
 
-    at_once, most = ANALYSES
-    threads = [threading.Thread(target=ask) for _ in range(most)]
+    at_once, most, each = ANALYSES
+    others = keys(site, 2)
+    threads = [threading.Thread(target=ask, args=(others[i // each],)) for i in range(most - 1)]
     for thread in threads:
         thread.start()
     for _ in range(at_once):
         assert begun.acquire(timeout=60)
-    while site.services.analyses._places._value:
+    while site.services.analyses.number_held < most - 1:
         time.sleep(0.001)
     client = narrow()
     report = json.dumps(site.report(2000))
     answer = client.post(site.reports_path, data=report, content_type="application/json")
     assert answer.status_code == 201
-    for path in (site.estimates_path, f"/v1/surveys/{site.survey}/counts"):
-        refused = client.get(path, headers=headers)
-        check_problem(refused, 429, "too_many")
-        assert refused.headers["Retry-After"] == "5"
+    for key, whose in ((site.analyst_key, "others"), (others[0], "an earlier request of yours")):
+        for path in (site.estimates_path, f"/v1/surveys/{site.survey}/counts"):
+            refused = client.get(path, headers={"Authorization": f"Bearer {key}"})
+            check_problem(refused, 429, "too_many")
+            assert refused.headers["Retry-After"] == "5"
+            assert f"computing for {whose}" in refused.get_json()["detail"]
     go_on.set()
     for thread in threads:
         thread.join()
-    assert statuses == [200] * most
+    assert statuses == [200] * (most - 1)
 
 
 def test_a_plan_is_killed_at_its_deadline(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analyst, "within", endless)
     monkeypatch.setattr(analyst, "PLAN_S", 0.2 - 2 * FINISH_S)
-    check_problem(plan(site.client, site, {}), 422, "optimiser_limit")
+    check_problem(plan(site.client, site.analyst_key, {}), 422, "optimiser_limit")
     assert not [one for one in multiprocessing.active_children() if "search" in one.name]
 
 
 def test_no_report_is_refused_beside_planning_clients(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thirty-two clients plan with one key; how long reports take is for `bench intake` to measure."""
+    """Thirty-two clients plan with eight keys; how long reports take is for `bench intake` to measure."""
     monkeypatch.setattr(analyst, "PLAN_S", 0.3)
     monkeypatch.setattr(analyst, "FINISH_S", 0.1)
     settings = site.settings.model_copy(update={"threads": 2, "key_rate_per_s": 1e6})
     statuses, reports, enough = Counter[int](), Counter[int](), threading.Event()
     with waitress(create_app(settings, services=site.services)) as origin:
 
-        def ask() -> None:
+        def ask(key: str) -> None:
             with requests.Session() as session:
-                session.headers["Authorization"] = f"Bearer {site.analyst_key}"
+                session.headers["Authorization"] = f"Bearer {key}"
                 while not enough.is_set():
                     answer = session.post(f"{origin}/v1/plan", json=PLAN, timeout=300)
                     statuses[answer.status_code] += 1
@@ -176,7 +189,7 @@ def test_no_report_is_refused_beside_planning_clients(
                         assert answer.headers["Retry-After"] == "5"
                         enough.wait(1)
 
-        threads = [threading.Thread(target=ask) for _ in range(CLIENTS)]
+        threads = [threading.Thread(target=ask, args=(key,)) for key in keys(site, 8) * 4]
         for thread in threads:
             thread.start()
         with requests.Session() as session:
@@ -191,3 +204,34 @@ def test_no_report_is_refused_beside_planning_clients(
             thread.join()
     assert set(reports) == {201}
     assert set(statuses) <= {200, 422, 429}
+
+
+def test_no_page_searches_in_the_process_of_the_server(
+    own_office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Designs and plans of sample sizes take seconds, and would hold the interpreter."""
+
+    def forbidden(*_arguments: Any, **_named: Any) -> None:
+        raise AssertionError("a search in the process of the server")
+
+    for name in (
+        "drafting.design",
+        "drafting.design_form",
+        "preview.Plan",
+        "preview.engine.frontier",
+    ):
+        monkeypatch.setattr(f"frankly_server.surveys.{name}", forbidden)
+    client, home = own_office.client("admin"), f"/admin/surveys/{own_office.survey}"
+    tabs = set(re.findall(rf'href="({home}[^"#]*)"', client.get(home).text))
+    assert {f"{home}/intake", f"{home}/protection", f"{home}/margins", f"{home}/try"} <= tabs
+    for page in sorted(tabs):
+        assert client.get(page).status_code == 200, page
+    rule = {"rule": "margin", "points": "3"}
+    assert send(client, f"{home}/stop-rule", **rule).status_code == 303
+
+
+def test_the_same_search_runs_once(own_office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, path = own_office.client("admin"), f"/admin/surveys/{own_office.survey}/intake"
+    first = client.get(path).text
+    monkeypatch.setattr(own_office.services.searches, "_most", 0)
+    assert client.get(path).text == first

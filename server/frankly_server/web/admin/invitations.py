@@ -16,6 +16,7 @@ from frankly_server.surveys.live import band
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.searching import without_slot
 from frankly_server.web.security import person
 
 if TYPE_CHECKING:
@@ -72,12 +73,20 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
                     "publish a version that asks for an invitation first",
                     "invitations",
                 )
-            record = services.accounts.recorder(person(), f"invitations made: {count}", survey.name)
-            codes = services.invites.make(survey.id, count, record, codes=True)
+            record = services.accounts.credential_recorder(
+                person(), f"invitations made: {count}", survey.name
+            )
+            # No redirect: only hashes are stored, so only this response can show the codes.
+            if not as_cards:
+                codes = services.invites.make(survey.id, count, record, codes=True)
+                return _table(survey, link, codes)
+            # QR codes for hundreds of cards take seconds. The place is taken first: once made,
+            # the invitations have to be shown.
+            with without_slot(services.analyses):
+                codes = services.invites.make(survey.id, count, record, codes=True)
+                return page(survey, codes=tuple(codes))
         except InvalidInput as refused:
             return page(survey, refused)
-        # No redirect: only hashes are stored, so only this response can show the codes.
-        return page(survey, codes=tuple(codes)) if as_cards else _table(survey, link, codes)
 
     @routes.post("/surveys/<survey_id>/invitations/revoke")
     @survey_view(services, "admin")
@@ -88,7 +97,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
                 raise InvalidInput(
                     Problem.FIELD_MISSING, "type a code, or tick that you mean all", "code"
                 )
-            record = services.accounts.recorder(person(), "invitations revoked", survey.name)
+            record = services.accounts.credential_recorder(
+                person(), "invitations revoked", survey.name
+            )
             services.invites.revoke(survey.id, code, record)
 
         return attempt(act, lambda refused: page(survey, refused), survey.path("invitations"))

@@ -27,7 +27,7 @@ from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, survey_view
-from frankly_server.web.searching import search
+from frankly_server.web.searching import search, search_once
 
 _SHOWN = 16  # a larger table of probabilities does not fit on a page
 
@@ -83,7 +83,7 @@ def _margins(
     refused: InvalidInput | None = None,
 ) -> Response:
     block = _definition(survey)
-    found = search(services, preview, block, people, seconds=PREVIEW_S)
+    found = search_once(services, preview, block, people, seconds=PREVIEW_S)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
     cells = [len(question.choices) for question in survey.definition.strata]
     return show(

@@ -14,7 +14,7 @@ from frankly_server.services import Services
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import OFFERED
+from frankly_server.surveys.preview import LEVELS_S, OFFERED, margins_by_level
 from frankly_server.surveys.priors import prior_columns, small_cells
 from frankly_server.surveys.protection import (
     BACKSTOP,
@@ -28,6 +28,7 @@ from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, store, survey_view
+from frankly_server.web.searching import search_once
 
 _OPEN = "inf"
 """Level in survey files for a side of alip that is not promised."""
@@ -41,7 +42,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def protection(survey: OpenedSurvey) -> Response:
         if not survey.definition.blocks:
             return form_page(services, survey, "protection")
-        return _page(survey, asked_block(survey), {})
+        return _page(services, survey, asked_block(survey), {})
 
     @routes.post("/surveys/<survey_id>/protection")
     @survey_view(services, "admin")
@@ -54,7 +55,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         if not survey.definition.blocks:
             return _change_form_level(services, survey)
         return attempt(
-            act, lambda refused: _page(survey, asked_block(survey), request.form, refused)
+            act, lambda refused: _page(services, survey, asked_block(survey), request.form, refused)
         )
 
 
@@ -84,9 +85,20 @@ def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
 
 
 def _page(
-    survey: OpenedSurvey, block_id: str, form: Any, refused: InvalidInput | None = None
+    services: Services,
+    survey: OpenedSurvey,
+    block_id: str,
+    form: Any,
+    refused: InvalidInput | None = None,
 ) -> Response:
     block = _block(survey, block_id)
+    rows, unknown = [], ""
+    try:
+        rows = search_once(
+            services, margins_by_level, block, survey.definition.expected_reports, seconds=LEVELS_S
+        )
+    except InvalidInput as fault:
+        unknown = fault.detail  # levels can be chosen without their margins
     main = main_question(block)
     alone = [
         b.questions[0]
@@ -105,7 +117,8 @@ def _page(
         others=partners,
         offered=OFFERED,
         form=form,
-        strengths=strengths(block, survey.definition.expected_reports),
+        strengths=strengths(block, rows),
+        unknown=unknown,
         cannot=unsupported_features(block),
         secret=_secret(block, partners),
         file_text=_as_written(survey, block_id),

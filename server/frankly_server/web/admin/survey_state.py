@@ -2,7 +2,7 @@
 """Intake page: reports received, stop rule, and changes of a survey's state."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -10,14 +10,17 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.live import live, required_reports
+from frankly_server.surveys.live import live, margins_of_one_report, required_reports
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.searching import search_once
 from frankly_server.web.security import person
 
 _POINTS = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2})?", re.ASCII)
 _USUAL = "3"
+MARGINS_S: Final = 30.0
+"""Seconds for the margins of a document of many large blocks."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -84,8 +87,16 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
     if not documents:
         moves = ["archive"] if survey.state_row.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
-    figures = live(documents, accepted, refusals, target, services.surveys.now())
-    return {"live": figures, "moves": moves, "points": f"{target * 100:g}"}
+    margins, unknown = None, ""
+    if documents:
+        try:
+            margins = search_once(
+                services, margins_of_one_report, documents[-1][0], seconds=MARGINS_S
+            )
+        except InvalidInput as refused:
+            unknown = refused.detail  # the rest of the page does not depend on them
+    figures = live(documents, accepted, refusals, target, services.surveys.now(), margins)
+    return {"live": figures, "moves": moves, "points": f"{target * 100:g}", "unknown": unknown}
 
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:
@@ -105,7 +116,9 @@ def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, st
             "publish the survey first: the margin depends on its mechanism",
             "rule",
         )
-    reports_needed = required_reports(documents[-1], margin)
+    newest = documents[-1]
+    of_one = search_once(services, margins_of_one_report, newest, seconds=MARGINS_S)
+    reports_needed = required_reports(newest, of_one, margin)
     if reports_needed is None:
         raise InvalidInput(
             Problem.NOT_IDENTIFIABLE,
