@@ -97,17 +97,20 @@ class Services:
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
-        """Check the database and the publisher key before the server starts (bad input 54).
+        """Check the database, the keys and the log before the server starts (bad input 54).
 
         A full or read-only database does not prevent the start: documents and estimates can be
         read, and `/health/ready` fails until the database can be written. Raises UnsafeStore,
-        StoreUnavailable or InvalidInput(key_file), each with a one-line message.
+        StoreUnavailable or InvalidInput (key_file; unsafe_setting if the log lacks entries of the
+        noted head), each with a one-line message.
         """
         self.database.check()
         with suppress(StoreUnavailable):
             self.database.check_writable()
-        self.database.close()  # forked processes open their own connections
         self.keys.check()
+        self.log.check()
+        self.log.note()
+        self.database.close()  # forked processes open their own connections
 
     def check_health(self) -> None:
         """Raise StoreUnavailable or UnsafeStore if the database is down, unsafe or not migrated."""

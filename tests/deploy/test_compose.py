@@ -173,7 +173,7 @@ UNIT = {
     "ProcSubset", "ProtectClock", "ProtectControlGroups", "ProtectHome", "ProtectHostname", "ProtectKernelLogs",
     "ProtectKernelModules", "ProtectKernelTunables", "ProtectProc", "ProtectSystem", "RestrictAddressFamilies",
     "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "SystemCallArchitectures", "SystemCallFilter",
-    "SystemCallErrorNumber", "WantedBy",
+    "SystemCallErrorNumber", "WantedBy", "OOMPolicy",
 }  # fmt: skip
 """Directives of systemd.unit(5), .service(5) and .exec(5) that the unit uses."""
 

@@ -22,6 +22,7 @@ from pydantic import SecretStr
 
 from tests.faults.server.running import Running, report_bytes
 from tests.frankly_server.samples import stored
+from tools.blocks import blocks
 
 REPORTS = 25
 
@@ -154,6 +155,57 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
     assert theirs.keys.document() == ours.keys.document()
     for services in (ours, theirs):
         services.close()
+
+
+DOCKER = """#!/bin/sh
+case "$1 $2" in "compose up") exec frankly migrate ;; esac
+while [ "$1" != keys ] && [ "$1" != migrate ]; do shift; done
+shift
+for word; do
+  shift
+  set -- "$@" "$(printf %s "$word" | sed "s#/tmp/#$FRANKLY_HOME/#g; s#/var/lib/frankly#$FRANKLY_HOME#g")"
+done
+exec "$@"
+"""
+"""Replaces docker: runs the command of a service on this machine, and the migration at every `up`."""
+
+
+@pytest.mark.parametrize("up_first", [False, True])
+def test_a_backup_is_restored_before_or_after_the_first_up(
+    root: Path, desk: Desk, compose: dict[str, Any], up_first: bool
+) -> None:
+    [script] = [
+        block.body
+        for block in blocks((root / "docs" / "operations.md").read_text(encoding="utf-8"))
+        if "frankly restore /tmp/" in block.body
+    ]
+    # What this test takes from the file: at every `up` the migration runs, and servers wait for it.
+    services = compose["services"]
+    assert services["migrate"]["command"] == ["frankly", "migrate"]
+    waits_for = services["server"]["depends_on"]["migrate"]
+    assert waits_for == {"condition": "service_completed_successfully"}
+    ours = desk.services()
+    desk.line_by_line(drill(root, "backup").partition("umask 077\nmkdir drill")[0])
+    programs, volume = desk.folder / "bin", desk.folder / "volume"
+    for folder in (programs, volume):
+        folder.mkdir(mode=0o700)
+    (programs / "docker").write_text(DOCKER)
+    (programs / "docker").chmod(0o755)
+    desk.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    desk.monkeypatch.setenv("FRANKLY_HOME", str(volume))
+    desk.monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{volume / 'frankly.db'}")
+    _, copy_keys, _, up = script.splitlines()
+    if up_first:
+        desk.shell(copy_keys)
+        with pytest.raises(AssertionError, match="the log of this database is empty"):
+            desk.shell(up)
+        assert not (volume / "frankly.db").exists()
+    desk.shell(script)
+    theirs = desk.services(volume)
+    theirs.check_start()
+    assert _reports_and_counts(theirs, desk.survey) == _reports_and_counts(ours, desk.survey)
+    for opened in (ours, theirs):
+        opened.close()
 
 
 def _reports_and_counts(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:

@@ -119,6 +119,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ),
     ("docs/operations.md", "umask 077\nfrankly backup create backup.zip"): _run(_DRILLS),
     ("docs/operations.md", "umask 077\nmkdir drill"): _run(_DRILLS),
+    ("docs/operations.md", "umask 077\ndocker compose run --rm -T keys tar"): _run(_DRILLS),
     ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),
     ("docs/protocol.md", "frankly/0123456789abcdef"): _shown(
         "tests/vectors/test_vectors.py", "a format; the vectors contain its bytes"

@@ -318,6 +318,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "migrations/versions/0101_initial.py",
         ),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
+        (
+            "which database a key folder belongs to",
+            "frankly_server.log.noted_head:NotedHead.require_in",
+        ),
     ),
 }
 """Rules that readers look for, by group, each with the place that defines it.

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly backup` and `frankly restore`: one file, verified by reading it back."""
 
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import click
@@ -12,8 +15,9 @@ from frankly_server.cli.services import open_services
 from frankly_server.keys import Keyring
 from frankly_server.keys.backup_signature import Signers, signer, signers_of
 from frankly_server.keys.durable import written_whole
+from frankly_server.log import LogService
 from frankly_server.settings import Settings
-from frankly_server.store import Contents, read_back, restore_backup, save_backup
+from frankly_server.store import Contents, Database, read_back, restore_backup, save_backup, upgrade
 
 _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
 _unsigned = click.option(
@@ -69,14 +73,36 @@ def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 @_unsigned
 @json_option
 def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
-    """Fill an empty, migrated database from FILE, and read it back; on an error nothing changes.
+    """Fill an empty database from FILE, and read it back; on an error nothing changes.
 
     The signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
+    Tables are created if there are none. Afterwards the key folder notes the log of this backup.
     """
-    with open_services() as services:
-        check = _Check(services.keys, unsigned)
-        contents = restore_backup(services.database, file, check)
-    _print_contents("restored", contents, check, Path(file.name), as_json)
+    settings, clock = Settings.load(), SystemClock()
+    keys = Keyring(settings.keys_folder, clock)
+    check = _Check(keys, unsigned)
+    with closing(Database(settings.store_url())) as database:
+        if not database.has_tables():
+            read_back(file, check)  # otherwise a broken backup would leave tables behind
+            settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            upgrade(database)
+        contents = restore_backup(database, file, check)
+        # After the commit, because a head must not be noted that no database has.
+        lost = _accepted(LogService(database, keys, clock))
+    _print_contents("restored", contents, check, Path(file.name), as_json, {"lost_log": lost})
+    if lost is not None and not as_json:
+        remarks().print(lost, markup=False)
+
+
+def _accepted(log: LogService) -> str | None:
+    """Note the head of the restored log; return a sentence if entries are lost or it failed."""
+    try:
+        return log.accept()
+    except OSError as error:
+        return (
+            f"The log of this backup is not noted, because {log.noted.path} cannot be written "
+            f"({error.strerror}): make it writable, then run `frankly migrate --accept-lost-log`."
+        )
 
 
 class _Check:
@@ -107,7 +133,12 @@ class _Check:
 
 
 def _print_contents(
-    status: str, contents: Contents, check: _Check, file: Path, as_json: bool
+    status: str,
+    contents: Contents,
+    check: _Check,
+    file: Path,
+    as_json: bool,
+    more: Mapping[str, str | None] = MappingProxyType({}),
 ) -> None:
     surveys, reports = (contents.tables[name][0] for name in ("surveys", "reports"))
     when = f" at {contents.saved}" if contents.saved else ""
@@ -122,6 +153,7 @@ def _print_contents(
             "keys_version": signers.version if signers else None,
             "rows": contents.rows,
             "tables": {name: n for name, (n, _) in contents.tables.items()},
+            **more,
         },
         f"{file}: {status}; made{when} with {surveys} surveys and {reports} reports, "
         f"{contents.rows} rows in all (schema {contents.schema}). {check.sentence}",

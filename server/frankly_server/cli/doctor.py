@@ -18,8 +18,9 @@ from frankly_protocol.trust import prove_chain
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, respond, table
 from frankly_server.keys import Keyring, nearly_full
+from frankly_server.log import LogService
 from frankly_server.settings import Settings
-from frankly_server.store import Database
+from frankly_server.store import Database, StoreUnavailable
 from frankly_server.surveys import Surveys
 
 _FREE_BYTES = 1 << 30
@@ -67,6 +68,7 @@ def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
     yield from (database, keys)
     if "broken" not in (database.state, keys.state):
         yield _checked("signatures", lambda: _signatures(settings, clock))
+    yield _checked("log", lambda: _log(settings, clock))
     yield _disk(settings.home)
     yield _libraries()
     if counts:
@@ -97,20 +99,9 @@ def _address(settings: Settings) -> CheckResult:
     )
 
 
-def is_there(database: Database) -> bool:
-    """Return False if the database is a SQLite file that does not exist.
-
-    Connecting would create the file.
-    """
-    return (
-        database.engine.dialect.name != "sqlite"
-        or Path(database.engine.url.database or "").exists()
-    )
-
-
 def _database(settings: Settings) -> tuple[str, str]:
     with closing(Database(settings.store_url())) as database:
-        if not is_there(database):
+        if not database.is_there():
             return "broken", "there is no database yet; run `frankly migrate`"
         database.check()
         # A readable but full or read-only database would only fail at the first report.
@@ -144,6 +135,29 @@ def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
             f"{len(retired)} document(s) are signed by retired keys only; run `frankly keys resign`",
         )
     return "ok", "the publisher keys in force have signed every published survey"
+
+
+def _log(settings: Settings, clock: Clock) -> tuple[str, str]:
+    with closing(Database(settings.store_url())) as database:
+        log = LogService(database, Keyring(settings.keys_folder, clock), clock)
+        try:
+            noted = log.check()
+            size = log.entries(0)[0] if database.has_tables() else 0
+        except StoreUnavailable:
+            return "warning", "it cannot be compared while the database cannot be read"
+    folder = settings.keys_folder
+    if folder.is_dir() and not log.noted.is_writable:
+        return (
+            "warning",
+            f"{folder} cannot be written by this user: its noted head stays at {noted} of the log's {size} "
+            "entries, so a later start with an older database would go unnoticed",
+        )
+    if noted < size:
+        return (
+            "warning",
+            f"{log.noted.path} notes {noted} of the log's {size} entries; the next start of the server notes all",
+        )
+    return "ok", f"the database has the {noted} entries that {log.noted.path} notes"
 
 
 def _disk(home: Path) -> CheckResult:

@@ -16,7 +16,6 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import Accounts
 from frankly_server.cli.console import json_option, remarks, respond, table
-from frankly_server.cli.doctor import is_there
 from frankly_server.cli.services import open_services
 from frankly_server.keys import Keyring, Proposal, Rotation, RotationChange, nearly_full
 from frankly_server.keys import status as keys_status
@@ -240,7 +239,7 @@ def _waiting() -> int | None:
     """
     settings = Settings.load()
     with closing(Database(settings.store_url())) as database, suppress(FranklyError):
-        if is_there(database):
+        if database.is_there():
             database.check()
             return len(Surveys(settings, database, _keyring(), SystemClock()).signed_by_others())
     return None
@@ -254,7 +253,7 @@ def record_keys(action: str, subject: str) -> None:
     """
     settings = Settings.load()
     with closing(Database(settings.store_url())) as database, suppress(FranklyError):
-        if is_there(database):
+        if database.is_there():
             database.check()
             record = Accounts(database, SystemClock()).command_recorder(MAIN, action, subject)
             with database.administering("record keys") as tx:

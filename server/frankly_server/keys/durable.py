@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic file writes: a file is on disk completely or not at all (bad input 52)."""
+"""Atomic file writes: a file is on disk completely or not at all (bad input 52); locks."""
 
 import os
 import tempfile
@@ -10,6 +10,11 @@ from typing import BinaryIO
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -53,3 +58,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock a file against other threads and processes, creating it if necessary, with mode 0600.
+
+    The OS releases the lock of a killed process. On Windows nobody waits. Raises OSError.
+    """
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -27,6 +27,7 @@ from frankly_protocol.trust import (
 from frankly_protocol.trust.notes import NoteSignature, to_base64
 
 from frankly_server.keys import Keyring
+from frankly_server.log.noted_head import NotedHead
 from frankly_server.store import Database, LogEntryRow, Transaction
 
 ENTRIES_LIMIT = 1000
@@ -53,9 +54,37 @@ class LogService:
     def __init__(self, database: Database, keys: Keyring, clock: Clock) -> None:
         self._database = database
         self._keys = keys
+        self.noted = NotedHead(keys.folder)
+        """The last head, noted in the key folder before it is shown."""
         self._clock = clock
         self._guard = threading.Lock()
         self._tree = Tree()
+
+    def check(self) -> int:
+        """Check that this log begins with the noted head; return the number of noted entries.
+
+        Nothing is written. A database without tables has an empty log. Raises InvalidInput:
+        unsafe_setting if the log is empty, older or another one, key_file if the noted head is
+        damaged; StoreUnavailable.
+        """
+        # Read before the database, because another process may publish and note meanwhile.
+        head = self.noted.read()
+        if head is None:
+            return 0
+        self.noted.require_in(head, self._stored())
+        return head.size
+
+    def note(self) -> None:
+        """Note the newest head, if the log has grown. Raises StoreUnavailable."""
+        with self._database.reading("log head") as tx:
+            self._grown(tx)
+
+    def accept(self) -> str | None:
+        """Note the head of this log whatever was noted; return a sentence if entries are lost.
+
+        Raises StoreUnavailable, and OSError if the key folder cannot be written.
+        """
+        return self.noted.accept(self._stored())
 
     def checkpoint(self) -> bytes:
         """Return the newest head, signed by the log, with its current cosignatures.
@@ -225,7 +254,20 @@ class LogService:
             raise InvalidInput(Problem.LOG_UNKNOWN, "this server's keys name no log")
         return role
 
+    def _stored(self) -> Tree:
+        if not self._database.has_tables():
+            return Tree()
+        with self._database.reading("log check") as tx:
+            return self._read(tx)
+
     def _grown(self, tx: Transaction) -> Tree:
+        """Return the tree of all entries, after its head is noted."""
+        tree = self._read(tx)
+        # Before anything of it is shown, so that no device knows more than the noted head.
+        self.noted.note(tree)
+        return tree
+
+    def _read(self, tx: Transaction) -> Tree:
         """Return the tree of all entries in the database, which are never deleted."""
         with self._guard:
             # Inside the lock, because the query begins at the size of the tree that it extends.

@@ -7,7 +7,6 @@ crash it still remembers every signed head. (W1) to (W5) are the steps of protoc
 """
 
 import base64
-import fcntl
 import hashlib
 import json
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ from frankly_protocol.trust import (
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
 
-from frankly_server.keys.durable import written_whole
+from frankly_server.keys.durable import locked, written_whole
 from frankly_server.keys.files import key_file_problem, read_private
 from frankly_server.log.site import TEXT, Site
 
@@ -179,8 +178,7 @@ class Witness:
     def _alone(self) -> Iterator[None]:
         """Lock the folder, so that two visits do not interleave reading and writing the head."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self._folder / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._folder / ".lock"):
             yield
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -156,6 +157,18 @@ class Database:
             connection = reading(pooled)
             with connection.begin():
                 yield Transaction(connection)
+
+    def is_there(self) -> bool:
+        """Return False for an SQLite file that does not exist; connecting would create it."""
+        url = self.engine.url
+        return url.get_backend_name() != "sqlite" or Path(url.database or "").exists()
+
+    def has_tables(self) -> bool:
+        """Return False if the database has no tables yet, or is not there. Raises StoreUnavailable."""
+        if not self.is_there():
+            return False
+        with self._translated("look for tables"), self.engine.connect() as connection:
+            return schema_version(connection) is not None
 
     def check(self, *, started: bool = False) -> None:
         """Raise UnsafeStore if the database may lose reports or has another schema version.

@@ -4,6 +4,7 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from json import loads
@@ -19,8 +20,16 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.keys import Keyring
 from frankly_server.lazy import LazyModule
+from frankly_server.log import LogService
 from frankly_server.settings import Settings
-from frankly_server.store import Database, DocumentRow, Record, SurveyRow, unrecorded
+from frankly_server.store import (
+    Database,
+    DocumentRow,
+    Record,
+    StoreUnavailable,
+    SurveyRow,
+    unrecorded,
+)
 from frankly_server.store.schema import is_name
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.store.surveys import full_name
@@ -262,6 +271,9 @@ class Surveys:
             # that are not in it.
             tx.log.append(new_row.digest)
             recorder(new_row.version, "published")(tx)
+        # The document is published, even if this read fails: the next start or head notes it.
+        with suppress(StoreUnavailable):
+            LogService(self._database, self._keys, self._clock).note()
         return self._published("published", row, new_row, document, definition.budget)
 
     def now(self) -> datetime:

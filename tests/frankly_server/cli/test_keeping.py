@@ -46,7 +46,6 @@ def test_a_backup_moves_a_server(
     file = tmp_path / "b.zip"
     assert ready("backup", "create", str(file)).code == 0
     monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{tmp_path / 'moved.db'}")
-    assert ready("migrate").code == 0
     assert ready("restore", str(file)).code == 0
     assert [line["survey"] for line in ready("survey", "list", "--json").json["surveys"]] == [
         survey
@@ -67,13 +66,12 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
     assert abs((SystemClock().now() - saved).total_seconds()) < 60
     forge(file, forged)
     monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{tmp_path / 'moved.db'}")
-    assert ready("migrate").code == 0
     for name, reason in ((forged, "different manifest"), (old, "not signed")):
         for command in (("restore",), ("backup", "verify")):
             refused = ready(*command, str(name), "--json")
             assert (refused.code, refused.problem["field"]) == (6, "manifest.sig")
             assert reason in refused.problem["detail"]
-    assert ready("survey", "list", "--json").json["surveys"] == []
+    assert not (tmp_path / "moved.db").exists()
     # After a rotation, the command accepts keys of an earlier version and says so.
     assert ready("keys", "rotate", "--publisher", "--yes").code == 0
     said = ready("restore", str(file)).err

@@ -3,6 +3,8 @@
 their names."""
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,26 @@ def test_an_unfinished_file_is_removed(
     with pytest.raises(OSError, match="No space"), written_whole(tmp_path / "key.pem") as file:
         file.write(b"whole")
     assert files(tmp_path) == {}
+
+
+def test_a_lock_makes_others_wait_and_is_private(tmp_path: Path) -> None:
+    order = []
+    with ThreadPoolExecutor(1) as threads:
+
+        def second() -> None:
+            with durable.locked(tmp_path / "lock"):
+                order.append("second")
+
+        with durable.locked(tmp_path / "lock"):
+            waiting = threads.submit(second)
+            time.sleep(0.1)
+            order.append("first")
+        waiting.result(timeout=60)
+    assert order == ["first", "second"]
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_system_without_locks_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "fcntl", None)
+    with durable.locked(tmp_path / "lock"), durable.locked(tmp_path / "lock"):
+        pass
