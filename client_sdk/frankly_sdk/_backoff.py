@@ -45,9 +45,9 @@ class Backoffs:
 
     _rests: dict[str, _Rest] = field(default_factory=dict)
 
-    def failed(self, collect_url: str, now: float, *, is_early: bool) -> None:
-        """Lengthen the wait of a server, or of one survey if that survey has not opened yet."""
-        rest = self._rests.setdefault(collect_url if is_early else _server(collect_url), _Rest())
+    def failed(self, collect_url: str, now: float, *, is_survey: bool) -> None:
+        """Lengthen the wait of a server, or of one survey if only that survey is not accepted."""
+        rest = self._rests.setdefault(collect_url if is_survey else _server(collect_url), _Rest())
         rest.until = now + rest.wait_s * jitter()
         rest.wait_s = longer(rest.wait_s)
 

@@ -126,6 +126,7 @@ class Core:
             transport,
             stored,
             Turns.of(path),
+            clock,
             self.seams.timer,
             self._announce,
             self.stop,

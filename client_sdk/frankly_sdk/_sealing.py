@@ -137,6 +137,7 @@ class Sealing:
             document.collect_url,
             length,
             charge,
+            format_time(document.closes),
             row.respondent,
         )
         report = self._draw(row)

@@ -16,12 +16,13 @@ Keys stored by these versions are dropped: their format, `frankly.keys/1`, is no
 
 from typing import Final
 
-VERSION: Final = 4
+VERSION: Final = 5
 UNKNOWN_CHAIN: Final = ""
 
 # alias : another name of a chain (see `Opening._alias`). keys.envelope : the newest keys of the
 # chain. respondent : '' for the owner of the install, otherwise a keyed hash (see
-# `Store.respondent_name`). cost : a ratio of odds; NULL is infinite.
+# `Store.respondent_name`). cost : a ratio of odds; NULL is infinite. closes : when the survey closes
+# by its document; NULL for answers of versions up to 4.
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
 CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -40,7 +41,7 @@ CREATE TABLE answers (
     chain TEXT NOT NULL, survey TEXT NOT NULL, respondent TEXT NOT NULL, digest TEXT NOT NULL,
     collect_url TEXT NOT NULL, report_id TEXT NOT NULL, body BLOB,
     state TEXT NOT NULL CHECK (state IN ('sealed', 'sent', 'refused')), code TEXT NOT NULL,
-    cost TEXT, delta TEXT NOT NULL, PRIMARY KEY (respondent, survey, chain)
+    cost TEXT, delta TEXT NOT NULL, closes TEXT, PRIMARY KEY (respondent, survey, chain)
 );
 CREATE INDEX outbox ON answers (survey, report_id) WHERE state = 'sealed';
 CREATE TABLE IF NOT EXISTS salt (salt BLOB NOT NULL)
@@ -59,8 +60,8 @@ ALTER TABLE proofs RENAME TO old_proofs
 _COPY: Final = """
 INSERT INTO surveys SELECT '', survey, version, digest, envelope FROM old_surveys;
 INSERT INTO evidence SELECT '', digest, envelope FROM old_evidence;
-INSERT INTO answers SELECT '', survey, {respondent}, digest, collect_url, report_id, body, state, code, {cost}, {delta}
-    FROM old_answers;
+INSERT INTO answers SELECT '', survey, {respondent}, digest, collect_url, report_id, body, state, code, {cost},
+    {delta}, NULL FROM old_answers;
 DROP TABLE old_surveys;
 DROP TABLE old_evidence;
 DROP TABLE old_answers
@@ -85,6 +86,7 @@ _STEPS: Final = {
     1: (_SET_ASIDE, _TABLES, _COPY_1),
     2: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_2, _COPY_LOG),
     3: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_3, _COPY_LOG),
+    4: ("ALTER TABLE answers ADD COLUMN closes TEXT",),
 }
 
 

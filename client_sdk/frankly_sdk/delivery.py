@@ -2,15 +2,19 @@
 """Delivery of sealed reports; every attempt sends the same bytes (docs/protocol.md §7)."""
 
 import contextlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from frankly_protocol.canonical import parse_json
+from frankly_protocol.clock import Clock, parse_time
+from frankly_protocol.documents import CLOCK_SKEW
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
+from frankly_protocol.problems import FINAL, Problem
 
 from frankly_sdk._backoff import FIRST_WAIT_S, Backoffs, jitter, longer, uniform
+from frankly_sdk._checks import time_of
 from frankly_sdk._steps import Steps, Stop
 from frankly_sdk._turns import Turns
 from frankly_sdk.errors import LinkError, NetworkError, StoreError
@@ -25,16 +29,37 @@ _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
+_CODE = re.compile(r"[a-z_]{1,40}")
 _SPREAD, SENDING = "scheduled", "sending"
-ONE_REPORT = frozenset({Problem.TOO_EARLY.code, _SPREAD, SENDING})
-"""Codes of queued reports that do not affect other reports to the same server."""
+_ONE_REPORT = frozenset(
+    {Problem.TOO_EARLY.code, Problem.DOC_MISMATCH.code, "link", _SPREAD, SENDING}
+)
+_ONE_SURVEY = frozenset(
+    {
+        problem.code
+        for problem in (
+            *(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND, Problem.METHOD_NOT_ALLOWED),
+            *(Problem.UNAUTHENTICATED, Problem.FORBIDDEN),
+        )
+    }
+)
+"""Codes of queued reports that affect no other report, or only those of the same survey; any other
+code affects all reports to the server."""
 _EVENLY = "sealed; it is sent at a random moment, so that the sending time reveals nothing"
 _REST = "the server asked this device to wait; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
 _SKIPPED = "an earlier report to this server could not be delivered; this one will be tried later"
 _OTHER = "another thread or process is sending this answer right now"
 _STORED = "the server has stored the randomised answer"
-_STRANGER = "the reply did not come from the survey's server; the answer will be sent again"
+_STRANGER = (
+    "the reply did not come from the survey's server; the answer will be sent again until the survey "
+    "closes"
+)
+_NOT_NOW = (
+    "the server does not know this survey at the moment; the answer will be sent again until the "
+    "survey closes"
+)
+_CLOSED = "the survey has closed; the randomised answer was erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +67,8 @@ class Delivery:
     """Sends sealed reports to their servers; its operations yield their waits (`Steps`).
 
     turns : excludes the other senders of this store while a report is sent.
-    timer : returns seconds, from a clock that never runs backwards.
+    clock : tells whether a survey has closed. timer : returns seconds, from a clock that never runs
+        backwards.
     stop : once it is set, operations end before their next attempt.
     spread_s : a report is first sent after a random time, uniform from 0 to this many seconds,
         drawn after sealing and independently of everything else.
@@ -51,6 +77,7 @@ class Delivery:
     transport: Transport
     store: Store
     turns: Turns
+    clock: Clock
     timer: Callable[[], float]
     announce: OnEvent
     stop: Stop
@@ -61,21 +88,22 @@ class Delivery:
     def flush(self, timeout_s: float) -> Steps[list[Receipt]]:
         """Try every sealed report that is due within `timeout_s` seconds.
 
-        If a server fails to accept a report, the other reports to it are skipped. Returns a receipt
-        for every sealed report.
+        If a server fails to accept a report, the other reports to it are skipped, or only those of
+        the same survey if the server does not know it. Returns a receipt for every sealed report.
         """
         deadline = self.timer() + timeout_s
-        receipts, unreachable = [], set()
+        receipts, unreachable = [], set[str]()
         for sealed in self.store.outbox():
             server = urlsplit(sealed.collect_url).netloc
-            if server in unreachable:
+            if {server, sealed.collect_url} & unreachable:
                 receipts.append(_queued("network", _SKIPPED))
                 continue
             receipts.append((yield from self.deliver(sealed, max(0.0, deadline - self.timer()))))
-            # A server that fails on one report would probably fail on the others, so they wait for
-            # the next flush.
-            if receipts[-1].status == "queued" and receipts[-1].code not in ONE_REPORT:
-                unreachable.add(server)
+            # What fails on one report would probably fail on the others, so they wait for the next
+            # flush.
+            if receipts[-1].status == "queued" and receipts[-1].code not in _ONE_REPORT:
+                is_survey = receipts[-1].code in _ONE_SURVEY
+                unreachable.add(sealed.collect_url if is_survey else server)
         return receipts
 
     def schedule(self, sealed: Sealed) -> None:
@@ -130,7 +158,7 @@ class Delivery:
                 # Recorded by address, so that other reports to this address wait as well.
                 self._not_before[sealed.collect_url] = now + asked_s
             self._backoffs.failed(
-                sealed.collect_url, now, is_early=receipt.code == Problem.TOO_EARLY.code
+                sealed.collect_url, now, is_survey=receipt.code in _ONE_SURVEY | _ONE_REPORT
             )
             pause_s = max(asked_s, wait_s * jitter())
             wait_s = longer(wait_s)
@@ -165,26 +193,28 @@ class Delivery:
         return Receipt("sent", stored.code, _STORED)
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
-        """Send once; return the receipt and the seconds that the server asks the device to wait.
-
-        If the transport raises LinkError, the receipt is ``refused``.
-        """
+        """Send once; return the receipt and the seconds that the server asks the device to wait."""
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
             answer = self.transport.post(sealed.collect_url, sealed.body, _RECEIPT_BYTES)
-        except NetworkError as error:
+        except (NetworkError, LinkError) as error:
             return _queued(error.code, error.detail), 0.0
-        except LinkError as error:
-            return Receipt("refused", error.code, error.detail), 0.0
-        return _judge(answer, sealed.report_id), _retry_after(answer.retry_after)
+        receipt = _judge(answer, sealed.report_id, has_closed=self._has_closed(sealed))
+        return receipt, _retry_after(answer.retry_after)
+
+    def _has_closed(self, sealed: Sealed) -> bool:
+        if sealed.closes is None:
+            return False
+        return time_of(self.clock) > parse_time(sealed.closes) + CLOCK_SKEW
 
 
-def _judge(answer: Reply, report_id: str) -> Receipt:
+def _judge(answer: Reply, report_id: str, *, has_closed: bool) -> Receipt:
     """Return the receipt for a reply.
 
-    A report is erased only after a reply in the format of the survey's server: a page with status
-    200 is not an acknowledgement, and a 404 from a gateway is not a refusal.
+    A report is erased only after an acknowledgement or a final refusal in the format of the survey's
+    server, or after any other refusal once the survey has closed by its document. A server with an
+    empty database does not know the survey, and a captive portal sends its own page with status 200.
     """
     body = _body(answer)
     if (
@@ -193,23 +223,26 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
         and body.get("status") in _ACKNOWLEDGED
     ):
         return Receipt("sent", str(body["status"]), _STORED)
-    # A captive portal sends its own page with status 200, which must not lead to an erasure.
-    if answer.status < 300:
-        return _queued("no_receipt", _STRANGER)
-    problem = Problem.from_code(str(body.get("code")))
-    if problem is None or problem.status != answer.status:
-        busy = answer.status in _TRY_AGAIN or answer.status >= 500
-        return _queued(f"http_{answer.status}", _LATER if busy else _STRANGER)
-    # A survey that has not opened yet answers 409 with Retry-After: the report is only early.
+    code = _code(answer, body)
+    problem = Problem.from_code(code)
+    if problem in FINAL:
+        detail = f"the server refused the report permanently: {problem.title}"
+        return Receipt("refused", code, _CLOSED if problem is Problem.CLOSED else detail)
     if answer.status in _TRY_AGAIN or answer.status >= 500 or problem is Problem.TOO_EARLY:
-        return _queued(problem.code, _LATER)
-    if problem is Problem.CLOSED:
-        return Receipt(
-            "refused", problem.code, "the survey has closed; the randomised answer was erased"
-        )
-    return Receipt(
-        "refused", problem.code, f"the server refused the report permanently: {problem.title}"
-    )
+        return _queued(code, _LATER)
+    if has_closed:
+        return Receipt("refused", Problem.CLOSED.code, _CLOSED)
+    return _queued(code, _STRANGER if problem is None else _NOT_NOW)
+
+
+def _code(answer: Reply, body: Mapping[str, object]) -> str:
+    """Return the code of a problem of the protocol, else one for the reply's status."""
+    code = body.get("code")
+    if isinstance(code, str) and _CODE.fullmatch(code) and body.get("status") == answer.status:
+        problem = Problem.from_code(code)
+        if problem is None or problem.status == answer.status:
+            return code
+    return "no_receipt" if answer.status < 300 else f"http_{answer.status}"
 
 
 def _queued(code: str, detail: str) -> Receipt:

@@ -28,7 +28,7 @@ from frankly_sdk._tables import UNKNOWN_CHAIN
 from frankly_sdk._trusted import Remembered
 from frankly_sdk.errors import StoreError
 
-_SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code"
+_SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code, closes"
 _T = TypeVar("_T")
 _MAX_EVIDENCE = 16  # maximum per chain: enough to prove a contradiction, too little to fill a disk
 
@@ -52,6 +52,8 @@ class Sealed:
     digest : digest of the document that was answered.
     state : ``sealed``, ``sent`` or ``refused``.
     code : the reason for this state, as in a receipt; empty while sealed.
+    closes : time at which the survey closes by its document; None for answers of earlier store
+        versions.
     """
 
     chain: str
@@ -63,6 +65,7 @@ class Sealed:
     body: bytes | None = field(repr=False)
     state: str = "sealed"
     code: str = ""
+    closes: str | None = None
 
 
 class Store:
@@ -291,6 +294,7 @@ class Store:
         collect_url: str,
         length: int,
         charge: Charge,
+        closes: str,
         respondent: str = "",
     ) -> None:
         """Store the cost of an answer, and reserve `length` bytes for its report.
@@ -299,8 +303,18 @@ class Store:
         read-only disk raises StoreError before anything is drawn.
         """
         self._database.run(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",
-            *(chain, survey, respondent, digest, collect_url, "0" * 32, length, *_texts(charge)),
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?, ?)",
+            *(
+                chain,
+                survey,
+                respondent,
+                digest,
+                collect_url,
+                "0" * 32,
+                length,
+                *_texts(charge),
+                closes,
+            ),
         )
 
     def seal(

@@ -6,7 +6,7 @@ never repeats an answer.
 """
 
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 _URN = "urn:frankly:problem:"
 
@@ -124,6 +124,30 @@ class Problem(Enum):
     def from_code(cls, code: str) -> "Problem | None":
         """Return the problem with this code, or None if there is none."""
         return next((p for p in cls if p.code == code), None)
+
+
+FINAL: Final = frozenset(
+    {
+        # The report is malformed: the same bytes will be refused again.
+        Problem.JSON_INVALID,
+        Problem.NUMBER_NOT_FINITE,
+        Problem.FIELD_UNKNOWN,
+        Problem.FIELD_MISSING,
+        Problem.FIELD_TYPE,
+        Problem.Y_TYPE,
+        Problem.SYMBOL_UNKNOWN,
+        Problem.STRATA_INVALID,
+        # The survey takes no more reports, has another report of this id, or requires a token.
+        Problem.CLOSED,
+        Problem.ID_CONFLICT,
+        Problem.TOKEN_INVALID,
+        Problem.TOKEN_FOREIGN,
+        Problem.TOKEN_SPENT,
+    }
+)
+"""Problems after which a device erases its report; after any other reply it sends the report again
+until the survey closes, because a server may have lost its survey for a while (protocol, section
+7)."""
 
 
 def problem_body(problem: Problem, detail: str, field: str | None = None) -> dict[str, Any]:

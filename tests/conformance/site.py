@@ -112,7 +112,9 @@ def problem(status: int, code: str, **headers: str) -> Reply:
     return (
         status,
         PROBLEM,
-        json.dumps({"type": f"urn:frankly:problem:{code}", "code": code}).encode(),
+        json.dumps(
+            {"type": f"urn:frankly:problem:{code}", "status": status, "code": code}
+        ).encode(),
         headers,
     )
 

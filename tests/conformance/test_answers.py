@@ -152,23 +152,59 @@ def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
     assert len(set(install.site.posted)) == len(install.site.stored) == 1
 
 
-FINAL = ["closed", "id_conflict", "token_spent", "symbol_unknown", "doc_mismatch"]
+# The table of the protocol, section 7; `tests/docs/test_final_codes.py` compares it with the code.
+FINAL = {
+    "json_invalid": 400, "number_not_finite": 422, "field_unknown": 422, "field_missing": 422, "field_type": 422,
+    "y_type": 422, "symbol_unknown": 422, "strata_invalid": 422, "closed": 410, "id_conflict": 409,
+    "token_invalid": 401, "token_foreign": 403, "token_spent": 409,
+}  # fmt: skip
+LATER = {
+    "survey_unknown": 404, "not_found": 404, "doc_mismatch": 422, "unauthenticated": 401, "forbidden": 403,
+    "method_not_allowed": 405, "body_too_large": 413, "content_type": 415, "bad_request": 400,
+    "a_code_of_the_future": 422,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", FINAL)
 def test_a_report_refused_for_good_is_erased_and_not_drawn_again(
     install: Install, code: str
 ) -> None:
-    from frankly_protocol.problems import Problem
-
-    problem_kind = Problem.from_code(code)
-    assert problem_kind is not None
-    install.site.script.append(replies(problem(problem_kind.status, code)))
+    install.site.script.append(replies(problem(FINAL[code], code)))
     install.init()
     assert install.answer().body == {"status": "refused", "code": code}
     install.refresh()
     assert install.answer().code == "already_answered"
     assert len(install.site.posted) == 1
+
+
+@pytest.mark.parametrize("code", [*LATER, *FINAL])
+def test_a_report_refused_for_now_is_sent_again_until_the_survey_closes(
+    install: Install, code: str
+) -> None:
+    """A server may have lost its database for a while; a final code needs its own status, too."""
+    site, status = install.site, LATER.get(code, 418)
+    refusal = replies(problem(status, code))
+    site.script += [refusal, refusal]
+    install.init()
+    said = code if code in LATER else "http_418"
+    assert install.answer().body == {"status": "queued", "code": said}
+    install.now = NOW + timedelta(days=29)
+    for _ in range(2):
+        install.refresh()
+    assert (len(set(site.posted)), len(site.stored)) == (1, 1)
+
+
+def test_a_report_that_the_server_does_not_take_is_erased_after_the_survey(
+    install: Install,
+) -> None:
+    site = install.site
+    site.script += [replies(problem(404, "survey_unknown"))] * 3
+    install.init()
+    assert install.answer().body == {"status": "queued", "code": "survey_unknown"}
+    install.now = NOW + timedelta(days=31)
+    for _ in range(2):
+        install.refresh()
+    assert (len(site.posted), site.stored) == (2, {})
 
 
 def test_a_device_sends_one_value_only(install: Install) -> None:

@@ -138,7 +138,10 @@ def receipt(body: bytes, status: str = "accepted") -> bytes:
 def problem(status: int, code: str, retry_after: str | None = None) -> Reply:
     """Return a problem response."""
     return Reply(
-        status, "application/problem+json", retry_after, json.dumps({"code": code}).encode()
+        status,
+        "application/problem+json",
+        retry_after,
+        json.dumps({"code": code, "status": status}).encode(),
     )
 
 

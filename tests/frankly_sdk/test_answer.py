@@ -287,7 +287,10 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([problem(410, "closed")], "refused", "closed", 1),
     ([problem(409, "id_conflict")], "refused", "id_conflict", 1),
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
-    ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
+    # A server that has lost its database for a while.
+    ([problem(404, "survey_unknown")] * 2, "sent", "accepted", 3),
+    ([problem(404, "survey_unknown")] * 50, "queued", "survey_unknown", 0),
+    ([problem(418, "of_the_future")], "sent", "accepted", 2),
     # Replies of gateways and log-in pages, with any status, must erase nothing.
     ([Reply(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
     ([Reply(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),

@@ -82,7 +82,9 @@ def _over_budget(server: FakeServer, path: Path) -> None:
     with server.open(path, policy=Policy(cap="1.5")) as client:
         store = Store(path)
         with store.transaction():
-            store.reserve("", "cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.report_level.cost)
+            store.reserve(
+                "", "cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.report_level.cost, ""
+            )
         store.close()
         client.answer(ANSWERS)
 

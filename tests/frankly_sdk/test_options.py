@@ -151,6 +151,7 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
         FakeServer(make_survey({"q": ["a", "b"]})),
         store,
         Turns.of(tmp_path / "s.db"),
+        clock,
         clock.timer,
         lambda _event: None,
         Stop(),

@@ -118,7 +118,9 @@ def typed(store: Path, key: str, *surveys: str) -> None:
                 "2/1",
                 "1/9",
             )
-            old.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)", row)
+            old.execute(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, NULL)", row
+            )
     old.close()
 
 

@@ -23,6 +23,7 @@ from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
 COST = Charge(None)
 CHAIN = "sha256:a"
+CLOSES = "2026-07-01T00:00:00Z"
 
 
 def never(_bits: int) -> int:
@@ -74,7 +75,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
         with store.transaction():
             begun.set()
             may_end.wait(10)
-            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST, CLOSES)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -193,7 +194,7 @@ def test_a_closed_answer_stays_as_it_is(tmp_path: Path) -> None:
     """A slower process with another receipt does not change the state that the faster process wrote."""
     store = Store(tmp_path / "s.db")
     with store.transaction():
-        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST, CLOSES)
         sealed = store.seal(CHAIN, "ab", "0" * 32, b"0123456789")
     store.close_answer(sealed, "sent", "accepted")
     store.close_answer(sealed, "refused", "closed")
@@ -207,8 +208,8 @@ def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for _ in range(2):
         with pytest.raises((StoreError, KeyError)), store.transaction():
-            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
-            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST, CLOSES)
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST, CLOSES)
     assert store.answer(CHAIN, "ab") is None  # the failed transaction was rolled back
     store.close()
 
@@ -360,7 +361,7 @@ def test_reserved_and_sealed_rows_have_the_same_length(tmp_path: Path) -> None:
     store, sizes = Store(tmp_path / "s.db"), []
     query = "SELECT length(report_id), length(body) FROM answers"
     with store.transaction():
-        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 300, COST)
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 300, COST, CLOSES)
         sizes.append(store._database.rows(query))
         store.seal(CHAIN, "ab", "0f" * 16, b"x" * 300)
         sizes.append(store._database.rows(query))
@@ -375,7 +376,7 @@ def test_tables_that_were_rolled_back_are_created_again(tmp_path: Path) -> None:
         assert store.answer(CHAIN, "ab") is None
         raise KeyError
     with store.transaction():
-        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST, CLOSES)
         store.seal(CHAIN, "ab", "0f" * 16, b"x" * 10)
     assert store.answer(CHAIN, "ab") is not None
     store.close()

@@ -127,7 +127,7 @@ def _text(parse: Callable[[str], object]) -> Check:
 def _reply(data: bytes) -> object:
     """Read a receipt or a problem; the first byte selects the status."""
     status = (200, 201, 204, 302, 400, 404, 409, 410, 429, 500, 503)[data[0] % 11] if data else 200
-    return _judge(Reply(status, "application/json", None, data[1:]), "ab" * 16)
+    return _judge(Reply(status, "application/json", None, data[1:]), "ab" * 16, has_closed=False)
 
 
 def _analyst(data: bytes) -> object:
