@@ -14,6 +14,7 @@ from tests.vectors.from_answers import answers
 from tests.vectors.from_bytes import canonical_json, envelopes
 from tests.vectors.from_documents import acceptance, good_documents, privacy_documents
 from tests.vectors.from_numbers import estimates, sampling
+from tests.vectors.from_replies import replies
 from tests.vectors.from_trust import key_chains, log_proofs
 
 HERE = Path(__file__).parent
@@ -27,6 +28,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "acceptance": acceptance,
     "answers": answers,
     "sampling": sampling,
+    "replies": replies,
     "estimates": estimates,
 }
 

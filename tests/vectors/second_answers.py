@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second implementation of question types, written only from docs/spec/3-documents.md (3.5)."""
+"""Second implementation of question types and of what a device does after a reply, written only from
+docs/spec/3-documents.md (3.5) and docs/protocol.md (section 7)."""
 
+import json
 import re
 from itertools import groupby, pairwise
 from typing import Any
@@ -132,3 +134,41 @@ def _ticked(question: Question, given: dict[str, Any], questions: list[Question]
     if not set(ticked) <= known:
         raise Refused(of)
     return "yes" if name[len(of) + 1 :] in ticked else "no"
+
+
+FINAL = {
+    400: {"json_invalid"},
+    401: {"token_invalid"},
+    403: {"token_foreign"},
+    409: {"id_conflict", "token_spent"},
+    410: {"closed"},
+    422: {"number_not_finite", "field_unknown", "field_missing", "field_type", "y_type", "symbol_unknown"}
+    | {"strata_invalid"},
+}  # fmt: skip
+
+
+def receipt(report_id: str, status: int, text: str, has_closed: bool) -> list[str]:
+    """Return the state of a report after a reply, and its code (protocol, section 7)."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    body = body if isinstance(body, dict) else {}
+    is_ours = status in (200, 201) and body.get("id") == report_id
+    if is_ours and body.get("status") in ("accepted", "duplicate"):
+        return ["sent", body["status"]]
+    code = body.get("code")
+    if (
+        body.get("status") != status
+        or not isinstance(code, str)
+        or not re.match("^[a-z_]{1,40}$", code)
+    ):
+        code = None
+    elsewhere = any(code in codes for at, codes in FINAL.items() if at != status)
+    if code in FINAL.get(status, ()):
+        return ["refused", code]
+    if code is None or elsewhere:
+        code = "no_receipt" if status < 300 else f"http_{status}"
+    if has_closed and code != "too_early" and status < 500 and status not in (408, 425, 429):
+        return ["refused", "closed"]
+    return ["queued", code]

@@ -179,6 +179,13 @@ def test_faults_of_its_questions_are_refused(case: Any, root: Path) -> None:
         second_documents.require_form(document, schema)
 
 
+@pytest.mark.parametrize("case", V["replies"]["cases"])
+def test_a_reply_erases_the_report_or_leaves_it(case: Any) -> None:
+    for name, closed in (("before", False), ("after", True)):
+        found = second_answers.receipt(V["replies"]["id"], case["status"], case["body"], closed)
+        assert found == case[name]
+
+
 @pytest.mark.parametrize("case", V["answers"]["answers"])
 def test_answers_result_in_these_choices(case: Any) -> None:
     document = json.loads(V["answers"]["payload"])

@@ -30,6 +30,7 @@ export class Client {
   /** @type {Map<string, Set<(event: import("../frankly.d.ts").FranklyEvent) => void>>} */ #listeners = new Map();
   #leaving = new AbortController();
   #retry = FIRST_RETRY;
+  /** Receipts of reports that were settled when the client was opened, for the first `flush`. @type {Receipt[]} */ #settled = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
 
   /** Send the reports that an earlier visit left, then fetch and verify a survey (steps 1 to 10). */
@@ -60,13 +61,13 @@ export class Client {
     if (options.onEvent) this.on("*", options.onEvent);
     this.transport = new Transport(fetch, options.relay);
     this.delivery = new Delivery(
-      this.transport, store, { sleep, timer },
+      this.transport, store, { sleep, timer, now },
       (name, survey, receipt) => this.#announce(name, survey, receipt), options.spreadMs ?? 10,
     );
   }
 
   async #open(/** @type {import("./link.js").SurveyLink} */ link, /** @type {import("../frankly.d.ts").Options} */ options) {
-    await this.delivery.flush(0); // sent before opening, which may fail; the reports may belong to another survey
+    this.#settled = (await this.delivery.flush(0)).filter((one) => one.status !== "queued"); // sent before opening, which may fail; the reports may belong to another survey
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
@@ -142,9 +143,9 @@ export class Client {
     return this.#deliver(sealed, patienceMs);
   }
 
-  /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each. */
-  flush(timeoutMs = 30_000) {
-    return this.delivery.flush(timeoutMs);
+  /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
+  async flush(timeoutMs = 30_000) {
+    return [...this.#settled.splice(0), ...(await this.delivery.flush(timeoutMs))];
   }
 
   /** Return the stored evidence; two pieces that contradict each other prove that different versions were shown. */
@@ -184,7 +185,7 @@ export class Client {
     } catch {
       throw new RandomnessError(); // the original error is dropped, because its frames contain the true answers
     }
-    return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", ...charge };
+    return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", closes: survey.closes, ...charge };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
@@ -199,7 +200,7 @@ export class Client {
     if (this.#leaving.signal.aborted) return;
     this.#timer = setTimeout(async () => {
       this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
-      const left = await this.flush(0).then((receipts) => receipts.some((one) => one.status === "queued"), () => true);
+      const left = await this.delivery.flush(0).then((receipts) => receipts.some((one) => one.status === "queued"), () => true);
       if (left) this.#inBackground(this.#retry);
       else this.#retry = FIRST_RETRY;
     }, waitMs);

@@ -3,16 +3,20 @@
 
 import { parse } from "./canonical.js";
 import { FranklyError, LinkError, NetworkError, StoreError, describe, unless } from "./errors.js";
-import { isKnown } from "./problems.js";
+import { codeOf, isFinal } from "./problems.js";
+import { CLOCK_SKEW } from "./survey.js";
 
 /**
  * @typedef {import("./store.js").Sealed} Sealed
  * @typedef {{status: "sent" | "queued" | "refused" | "disabled", code: string, detail: string}} Receipt
- * @typedef {{sleep: (ms: number) => Promise<void>, timer: () => number}} Time
+ * @typedef {{sleep: (ms: number) => Promise<void>, timer: () => number, now: () => number}} Time
  */
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 3_600_000, LONGEST_RETRY_AFTER = 86_400, RECEIPT_BYTES = 64 * 2 ** 10;
 const AGAIN = [408, 425, 429];
+// Codes of queued reports that affect no other report, or only those of the same survey; any other code affects all reports to the server.
+const ONE_REPORT = ["too_early", "doc_mismatch", "link", "scheduled"];
+const ONE_SURVEY = ["survey_unknown", "not_found", "method_not_allowed", "unauthenticated", "forbidden"];
 
 /** @returns {Receipt} */
 export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {string} */ code, /** @type {import("./errors.js").Said} */ ...said) =>
@@ -50,7 +54,7 @@ export class Delivery {
     for (const { id, url, body } of this.#mine.values()) if (body && !this.#flying.has(id)) this.transport.push(url, body);
   }
 
-  /** Try every sealed report; if a server fails to accept one, the other reports to it are skipped. */
+  /** Try every sealed report; if a server fails to accept one, the other reports to it, or of its survey, are skipped. */
   async flush(/** @type {number} */ timeoutMs) {
     const deadline = this.time.timer() + timeoutMs;
     /** @type {Receipt[]} */
@@ -58,13 +62,13 @@ export class Delivery {
     const unreachable = new Set();
     for (const sealed of await this.store.outbox()) {
       const server = new URL(sealed.url).host;
-      if (unreachable.has(server)) {
+      if (unreachable.has(server) || unreachable.has(sealed.url)) {
         receipts.push(queued("network"));
         continue;
       }
       const receipt = await this.deliver(sealed, Math.max(0, deadline - this.time.timer()));
       receipts.push(receipt);
-      if (receipt.status === "queued" && receipt.code !== "too_early" && receipt.code !== "scheduled") unreachable.add(server);
+      if (receipt.status === "queued" && !ONE_REPORT.includes(receipt.code)) unreachable.add(ONE_SURVEY.includes(receipt.code) ? sealed.url : server);
     }
     return receipts;
   }
@@ -121,16 +125,15 @@ export class Delivery {
   }
 
   /** @returns {Promise<[Receipt, number]>} */
-  async #once(/** @type {Sealed} */ { id, url, body }) {
+  async #once(/** @type {Sealed} */ { id, url, body, closes }) {
     if (!body) return [receiptOf("refused", "erased", "erased"), 0];
     this.#flying.add(id);
     try {
       const reply = await this.transport.exchange(url, body, RECEIPT_BYTES);
       const wait = /^\d{1,12}$/.test(reply.retryAfter ?? "") ? Math.min(Number(reply.retryAfter), LONGEST_RETRY_AFTER) : 0;
-      return [judge(reply, id), wait * 1000];
+      return [judge(reply, id, closes !== undefined && this.time.now() > closes + CLOCK_SKEW), wait * 1000];
     } catch (error) {
-      if (error instanceof NetworkError || error instanceof LinkError)
-        return [receiptOf(error instanceof LinkError ? "refused" : "queued", error.code, ...error.said), 0];
+      if (error instanceof NetworkError || error instanceof LinkError) return [receiptOf("queued", error.code, ...error.said), 0];
       throw error;
     } finally {
       this.#flying.delete(id);
@@ -138,16 +141,20 @@ export class Delivery {
   }
 }
 
-/** Return the receipt for a reply; a report is erased only after a reply in the format of the survey's server. @returns {Receipt} */
-function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
-  const said = Object(parse(body, RECEIPT_BYTES)), { code } = said;
+/**
+ * Return the receipt for a reply. A report is erased only after an acknowledgement or a final refusal in the format of the survey's
+ * server, or after any other refusal once the survey has closed by its document.
+ * @returns {Receipt}
+ */
+export function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id, /** @type {boolean} */ hasClosed) {
+  const said = Object(parse(body, RECEIPT_BYTES));
   if ((status === 200 || status === 201) && said.id === id && (said.status === "accepted" || said.status === "duplicate"))
     return receiptOf("sent", said.status, "stored");
-  if (status < 300) return queued("no_receipt", "stranger");
-  const isBusy = AGAIN.includes(status) || status >= 500;
-  if (!isKnown(status, code)) return queued(`http_${status}`, isBusy ? "busy" : "stranger");
-  if (isBusy || code === "too_early") return queued(code, "busy");
-  return receiptOf("refused", code, code === "closed" ? "report_late" : "report_refused");
+  const code = codeOf(status, said);
+  if (isFinal(status, code)) return receiptOf("refused", code, code === "closed" ? "report_late" : "report_refused");
+  if (AGAIN.includes(status) || status >= 500 || code === "too_early") return queued(code, "busy");
+  if (hasClosed) return receiptOf("refused", "closed", "report_late");
+  return queued(code, code === said.code ? "not_now" : "stranger");
 }
 
 /** Return a uniform number in [0, 1), for timing only: the noise was drawn and sealed before. */

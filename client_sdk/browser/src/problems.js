@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Codes of the problems with which the survey's server may refuse a report, by status, as in
- * frankly_protocol/problems.py. This module is always loaded, so that a reply can be judged without another request.
+ * Codes after which a device erases its report, by status, as in frankly_protocol/problems.py. After any other reply
+ * it sends the report again until the survey closes, because a server may have lost its survey for a while.
  */
 
 /** @type {Record<number, string>} */
-export const PROBLEMS = {
-  400: "json_invalid bad_request usage", 401: "token_invalid unauthenticated", 403: "token_foreign forbidden",
-  404: "survey_unknown not_found log_unknown", 405: "method_not_allowed", 408: "timed_out",
-  409: "too_early id_conflict token_spent prior_small_cells immutable file_exists", 410: "closed", 413: "body_too_large", 415: "content_type",
-  422: "field_unknown field_missing field_type y_type number_not_finite eps_not_finite symbol_unknown doc_mismatch strata_invalid eps_out_of_range eps_format " +
-    "prior_sum prior_shape prior_value secret_empty choice_unprotected choices_count choices_collide text_characters definition_invalid " +
-    "budget_exceeded identity_mechanism optimiser_limit mechanism_not_certified not_identifiable unsupported weights_invalid " +
-    "confidence_range counts_invalid targets_invalid cosignature_invalid key_file unsafe_setting",
-  429: "too_many", 500: "internal", 503: "unavailable",
+export const FINAL = {
+  400: "json_invalid", 401: "token_invalid", 403: "token_foreign", 409: "id_conflict token_spent", 410: "closed",
+  422: "number_not_finite field_unknown field_missing field_type y_type symbol_unknown strata_invalid",
 };
 
-/** Return true if a reply has the form of a refusal by the survey's server. */
-export const isKnown = (/** @type {number} */ status, /** @type {unknown} */ code) =>
-  (PROBLEMS[status] ?? "").split(" ").includes(/** @type {string} */ (code));
+const CODES = Object.values(FINAL).join(" ").split(" ");
+
+/** Return the code of a problem of the protocol, else one for the reply's status. @returns {string} */
+export const codeOf = (/** @type {number} */ status, /** @type {any} */ { code, status: said }) =>
+  said === status && typeof code === "string" && /^[a-z_]{1,40}$/.test(code) && (isFinal(status, code) || !CODES.includes(code)) ? code : status < 300 ? "no_receipt" : `http_${status}`;
+
+/** Return true if a report is erased after this refusal. */
+export const isFinal = (/** @type {number} */ status, /** @type {string} */ code) => (FINAL[status] ?? "").split(" ").includes(code);

@@ -9,7 +9,7 @@ import { ZERO } from "./rational.js";
 
 /**
  * @typedef {{chain: string, survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
- *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed chain: the first root of the survey's keys
+ *   state: "sealed" | "sent" | "refused", code: string, closes?: number} & import("./ledger.js").Charge} Sealed chain: the first root of the survey's keys; closes: ms, missing in reports of earlier versions
  * @typedef {{get: (store: string, key: any) => Promise<any>, all: (store: string) => Promise<any[]>,
  *   put: (store: string, value: any, key: any) => Promise<any>}} Rows the rows of one transaction's stores
  * @typedef {{run: <T>(stores: string[], write: boolean, work: (rows: Rows) => Promise<T>) => Promise<T>,

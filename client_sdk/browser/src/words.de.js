@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Dieser Code öffnet die Umfrage nicht. Bitte geben Sie Ihren Code vollständig ein.",
   "spent": "Der Server nimmt diese Einladung nicht an: Sie wurde schon benutzt oder gehört zu einer anderen Umfrage. Von Ihnen wurde nichts gespeichert.",
   "sent": "Vielen Dank. Ihre zufällig veränderte Antwort ist angekommen, und dieses Gerät hat sie gelöscht.",
-  "queued": "Vielen Dank. Ihre zufällig veränderte Antwort ist auf diesem Gerät verschlossen und wird gesendet, sobald der Server erreichbar ist.",
+  "queued": "Vielen Dank. Ihre zufällig veränderte Antwort ist auf diesem Gerät verschlossen. Sie wird gesendet, solange diese Seite offen ist oder wenn Sie sie wieder öffnen, bis die Umfrage endet.",
   "refused": "Die Umfrage nimmt keine Antworten mehr an. Von Ihnen wurde nichts gespeichert.",
   "before": "Dieses Gerät hat schon geantwortet; die erste Antwort gilt.",
   "failed": "Diese Umfrage kann hier nicht beantwortet werden. Es wurde nichts gesendet.",

@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "This code is not valid for the survey. Enter the whole code.",
   "spent": "The server does not accept this invitation: it has been used or belongs to another survey. None of your answers was kept.",
   "sent": "Thank you. Your randomised answer has arrived, and this device has erased it.",
-  "queued": "Thank you. Your randomised answer is sealed on this device and will be sent when the server can be reached.",
+  "queued": "Thank you. Your randomised answer is sealed on this device. It is sent while this page is open, or when you open it again, until the survey closes.",
   "refused": "The survey no longer accepts answers. None of your answers was kept.",
   "before": "This device has answered already; the first answer stands.",
   "failed": "This survey cannot be answered here. Nothing was sent.",

@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Este código no abre la encuesta. Escriba el suyo completo, por favor.",
   "spent": "El servidor no acepta esta invitación: ya se usó o pertenece a otra encuesta. No se guardó nada de usted.",
   "sent": "Gracias. Su respuesta aleatoria ha llegado, y este dispositivo la ha borrado.",
-  "queued": "Gracias. Su respuesta aleatoria está sellada en este dispositivo y se enviará cuando se pueda alcanzar el servidor.",
+  "queued": "Gracias. Su respuesta aleatoria está sellada en este dispositivo. Se enviará mientras esta página esté abierta, o cuando la abra de nuevo, hasta que se cierre la encuesta.",
   "refused": "La encuesta ya no acepta respuestas. No se guardó nada de usted.",
   "before": "Este dispositivo ya ha respondido; vale la primera respuesta.",
   "failed": "No se puede responder aquí a esta encuesta. No se envió nada.",

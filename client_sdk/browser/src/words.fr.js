@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Ce code n’ouvre pas l’enquête. Veuillez saisir le vôtre en entier.",
   "spent": "Le serveur n’accepte pas cette invitation : elle a déjà servi ou appartient à une autre enquête. Rien de vous n’a été conservé.",
   "sent": "Merci. Votre réponse modifiée au hasard est arrivée, et cet appareil l’a effacée.",
-  "queued": "Merci. Votre réponse modifiée au hasard est scellée sur cet appareil et sera envoyée dès que le serveur sera joignable.",
+  "queued": "Merci. Votre réponse modifiée au hasard est scellée sur cet appareil. Elle sera envoyée tant que cette page est ouverte, ou quand vous la rouvrirez, jusqu’à la fin de l’enquête.",
   "refused": "L’enquête n’accepte plus de réponses. Rien de vous n’a été conservé.",
   "before": "Cet appareil a déjà répondu ; la première réponse est valable.",
   "failed": "On ne peut pas répondre ici à cette enquête. Rien n’a été envoyé.",

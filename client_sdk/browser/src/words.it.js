@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Questo codice non apre l’indagine. Inserisca il suo per intero.",
   "spent": "Il server non accetta questo invito: è già stato usato o appartiene a un’altra indagine. Di lei non è stato conservato nulla.",
   "sent": "Grazie. La sua risposta resa casuale è arrivata, e questo dispositivo l’ha cancellata.",
-  "queued": "Grazie. La sua risposta resa casuale è sigillata su questo dispositivo e sarà inviata quando il server sarà raggiungibile.",
+  "queued": "Grazie. La sua risposta resa casuale è sigillata su questo dispositivo. Sarà inviata mentre questa pagina è aperta, o quando la riaprirà, fino alla chiusura dell’indagine.",
   "refused": "L’indagine non accetta più risposte. Di lei non è stato conservato nulla.",
   "before": "Questo dispositivo ha già risposto; vale la prima risposta.",
   "failed": "Qui non si può rispondere a questa indagine. Non è stato inviato nulla.",

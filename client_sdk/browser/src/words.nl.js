@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Deze code opent de enquête niet. Vul uw hele code in.",
   "spent": "De server neemt deze uitnodiging niet aan: zij is al gebruikt of hoort bij een andere enquête. Van u is niets bewaard.",
   "sent": "Dank u. Uw door loting veranderde antwoord is aangekomen, en dit apparaat heeft het gewist.",
-  "queued": "Dank u. Uw door loting veranderde antwoord is op dit apparaat verzegeld en wordt verstuurd zodra de server bereikbaar is.",
+  "queued": "Dank u. Uw door loting veranderde antwoord is op dit apparaat verzegeld. Het wordt verstuurd zolang deze pagina open is, of als u haar weer opent, tot de enquête sluit.",
   "refused": "De enquête neemt geen antwoorden meer aan. Van u is niets bewaard.",
   "before": "Dit apparaat heeft al geantwoord; het eerste antwoord geldt.",
   "failed": "Deze enquête kan hier niet worden beantwoord. Er is niets verstuurd.",

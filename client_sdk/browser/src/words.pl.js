@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Ten kod nie otwiera ankiety. Wpisz swój kod w całości.",
   "spent": "Serwer nie przyjmuje tego zaproszenia: zostało użyte albo należy do innej ankiety. Niczego od ciebie nie zachowano.",
   "sent": "Dziękujemy. Twoja losowo zmieniona odpowiedź dotarła, a to urządzenie ją skasowało.",
-  "queued": "Dziękujemy. Twoja losowo zmieniona odpowiedź jest zapieczętowana na tym urządzeniu i zostanie wysłana, gdy serwer będzie dostępny.",
+  "queued": "Dziękujemy. Twoja losowo zmieniona odpowiedź jest zapieczętowana na tym urządzeniu. Zostanie wysłana, gdy ta strona jest otwarta lub gdy otworzysz ją ponownie, aż do zamknięcia ankiety.",
   "refused": "Ankieta nie przyjmuje już odpowiedzi. Niczego od ciebie nie zachowano.",
   "before": "Z tego urządzenia już odpowiedziano; liczy się pierwsza odpowiedź.",
   "failed": "Na tę ankietę nie można tu odpowiedzieć. Niczego nie wysłano.",

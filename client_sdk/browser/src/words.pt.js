@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Este código não abre a pesquisa. Digite o seu por inteiro.",
   "spent": "O servidor não aceita este convite: ele já foi usado ou pertence a outra pesquisa. Nada seu foi guardado.",
   "sent": "Obrigado. A sua resposta sorteada chegou, e este aparelho a apagou.",
-  "queued": "Obrigado. A sua resposta sorteada está lacrada neste aparelho e será enviada quando o servidor puder ser alcançado.",
+  "queued": "Obrigado. A sua resposta sorteada está lacrada neste aparelho. Será enviada enquanto esta página estiver aberta, ou quando a abrir de novo, até a pesquisa fechar.",
   "refused": "A pesquisa não aceita mais respostas. Nada seu foi guardado.",
   "before": "Este aparelho já respondeu; vale a primeira resposta.",
   "failed": "Não é possível responder a esta pesquisa aqui. Nada foi enviado.",

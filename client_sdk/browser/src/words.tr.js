@@ -23,7 +23,7 @@ export const strings = {
   "uninvited": "Bu kod anketi açmıyor. Lütfen kodunuzun tamamını girin.",
   "spent": "Sunucu bu daveti kabul etmiyor: kullanılmış ya da başka bir ankete ait. Sizden hiçbir şey saklanmadı.",
   "sent": "Teşekkürler. Rastgeleleştirilmiş yanıtınız ulaştı ve bu cihaz onu sildi.",
-  "queued": "Teşekkürler. Rastgeleleştirilmiş yanıtınız bu cihazda mühürlendi ve sunucuya ulaşılabildiğinde gönderilecek.",
+  "queued": "Teşekkürler. Rastgeleleştirilmiş yanıtınız bu cihazda mühürlendi. Anket kapanana kadar, bu sayfa açıkken veya yeniden açtığınızda gönderilecek.",
   "refused": "Anket artık yanıt almıyor. Sizden hiçbir şey saklanmadı.",
   "before": "Bu cihaz zaten yanıt verdi; ilk yanıt geçerlidir.",
   "failed": "Bu anket burada yanıtlanamaz. Hiçbir şey gönderilmedi.",

@@ -2,7 +2,7 @@
 """The real application behind a socket, with a currently open survey in English and Arabic."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -98,9 +98,13 @@ def in_languages(text: str, languages: Sequence[str]) -> str:
 
 @contextmanager
 def hosted(
-    home: Path, more: str = "", languages: Sequence[str] = ("en", "ar"), text: str = SURVEY
+    home: Path,
+    more: str = "",
+    languages: Sequence[str] = ("en", "ar"),
+    text: str = SURVEY,
+    around: Callable[[Any], Any] = lambda app: app,
 ) -> Iterator[Site]:
-    """Publish and serve; text : the survey's file. more : further lines of it."""
+    """Publish and serve; text : the survey's file. more : further lines of it. around : middleware."""
     port = free_port()
     origin, now = f"http://127.0.0.1:{port}", datetime.now(UTC)
     settings = Settings(
@@ -117,7 +121,7 @@ def hosted(
     app.before_request(lambda: requested.append(request.path))
     pin = published.digest.replace(":", "=")
     link = f"{origin}/s/{published.survey_id}#{pin}"
-    with closing(services), waitress(app, port, threads=4):
+    with closing(services), waitress(around(app), port, threads=4):
         yield Site(origin, link, services, published.survey_id, requested)
 
 

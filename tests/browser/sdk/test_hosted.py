@@ -4,10 +4,14 @@ security policy."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
+from frankly_protocol.clock import SystemClock
 from frankly_protocol.languages import EXPLAINED
+from frankly_server.app import create_app
+from frankly_server.services import Services
 from frankly_server.web.hosted import files, hosted_page, integrity
 from playwright.sync_api import Browser, Page
 
@@ -17,6 +21,7 @@ from tests.browser.sdk.site import LOOKS, Site, hosted, visit
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_sdk.texts import GRADE
+from tests.migrated import migrated
 from tests.reading import grade
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
@@ -100,6 +105,37 @@ def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(
     page.get_by_text("This device has answered already").wait_for()
     assert page.title() == "Health and habits"
     page.context.close()
+
+
+@pytest.mark.slow
+def test_a_report_outlives_a_server_without_its_database(browser: Browser, tmp_path: Path) -> None:
+    """The server has the right keys and an empty database until the right one is back."""
+    lost: list[Any] = []
+
+    def around(app: Any) -> Any:
+        return lambda environ, start: (
+            lost[0] if lost and environ["REQUEST_METHOD"] == "POST" else app
+        )(environ, start)
+
+    with hosted(tmp_path, around=around) as site:
+        settings, database = site.services.settings, migrated(f"sqlite:///{tmp_path / 'empty.db'}")
+        empty = Services(settings, database, SystemClock())
+        page = visit(browser, site.link)
+        for choice in ("yes", "daily", "south"):
+            page.locator(f"input[value={choice}]").click()
+        lost.append(create_app(settings, services=empty))
+        page.locator("button[type=submit]").click()
+        page.get_by_text("Your randomised answer is sealed on this device").wait_for()
+        page.reload()
+        page.get_by_text("This device has answered already").wait_for()
+        assert site.services.intake.accepted(site.survey) == 0
+        lost.clear()
+        for _ in range(2):
+            page.reload()
+            page.get_by_text("This device has answered already").wait_for()
+            assert site.services.intake.accepted(site.survey) == 1
+        page.context.close()
+        empty.close()
 
 
 TOWNS = ", ".join(f'{{id: t{n}, label: {{en: "Town {n}"}}}}' for n in range(21))

@@ -28,7 +28,6 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
-from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Role, accept_keys
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.link import SurveyLink, require_secure
@@ -436,14 +435,6 @@ def test_every_draw_of_every_other_kind_gives_the_symbol_of_python(
 ) -> None:
     request = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
     assert page.evaluate(DRAWS, request) == drawn(mechanism, tape)
-
-
-def test_problem_codes_equal_those_of_the_table(page: Page) -> None:
-    codes_by_status = page.evaluate("import('/sdk/problems.js').then(({PROBLEMS}) => PROBLEMS)")
-    ours = {
-        (int(status), code) for status, codes in codes_by_status.items() for code in codes.split()
-    }
-    assert {(problem.status, problem.code) for problem in Problem} <= ours
 
 
 def test_both_sdks_bound_and_show_levels_alike(page: Page) -> None:

@@ -106,6 +106,11 @@ def test_answers(page: Page) -> None:
         assert outcome_in_browser.get("field") == case["field"]
 
 
+def test_replies(page: Page) -> None:
+    vectors, outcomes = run(page, "replies")
+    assert outcomes == [[case["before"], case["after"]] for case in vectors["cases"]]
+
+
 def test_log(page: Page) -> None:
     vectors, outcomes = run(page, "log")
     assert outcomes["roots"] == vectors["roots"]
@@ -132,5 +137,6 @@ def test_every_file_except_the_servers_is_run() -> None:
         "keys",
         "log",
         "privacy",
+        "replies",
         "sampling",
     }

@@ -52,6 +52,13 @@ async ({file, vectors}) => {
           {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, survey_.reportLength(survey)))];
       })),
     }),
+    replies: async ({id, cases}) => {
+      const {judge} = await import("/sdk/delivery.js");
+      return cases.map(({status, body}) => [false, true].map((closed) => {
+        const receipt = judge({status, body: bytes(body)}, id, closed);
+        return [receipt.status, receipt.code];
+      }));
+    },
     log: async (v) => ({
       roots: await Promise.all(v.roots.map(async (_, n) => canonical.hex(await log.treeRoot(v.leaves.slice(0, n).map(unhex))))),
       good: await all(v.inclusion, ({index, size, path}) => log.requireInclusion(unhex(v.leaves[index]), index, {size, root: unhex(v.roots[size])}, path.map(unhex))),
