@@ -58,7 +58,8 @@ class Releasing:
 
         every : restrict to documents with this period that have not been released since their
         latest release time. survey : restrict to documents of this survey. If a document cannot be
-        released, raises StoreUnavailable or DocumentRejected after releasing all others.
+        released, or the bytes of deleted rows cannot be removed, raises StoreUnavailable or
+        DocumentRejected after releasing all others.
         """
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all() if survey is None else tx.documents.versions(survey)
@@ -68,7 +69,10 @@ class Releasing:
                 n += self._release(row, every) if every in (None, self._rule(row).every) else 0
             except FranklyError as error:  # one broken document must not block the others
                 failed = error
-        self._database.forget_deleted()
+        try:
+            self._database.forget_deleted()
+        except FranklyError as error:  # the reports have been released
+            failed = error
         self._publish(survey)
         if failed is not None:
             raise failed

@@ -218,15 +218,22 @@ class Database:
             self._write_fault = ""
 
     def forget_deleted(self) -> None:
-        """Remove the bytes of deleted rows from the disk.
+        """Remove the bytes of deleted rows from the disk, and on SQLite the order of arrival too.
 
-        On SQLite these bytes are in the write-ahead log, on PostgreSQL in the tables of reports and
-        tokens. Raises StoreUnavailable.
+        On SQLite the deleted bytes are in the write-ahead log, on PostgreSQL in the tables of
+        reports and tokens. Raises StoreUnavailable.
         """
         # Checkpoint and VACUUM cannot run inside a transaction, which SQLAlchemy's connections
         # always open.
         with self._translated("forget deleted"), self._driver_connection() as driver:
             if self.engine.dialect.name == "sqlite":
+                # Rows are ordered by their random keys only within the index of each page: their
+                # bytes, and the pages, are where there was space when they arrived. VACUUM writes
+                # the whole file again, in the order of the keys. Its copy is kept in memory: the
+                # folder of temporary files may be on a disk that is not encrypted.
+                driver.execute("PRAGMA temp_store=MEMORY")
+                with self._turn():
+                    driver.execute("VACUUM")
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver.execute("SET statement_timeout = 0")

@@ -24,7 +24,7 @@ _REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDI
 # would reveal the order of arrival. So all pending rows of the document, including those that stay
 # pending, and all tokens spent since the last release are deleted and inserted again in the order
 # of their random keys. One statement deletes and inserts the reports, so that a cell's size counts
-# exactly the moved rows. SQLite stores rows in the order of their keys.
+# exactly the moved rows. On SQLite, `Database.forget_deleted` writes the whole file again.
 _RELEASE: Final = {
     "postgresql": f"""
         WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)

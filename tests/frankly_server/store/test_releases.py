@@ -235,21 +235,23 @@ def _waiting(database: Database) -> bool:
         )
 
 
+@pytest.mark.parametrize("invited", [True, False], ids=["invites", "outside issuer"])
 def test_after_a_release_no_row_reveals_its_order_or_its_token(
-    postgresql: Database, full: bool
+    postgresql: Database, full: bool, invited: bool
 ) -> None:
     """Rows are ordered by their random keys, and all have the same transaction number."""
     database, rng = postgresql, Random(22)
     document = put(database, replace(survey(survey_id="cd" * 16)))
     n = 1000 if full else 120
     hashes = [f"{rng.getrandbits(256):064x}" for _ in range(n)]
-    with database.transaction("invite") as tx:
-        tx.tokens.add(document.survey, hashes)
+    if invited:
+        with database.transaction("invite") as tx:
+            tx.tokens.add(document.survey, hashes)
     ids = [f"{rng.getrandbits(128):032x}" for _ in range(n)]
     rng.shuffle(hashes)
     for report_id, results in zip(ids, hashes, strict=True):
         row = ReportRow(document.survey, report_id, document.digest, (0, 1), "")
-        record(database, document.survey, [Admitted(row, Spend(results, invited=True))])
+        record(database, document.survey, [Admitted(row, Spend(results, invited=invited))])
     # Before a release, rows are linkable, as docs/privacy.md states.
     assert _links(database, document.survey) == set(zip(ids, hashes, strict=True))
     assert _in_order_of_arrival(database, document.survey) == ids
