@@ -2,8 +2,10 @@
 """Settings from FRANKLY_* environment variables, read once: typed, range-checked, frozen."""
 
 import os
+import re
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -13,19 +15,45 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from frankly_server.faults import Fault, faults_of, invalid
 
-_PREFIX = "FRANKLY_"
+_PREFIX: Final = "FRANKLY_"
+_ORIGIN: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::(?P<port>[1-9][0-9]{0,4}))?"
+)
+_USUAL_PORT: Final = {"http": "80", "https": "443"}
 
 
 def _bare_origin(url: str) -> str:
-    scheme, separator, address = url.rstrip("/").partition("://")
-    if (
-        scheme not in ("http", "https")
-        or not separator
-        or not address
-        or set(address) & set("?#@ \t\r\n")
-    ):
-        raise ValueError("give the server's public address, such as https://surveys.example.org")
-    return f"{scheme}://{address}"
+    """Return an address without its last slash; raise ValueError unless it is a browser's origin.
+
+    Links contain the address, devices refuse links with a path, and passkeys are bound to the
+    origin as browsers write it.
+    """
+    url = url.removesuffix("/")
+    found = _ORIGIN.fullmatch(url)
+    if found is None or not _is_host(found["host"]):
+        raise ValueError(
+            "give the server's public address as browsers write it: https:// or http://, the name "
+            "in small letters, no path, such as https://surveys.example.org"
+        )
+    port = found["port"]
+    if port is not None and (port == _USUAL_PORT[found["scheme"]] or not 0 < int(port) < 2**16):
+        raise ValueError(
+            "leave out the port: browsers do not write the usual one, and others end at 65535"
+        )
+    return url
+
+
+def _is_host(host: str) -> bool:
+    """Return True for a name or an address in the only form that browsers write."""
+    try:
+        if host.startswith("["):
+            return f"[{IPv6Address(host[1:-1])}]" == host
+        # Browsers read any name whose last part is a number as an IPv4 address.
+        if host.rpartition(".")[2].isdigit():
+            return str(IPv4Address(host)) == host
+    except ValueError:
+        return False
+    return all(0 < len(part) < 64 for part in host.split("."))
 
 
 class Settings(BaseSettings):

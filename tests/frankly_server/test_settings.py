@@ -41,7 +41,39 @@ def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ("FRANKLY_PUBLIC_URL", "canary"),
         ("FRANKLY_PUBLIC_URL", "ftp://canary"),
         ("FRANKLY_PUBLIC_URL", "https://me:canary@host"),
-        ("FRANKLY_PUBLIC_URL", "https://host?canary=1"),
+        *(
+            ("FRANKLY_PUBLIC_URL", url)
+            for url in (
+                *("https://host?canary=1", "https://host#canary", "https://", "https://host//"),
+                *(
+                    "https://host/canary",
+                    "https://host/..",
+                    "https://canary/../..",
+                    "https://host\\canary",
+                ),
+                *("https://Canary.example", "HTTPS://canary.example", "https://canary.example:443"),
+                *(
+                    "http://canary:80",
+                    "https://canary:0",
+                    "https://canary:70000",
+                    "https://canary:8a",
+                ),
+                *("https://canary:", "https://canary..example", "https://bücher-canary.example"),
+                *(
+                    "https://1.2.3",
+                    "https://canary.1",
+                    "https://01.2.3.4",
+                    "https://[::1",
+                    "https://[0:0::1]",
+                ),
+                *(
+                    "https://[::A]",
+                    "https://canary .example",
+                    " https://canary.example",
+                    "https://canary%2e",
+                ),
+            )
+        ),
         ("FRANKLY_DEBUG", "true"),
     ],
 )
@@ -54,6 +86,23 @@ def test_bad_settings_are_named_and_not_repeated(
     assert refused.value.code == "unsafe_setting"
     assert refused.value.field == name
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "https://surveys.example.org",
+            "http://localhost:8000",
+            "http://127.0.0.1",
+            "http://[::1]:8000",
+        ),
+        *("https://xn--bcher-kva.example", "https://a_b.example:8443", "http://surveys"),
+    ],
+)
+def test_an_address_as_browsers_write_it_is_kept(url: str) -> None:
+    for slash in ("", "/"):
+        assert Settings(public_url=url + slash).public_url == url
 
 
 def test_settings_do_not_change() -> None:

@@ -157,17 +157,12 @@ def receipt(report_id: str, status: int, text: str, has_closed: bool) -> list[st
     is_ours = status in (200, 201) and body.get("id") == report_id
     if is_ours and body.get("status") in ("accepted", "duplicate"):
         return ["sent", body["status"]]
-    code = body.get("code")
-    if (
-        body.get("status") != status
-        or not isinstance(code, str)
-        or not re.match("^[a-z_]{1,40}$", code)
-    ):
-        code = None
-    elsewhere = any(code in codes for at, codes in FINAL.items() if at != status)
+    named = body.get("code")
+    is_named = isinstance(named, str) and re.match("^[a-z_]{1,40}$", named) is not None
+    code = named if is_named and body.get("status") == status else ""
     if code in FINAL.get(status, ()):
         return ["refused", code]
-    if code is None or elsewhere:
+    if not code or any(code in codes for codes in FINAL.values()):
         code = "no_receipt" if status < 300 else f"http_{status}"
     if has_closed and code != "too_early" and status < 500 and status not in (408, 425, 429):
         return ["refused", "closed"]

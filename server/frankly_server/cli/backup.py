@@ -20,6 +20,11 @@ from frankly_server.settings import Settings
 from frankly_server.store import Contents, Database, read_back, restore_backup, save_backup, upgrade
 
 _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
+_AGAIN = (
+    "Everybody signs in again. Passwords, passkeys, second factors, recovery codes, roles, API keys and "
+    "invitations are as they were when the backup was made: what was changed, revoked or used since then "
+    "has to be changed or revoked again (/admin/people, /admin/keys)."
+)
 _unsigned = click.option(
     "--unsigned",
     is_flag=True,
@@ -90,8 +95,10 @@ def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
         # After the commit, because a head must not be noted that no database has.
         lost = _accepted(LogService(database, keys, clock))
     _print_contents("restored", contents, check, Path(file.name), as_json, {"lost_log": lost})
-    if lost is not None and not as_json:
-        remarks().print(lost, markup=False)
+    if not as_json:
+        remarks().print(_AGAIN, markup=False)
+        if lost is not None:
+            remarks().print(lost, markup=False)
 
 
 def _accepted(log: LogService) -> str | None:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, StatementError
 
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.schema import SCHEMA_VERSION, metadata
-from frankly_server.store.tables import all_tables
+from frankly_server.store.tables import kept_tables
 
 FORMAT: Final = "frankly.backup/1"
 Check = Callable[[bytes, bytes | None], object]
@@ -65,6 +65,8 @@ def save(
 ) -> Contents:
     """Write a backup of everything committed before it begins, without blocking writers.
 
+    It contains no sessions, waiting sign-ins or known browsers.
+
     saved : UTC time. sign : function that returns the signature of the manifest; None for an
     unsigned backup. Raises StoreUnavailable, UnsafeStore, or BackupBroken if the counts disagree
     with the reports.
@@ -75,7 +77,7 @@ def save(
         database.reading("backup") as tx,
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        for name in all_tables():
+        for name in kept_tables():
             digests[name] = _write_table(archive, name, _lines(tx, name))
         _require_counts(tx)
 
@@ -201,7 +203,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
             "with the version that saved it",
             "schema",
         )
-    if set(contents.tables) != set(metadata.tables):
+    if contents.tables.keys() != kept_tables().keys():
         raise BackupBroken("the tables of the backup are not those of this schema", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
     # This program would ignore a member that is not in the manifest, but another program could
@@ -214,7 +216,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     # In the order of foreign keys, not of the manifest, because a row can be inserted only after
     # the row that it refers to.
     return Contents(
-        contents.schema, {name: contents.tables[name] for name in all_tables()}, contents.saved
+        contents.schema, {name: contents.tables[name] for name in kept_tables()}, contents.saved
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of every table as JSON values, sorted by primary key, for backups."""
+"""Rows of tables as JSON values, sorted by primary key, for backups."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,16 +12,19 @@ from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import metadata
 
 _CHUNK: Final = 1000  # rows in memory at a time, because a table may be larger than memory
+_NOT_KEPT: Final = frozenset({"sessions", "known_browsers", "pending_sign_ins"})
+"""Tables that are not in backups: whoever was put out after a backup must not be back in after a
+restore."""
 Row = dict[str, Any]
 
 
-def all_tables() -> dict[str, Table]:
-    """Return tables by name; a table comes after the tables that its foreign keys refer to.
+def kept_tables() -> dict[str, Table]:
+    """Return the tables of a backup by name, each after those that its foreign keys refer to.
 
     This is a function, because a constant would contain only the tables declared before this module
     is imported.
     """
-    return {table.name: table for table in metadata.sorted_tables}
+    return {table.name: table for table in metadata.sorted_tables if table.name not in _NOT_KEPT}
 
 
 class Tables(TableAccess):
