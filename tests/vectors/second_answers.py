@@ -157,8 +157,8 @@ def receipt(report_id: str, status: int, text: str, has_closed: bool) -> list[st
     is_ours = status in (200, 201) and body.get("id") == report_id
     if is_ours and body.get("status") in ("accepted", "duplicate"):
         return ["sent", body["status"]]
-    named = body.get("code")
-    is_named = isinstance(named, str) and re.match("^[a-z_]{1,40}$", named) is not None
+    named = str(body.get("code")) if isinstance(body.get("code"), str) else ""
+    is_named = re.fullmatch("[a-z_]{1,40}", named) is not None
     code = named if is_named and body.get("status") == status else ""
     if code in FINAL.get(status, ()):
         return ["refused", code]
