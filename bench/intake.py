@@ -14,8 +14,8 @@ of the server per report, independent of other work on the machine. ratio_…_re
 batches of 500 over HTTP, divided by the rate of COPY into such a table in transactions of 500.
 Trials alternate; each figure is a median.
 
-beside_DATABASE_4_…: single reports, 40 per second over four connections, while 32 clients with one
-API key send an expensive plan in a loop; alone_…: the same without these clients, before and after.
+beside_DATABASE_4_…: single reports, 40 per second over four connections, while 32 clients with eight
+API keys send an expensive plan in a loop; alone_…: the same without these clients, before and after.
 No report may be refused, /health/ready must stay 200, and plans are counted by status.
 """
 

@@ -23,7 +23,8 @@ _KINDS: Final = {
     for column, kind in {name: row_kind, **_OF_QUESTION.get(name, {})}.items()
 }
 COLUMNS: Final = tuple(_KINDS)
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# Some spreadsheets read the full-width forms as the characters themselves.
+_FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 """First characters of cells that spreadsheets evaluate [OWASP, CSV injection]."""
 
 

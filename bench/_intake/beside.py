@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single reports of devices while 32 clients of one analyst send an expensive plan in a loop."""
+"""Single reports of devices while 32 clients with eight keys send an expensive plan in a loop."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ from frankly_server.store import Database
 from _intake import load
 from _intake.served import Served, ours
 
-PLANNERS, CONNECTIONS = 32, 4
+PLANNERS, KEYS, CONNECTIONS = 32, 8, 4
 REPORT_EVERY_S, READY_EVERY_S = 0.1, 0.5
 """Seconds between two reports on one connection, and between two readiness checks."""
 RETRY_AT_MOST_S = 1.0
@@ -46,12 +46,13 @@ def measure(home: Path, url: str, name: str, seconds: float) -> Samples:
     """Send reports without planners, with them for `seconds`, and without them again."""
     with ours(home, url, "four_by_group") as server:
         database = Database(url)
-        key = Access(database, SystemClock()).create("analyst", "bench")
+        access = Access(database, SystemClock())
+        keys = [access.create("analyst", f"bench {i}") for i in range(KEYS)]
         database.close()
         before = steady(server, seconds / 2)
         plans: Counter[int] = Counter()
         checks: Counter[int] = Counter()
-        with _planning(server.port, key, plans, checks):
+        with _planning(server.port, keys, plans, checks):
             beside = steady(server, seconds)
         after = steady(server, seconds / 2)
     counts = {str(status): plans.pop(status, 0) for status in (200, 422, 429)}
@@ -101,11 +102,14 @@ def steady(server: Served, seconds: float) -> Outcomes:
 
 
 @contextmanager
-def _planning(port: int, key: str, plans: Counter[int], checks: Counter[int]) -> Iterator[None]:
+def _planning(
+    port: int, keys: list[str], plans: Counter[int], checks: Counter[int]
+) -> Iterator[None]:
     """Run planners and readiness checks; at the end wait for their last responses, then count."""
-    stop, body, bearer = threading.Event(), json.dumps(PLAN).encode(), f"Bearer {key}"
+    stop, body = threading.Event(), json.dumps(PLAN).encode()
 
-    def loop(method: str, path: str, payload: bytes | None, pause_s: float) -> list[int]:
+    def loop(key: str, method: str, path: str, payload: bytes | None, pause_s: float) -> list[int]:
+        bearer = f"Bearer {key}"
         connection, statuses = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S), []
         while not stop.is_set():
             status, retry_s = _send(connection, method, path, payload, Authorization=bearer)
@@ -115,8 +119,11 @@ def _planning(port: int, key: str, plans: Counter[int], checks: Counter[int]) ->
         return statuses
 
     with ThreadPoolExecutor(PLANNERS + 1) as pool:
-        planners = [pool.submit(loop, "POST", "/v1/plan", body, 0.0) for _ in range(PLANNERS)]
-        prober = pool.submit(loop, "GET", "/health/ready", None, READY_EVERY_S)
+        planners = [
+            pool.submit(loop, keys[i % KEYS], "POST", "/v1/plan", body, 0.0)
+            for i in range(PLANNERS)
+        ]
+        prober = pool.submit(loop, keys[0], "GET", "/health/ready", None, READY_EVERY_S)
         try:
             yield
         finally:

@@ -22,7 +22,11 @@ def cells(label: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "label", ['=HYPERLINK("http://evil.example","x")', "+1+1", "-B", "@A", "\t=1", "=1\n+2"]
+    "label",
+    [
+        *('=HYPERLINK("http://evil.example","x")', "+1+1", "-B", "@A", "\t=1", "=1\n+2", "\n=1"),
+        *("\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A"),
+    ],
 )
 def test_a_formula_is_a_text(label: str) -> None:
     assert cells(label)["label"] == f"'{label}"

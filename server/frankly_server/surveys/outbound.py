@@ -165,7 +165,7 @@ def is_public(address: str) -> bool:
             return False
         if parsed in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)))
-    elif parsed in _RELAYS:
+    elif any(parsed in network for network in _SPECIAL):
         return False
     # is_global is true for some multicast addresses.
     return parsed.is_global and not parsed.is_multicast
@@ -178,14 +178,23 @@ _NOT_GLOBAL: Final = tuple(
         "::/96",  # IPv4-compatible
         "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
         "64:ff9b:1::/48",  # local NAT64
+        "100:0:0:1::/64",  # dummy prefix (RFC 9780)
         "3fff::/20",  # documentation
         "5f00::/16",  # segment routing
         "fec0::/10",  # site-local
     )
 )
 """Non-public networks that some versions of Python report as global."""
-_RELAYS: Final = ipaddress.IPv4Network("192.88.99.0/24")
-"""6to4 relays (RFC 7526), which forward to other networks."""
+_SPECIAL: Final = tuple(
+    ipaddress.IPv4Network(network)
+    for network in (
+        "192.0.0.0/24",  # protocol assignments
+        "192.31.196.0/24",  # AS112 (RFC 7535)
+        "192.88.99.0/24",  # 6to4 relays (RFC 7526), which forward to other networks
+        "192.175.48.0/24",  # AS112 (RFC 7534)
+    )
+)
+"""The same for IPv4."""
 
 
 def _resolve(host: str, port: int) -> list[str]:
