@@ -94,6 +94,8 @@ class Core:
         self.parts: Parts | None = None
         self.stop = Stop()
         self._announce = announce
+        # Receipts of the reports delivered while opening, by report id, for the first `flush`.
+        self._early = dict[str, Receipt]()
         self._closing = ExitStack()
 
     @classmethod
@@ -133,7 +135,8 @@ class Core:
             options.spread_s,
         )
         # Sent before opening, which may fail; the pending reports may belong to another survey.
-        run(delivery.flush(timeout_s=0), self.sleep)
+        early = run(delivery.flush(timeout_s=0), self.sleep)
+        self._early = {name: early[name] for name in early if early[name].status != "queued"}
         opened = Opening(
             link,
             stored,
@@ -265,9 +268,17 @@ class Core:
             parts.deliver_later()
 
     def flush(self, timeout_s: float) -> Steps[list[Receipt]]:
-        """Send the reports that are still sealed in this store."""
+        """Send the reports that are still sealed in this store.
+
+        The first call also returns the receipts of the reports delivered while opening.
+        """
         require(timeout_s=timeout_s)
-        return (yield from self.parts.delivery.flush(timeout_s)) if self.parts is not None else []
+        if self.parts is None:
+            return []
+        receipts = yield from self.parts.delivery.flush(timeout_s)
+        early, self._early = self._early, {}
+        # A report that could not be erased while opening has been sent again; it counts once.
+        return list((early | receipts).values())
 
     def close(self) -> None:
         """End all waits, stop the background sender, close the store and the connections."""

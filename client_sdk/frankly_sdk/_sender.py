@@ -15,6 +15,7 @@ from frankly_sdk._seams import Seams
 from frankly_sdk._steps import run
 from frankly_sdk.delivery import SENDING, Delivery
 from frankly_sdk.errors import StoreError
+from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed
 
 STOP_S = 0.9
@@ -82,19 +83,28 @@ class Sender:
     def round(self) -> float:
         """Try every due report once; return the seconds until the next one is due."""
         soonest_s = _LOOK_S
-        for sealed in self.delivery.store.outbox():
-            if self.delivery.stop.is_set():
-                break
-            # Checked for each report, because a failure of the previous one delays the others to
-            # its server.
-            wait_s = self.delivery.due_s(sealed)
-            soonest_s = min(soonest_s, wait_s if wait_s > 0 else self._attempt(sealed))
+        for reports in self.delivery.groups(self.delivery.due_s):
+            # Checked again for each batch and report, because a failure of the previous one delays
+            # the others to its server.
+            is_batch = len(reports) > 1 and self.delivery.due_s(reports[0]) <= 0
+            receipts = self.delivery.deliver_batch(reports) if is_batch else {}
+            for sealed in reports:
+                if self.delivery.stop.is_set():
+                    return soonest_s
+                wait_s = self._attempt(sealed, receipts.get(sealed.report_id))
+                soonest_s = min(soonest_s, wait_s)
         return soonest_s
 
-    def _attempt(self, sealed: Sealed) -> float:
-        """Send a report; return the seconds until it is due again, infinity if it is settled."""
-        # With a patience of 0, waits are below the timer's resolution.
-        receipt = run(self.delivery.deliver(sealed, 0), lambda _s: None)
+    def _attempt(self, sealed: Sealed, receipt: Receipt | None) -> float:
+        """Send a report that is due and has no receipt of a batch.
+
+        Returns the seconds until it is due again, infinity if it is settled.
+        """
+        if receipt is None:
+            if (wait_s := self.delivery.due_s(sealed)) > 0:
+                return wait_s
+            # With a patience of 0, waits are below the timer's resolution.
+            receipt = run(self.delivery.deliver(sealed, 0), lambda _s: None)
         if receipt.status != "queued":
             return float("inf")
         return _TURN_S if receipt.code == SENDING else max(0.0, self.delivery.due_s(sealed))

@@ -149,7 +149,11 @@ class Client:
                 yield result
 
     async def flush(self, timeout_s: float = 30) -> list[Receipt]:
-        """Send the reports that are still sealed in this store, for about `timeout_s` seconds."""
+        """Send the reports that are still sealed in this store, for about `timeout_s` seconds.
+
+        Receipts and errors are those of `frankly_sdk.Client.flush`: the first call also returns the
+        receipts of the reports that `open` has delivered.
+        """
         return await self._run(self._core.flush(timeout_s))
 
     async def close(self) -> None:

@@ -31,7 +31,9 @@ from frankly_sdk.errors import (
     SurveyClosed,
     UnknownChoice,
 )
+from frankly_sdk.events import Event
 from frankly_sdk.policy import Policy
+from frankly_sdk.store import Store
 
 Opener = Callable[[argparse.Namespace], Client]
 BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
@@ -55,10 +57,13 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
         # replaced.
         if options.command == "randomise":
             _require_free(options)
+        # Counted first, because the client sends most reports when it opens.
+        if options.command == "flush" and sys.stderr.isatty():
+            options.progress = _Progress(options.store)
         with (opener or _open)(options) as client:
             return commands[options.command](options, client)
     except FranklyError as error:
-        _say(f"frankly-sdk: {error}")
+        _say(f"frankly-sdk: {error}", options.progress)
         return exit_status(error)
 
 
@@ -71,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "frankly-sdk", description="Randomise answers on this device and send the reports."
     )
+    parser.set_defaults(progress=None)
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--link", required=True, help="https://host/s/ID#sha256=…")
@@ -162,7 +168,7 @@ def _open(options: argparse.Namespace) -> Client:
     policy = Policy(
         options.cap, delta_cap=options.delta_cap, final_surveys=final, collect_hosts=hosts
     )
-    return Client.open(options.link, options.store, policy, keys=keys)
+    return Client.open(options.link, options.store, policy, keys=keys, on_event=options.progress)
 
 
 def _require_free(options: argparse.Namespace) -> None:
@@ -187,10 +193,35 @@ def _randomise(options: argparse.Namespace, client: Client) -> int:
 def _flush(options: argparse.Namespace, client: Client) -> int:
     counts = Counter(receipt.status for receipt in client.flush(options.seconds))
     _say(
-        f"sent {counts['sent']}, queued {counts['queued']}, refused permanently {counts['refused']}"
+        f"sent {counts['sent']}, queued {counts['queued']}, refused permanently {counts['refused']}",
+        options.progress,
     )
     # The exit status lets a script see that it should run the command again later.
     return NETWORK if counts["queued"] else 0
+
+
+class _Progress:
+    """A line on the terminal that says how many reports of the store have been sent."""
+
+    def __init__(self, path: Path) -> None:
+        self._sent = self._total = 0
+        if path.exists():
+            store = Store(path)
+            self._total = store.pending()
+            store.close()
+
+    def __call__(self, event: Event) -> None:
+        if event.name == "sent":
+            self._sent += 1
+            total = max(self._sent, self._total)
+            # The line never gets shorter, so it covers the one before.
+            sys.stderr.write(f"\rsent {self._sent:,} of {total:,}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """End the line, if there is one."""
+        if self._sent:
+            sys.stderr.write("\n")
 
 
 def _explain(options: argparse.Namespace, client: Client) -> int:
@@ -240,7 +271,9 @@ def _write(path: Path, reports: Iterable[bytes]) -> None:
         ) from None
 
 
-def _say(message: str) -> None:
+def _say(message: str, progress: _Progress | None = None) -> None:
+    if progress is not None:
+        progress.end()
     sys.stderr.write(message + "\n")
 
 

@@ -174,7 +174,9 @@ class Client:
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Send the reports that are still sealed in this store, for about `timeout_s` seconds.
 
-        Returns a receipt for each report.
+        Returns a receipt for each report. The first call also returns those of the reports of an
+        earlier run that `open` has delivered; reports of the background sender are only events.
+        More than 100 reports to one address are sent together, at most 100 in a request.
 
         Raises StoreError, and InvalidInput unless timeout_s is a number from 0 to 34560000.
         """

@@ -2,9 +2,12 @@
 """Delivery of sealed reports; every attempt sends the same bytes (docs/protocol.md §7)."""
 
 import contextlib
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from urllib.parse import urlsplit
 
 from frankly_protocol.canonical import parse_json
@@ -21,11 +24,12 @@ from frankly_sdk.errors import LinkError, NetworkError, StoreError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
-from frankly_sdk.transport import Reply, Transport
+from frankly_sdk.transport import Reply, Transport, post_batch
 
 # One day: no server may make a device wait longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
-_RECEIPT_BYTES = 64 * 2**10
+_RECEIPT_BYTES, _RESULTS_BYTES = 64 * 2**10, 256 * 2**10
+_BATCH = 100  # reports of 16 KiB in one request: less than the 2 MiB that a server reads
 _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
@@ -85,26 +89,50 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
     _backoffs: Backoffs = field(default_factory=Backoffs)
 
-    def flush(self, timeout_s: float) -> Steps[list[Receipt]]:
+    def flush(self, timeout_s: float) -> Steps[dict[str, Receipt]]:
         """Try every sealed report that is due within `timeout_s` seconds.
 
         If a server fails to accept a report, the other reports to it are skipped, or only those of
-        the same survey if the server does not know it. Returns a receipt for every sealed report.
+        the same survey if the server does not know it. Returns the receipt of every sealed report,
+        by report id.
         """
-        deadline = self.timer() + timeout_s
-        receipts, unreachable = [], set[str]()
-        for sealed in self.store.outbox():
-            server = urlsplit(sealed.collect_url).netloc
-            if {server, sealed.collect_url} & unreachable:
-                receipts.append(_queued("network", _SKIPPED))
-                continue
-            receipts.append((yield from self.deliver(sealed, max(0.0, deadline - self.timer()))))
-            # What fails on one report would probably fail on the others, so they wait for the next
-            # flush.
-            if receipts[-1].status == "queued" and receipts[-1].code not in _ONE_REPORT:
-                is_survey = receipts[-1].code in _ONE_SURVEY
-                unreachable.add(sealed.collect_url if is_survey else server)
+        now = self.timer()
+        deadline = now + timeout_s
+        receipts, unreachable = dict[str, Receipt](), set[str]()
+        for reports in self.groups(lambda sealed: self._not_before_s(sealed) - now):
+            address = reports[0].collect_url
+            server = urlsplit(address).netloc
+            if not {server, address} & unreachable:
+                receipts |= self.deliver_batch(reports)
+            for sealed in reports:
+                receipt = receipts.get(sealed.report_id)
+                if receipt is None and {server, address} & unreachable:
+                    receipts[sealed.report_id] = _queued("network", _SKIPPED)
+                    continue
+                if receipt is None:
+                    patience_s = max(0.0, deadline - self.timer())
+                    receipt = yield from self.deliver(sealed, patience_s)
+                receipts[sealed.report_id] = receipt
+                # What fails on one report would probably fail on the others, so they wait for the
+                # next flush.
+                if receipt.status == "queued" and receipt.code not in _ONE_REPORT:
+                    unreachable.add(address if receipt.code in _ONE_SURVEY else server)
         return receipts
+
+    def groups(self, wait_s: Callable[[Sealed], float]) -> Iterator[list[Sealed]]:
+        """Yield the outbox as batches of at most 100 reports, and all other reports alone.
+
+        There are batches for each address with more than 100 reports for which `wait_s` is not
+        positive. They keep the order of the outbox, which is random within a survey.
+        """
+        by_address = attrgetter("collect_url")
+        for _, group in groupby(sorted(self.store.outbox(), key=by_address), by_address):
+            due, others = list[Sealed](), list[Sealed]()
+            for sealed in group:
+                (due if wait_s(sealed) <= 0 else others).append(sealed)
+            size = _BATCH if len(due) > _BATCH else 1
+            yield from (due[i : i + size] for i in range(0, len(due), size))
+            yield from ([sealed] for sealed in others)
 
     def schedule(self, sealed: Sealed) -> None:
         """Draw the time at which a newly sealed report is sent, within `spread_s` seconds.
@@ -122,8 +150,11 @@ class Delivery:
         time here: it is never sent at the moment of sealing.
         """
         self.schedule(sealed)
-        times = (self._not_before.get(key, 0.0) for key in (sealed.collect_url, sealed.report_id))
-        return max(*times, self._backoffs.until(sealed.collect_url)) - self.timer()
+        resting = self._backoffs.until(sealed.collect_url)
+        return max(self._not_before_s(sealed), resting) - self.timer()
+
+    def _not_before_s(self, sealed: Sealed) -> float:
+        return max(self._not_before.get(key, 0.0) for key in (sealed.collect_url, sealed.report_id))
 
     def deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
         """Send until acknowledged or finally refused, for at most about `patience_s` seconds.
@@ -131,11 +162,71 @@ class Delivery:
         After that, the report stays queued.
         """
         receipt = yield from self._deliver(sealed, patience_s)
+        self._tried(sealed, receipt)
+        return receipt
+
+    def _tried(self, sealed: Sealed, receipt: Receipt) -> None:
         if receipt.status != "queued":
             self._not_before.pop(sealed.report_id, None)
             self._backoffs.settled(sealed.collect_url)
         self.announce(Event(receipt.status, sealed.survey, receipt.code, receipt.detail))
-        return receipt
+
+    def deliver_batch(self, reports: Sequence[Sealed]) -> dict[str, Receipt]:
+        """Send several reports to one address in one request; return their receipts by report id.
+
+        Reports without a receipt have to be sent alone: another sender has their turn, or the reply
+        does not consist of one result for each report. The server may not know batches.
+        """
+        if len(reports) < 2 or self.stop.is_set():
+            return {}
+        receipts = dict[str, Receipt]()
+        with contextlib.ExitStack() as held:
+            unsent = list[Sealed]()
+            for sealed in reports:
+                if not held.enter_context(self.turns.turn(sealed.report_id, 0)):
+                    continue
+                if (settled := self._settled(sealed)) is not None:
+                    receipts[sealed.report_id] = settled
+                else:
+                    unsent.append(sealed)
+            if unsent:
+                receipts |= self._batch_once(reports[0].collect_url, unsent)
+        for sealed in reports:
+            if sealed.report_id in receipts:
+                self._tried(sealed, receipts[sealed.report_id])
+        # After `_tried`, which ends the waits of a server that has settled other reports.
+        queued = {receipt.code for receipt in receipts.values() if receipt.status == "queued"}
+        if queued:
+            is_survey = queued <= _ONE_SURVEY | _ONE_REPORT
+            self._backoffs.failed(reports[0].collect_url, self.timer(), is_survey=is_survey)
+        return receipts
+
+    def _batch_once(self, address: str, reports: Sequence[Sealed]) -> dict[str, Receipt]:
+        """Send a batch once, erase what is settled, and return the receipts; none on failure."""
+        # The sealed bytes are not parsed and written again: a report sent alone has the same.
+        body = b",".join(sealed.body for sealed in reports if sealed.body is not None)
+        try:
+            reply = post_batch(
+                self.transport, address, b'{"reports":[' + body + b"]}", _RESULTS_BYTES
+            )
+        except (NetworkError, LinkError):
+            return {}
+        receipts = {
+            sealed.report_id: _judge(result, sealed.report_id, has_closed=self._has_closed(sealed))
+            for sealed, result in _results(reply, reports)
+        }
+        settled = [
+            (sealed, receipt.status, receipt.code)
+            for sealed in reports
+            if (receipt := receipts.get(sealed.report_id)) and receipt.status != "queued"
+        ]
+        if len(settled) < len(reports) and reply and (asked_s := _retry_after(reply.retry_after)):
+            self._not_before[address] = self.timer() + asked_s
+        if settled:
+            # If erasing fails now, the reports are sent again, as after a single one (`_in_turn`).
+            with contextlib.suppress(StoreError):
+                self.store.close_answers(settled)
+        return receipts
 
     def _deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
         now = self.timer()
@@ -232,7 +323,31 @@ def _judge(answer: Reply, report_id: str, *, has_closed: bool) -> Receipt:
         return _queued(code, _LATER)
     if has_closed:
         return Receipt("refused", Problem.CLOSED.code, _CLOSED)
-    return _queued(code, _STRANGER if problem is None else _NOT_NOW)
+    return _queued(code, _NOT_NOW if code == body.get("code") else _STRANGER)
+
+
+def _results(reply: Reply | None, reports: Sequence[Sealed]) -> Iterable[tuple[Sealed, Reply]]:
+    """Return each report of a batch with the reply that it would have got alone.
+
+    Empty unless the reply has exactly one result for each report, in the same order.
+    """
+    results = _body(reply, _RESULTS_BYTES).get("results") if reply and reply.status == 200 else None
+    if not isinstance(results, list) or len(results) != len(reports):
+        return ()
+    pairs = list(zip(reports, results, strict=True))
+    if not all(
+        isinstance(result, dict) and result.get("id", sealed.report_id) == sealed.report_id
+        for sealed, result in pairs
+    ):
+        return ()
+    return [(sealed, _alone(result)) for sealed, result in pairs]
+
+
+def _alone(result: Mapping[str, object]) -> Reply:
+    problem, status = result.get("problem"), None
+    if result.get("status") == "refused" and isinstance(problem, dict):
+        result, status = problem, problem.get("status")
+    return Reply(status if type(status) is int else 200, "", None, json.dumps(result).encode())
 
 
 def _code(answer: Reply, body: Mapping[str, object]) -> str:
@@ -240,7 +355,7 @@ def _code(answer: Reply, body: Mapping[str, object]) -> str:
     code = body.get("code")
     if isinstance(code, str) and _CODE.fullmatch(code) and body.get("status") == answer.status:
         problem = Problem.from_code(code)
-        if problem is None or problem.status == answer.status:
+        if problem not in FINAL or problem.status == answer.status:
             return code
     return "no_receipt" if answer.status < 300 else f"http_{answer.status}"
 
@@ -249,9 +364,9 @@ def _queued(code: str, detail: str) -> Receipt:
     return Receipt("queued", code, detail)
 
 
-def _body(answer: Reply) -> dict[str, object]:
+def _body(answer: Reply, max_bytes: int = _RECEIPT_BYTES) -> dict[str, object]:
     try:
-        body = parse_json(answer.body, max_bytes=_RECEIPT_BYTES)
+        body = parse_json(answer.body, max_bytes=max_bytes)
     except InvalidInput:
         return {}
     return body if isinstance(body, dict) else {}

@@ -10,7 +10,7 @@ a survey, because documents are signed.
 from urllib.parse import urlsplit
 
 from frankly_sdk.link import require_secure
-from frankly_sdk.transport import Reply, Transport
+from frankly_sdk.transport import Reply, Transport, post_batch
 
 
 class RelayTransport:
@@ -33,6 +33,10 @@ class RelayTransport:
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send exactly `body` through the relay."""
         return self._inner.post(self._by_relay(url), body, limit)
+
+    def post_batch(self, url: str, body: bytes, limit: int) -> Reply | None:
+        """Send exactly `body` as a batch of reports through the relay, if `inner` can."""
+        return post_batch(self._inner, self._by_relay(url), body, limit)
 
     def close(self) -> None:
         """Close the connections."""

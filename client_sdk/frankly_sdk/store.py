@@ -11,7 +11,7 @@ costs are added up over all chains, and one salt serves all of them.
 import hmac
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -286,6 +286,11 @@ class Store:
         )  # noqa: RUF100, S608
         return [Sealed(*row) for row in rows]
 
+    def pending(self) -> int:
+        """Return the number of reports in the outbox."""
+        rows = self._database.rows("SELECT count(*) FROM answers WHERE state = 'sealed'")
+        return int(rows[0][0]) if rows else 0
+
     def reserve(
         self,
         chain: str,
@@ -338,13 +343,18 @@ class Store:
 
         The row and its cost stay.
         """
+        self.close_answers([(sealed, state, code)])
+
+    def close_answers(self, closed: Iterable[tuple[Sealed, str, str]]) -> None:
+        """Erase symbols and ids of several reports, with their states and codes, together."""
         with self.transaction():
-            self._database.run(
-                # Only a sealed row changes: another process may have closed it in the meantime.
-                "UPDATE answers SET state = ?, code = ?, body = NULL, report_id = ''"
-                " WHERE chain = ? AND survey = ? AND respondent = ? AND state = 'sealed'",
-                *(state, code, sealed.chain, sealed.survey, sealed.respondent),
-            )
+            for sealed, state, code in closed:
+                self._database.run(
+                    # Only a sealed row changes: another process may have closed it in the meantime.
+                    "UPDATE answers SET state = ?, code = ?, body = NULL, report_id = ''"
+                    " WHERE chain = ? AND survey = ? AND respondent = ? AND state = 'sealed'",
+                    *(state, code, sealed.chain, sealed.survey, sealed.respondent),
+                )
         # The journal still contains the earlier page, with the erased symbols.
         self._database.overwrite_journal()
 

@@ -20,6 +20,7 @@ CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
 # The headers are the same on every device: a version in the User-Agent would distinguish devices.
 # Compression is refused, because a small response could decompress to an unbounded body.
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
+_REPORT, _BATCH = "application/json", "application/vnd.frankly.batch+json"
 _CHUNK = 16 * 2**10
 _OVERHEAD = 256 * 2**10  # for status line, headers and chunk sizes, in addition to the body
 
@@ -35,7 +36,11 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Anything that can send requests; tests use a server in the same process."""
+    """Anything that can send requests; tests use a server in the same process.
+
+    A transport may have a method `post_batch`, which differs from `post` only in the content type;
+    without it, reports are sent one by one.
+    """
 
     def get(self, url: str, limit: int) -> Reply:
         """Fetch at most `limit` bytes; raises NetworkError if there is no usable response."""
@@ -51,6 +56,15 @@ class Transport(Protocol):
     def close(self) -> None:
         """Close the connections."""
         ...
+
+
+def post_batch(transport: Transport, url: str, body: bytes, limit: int) -> Reply | None:
+    """Send a batch of reports; return None if this transport cannot.
+
+    Raises NetworkError if there is no usable response of at most `limit` bytes.
+    """
+    post: Callable[[str, bytes, int], Reply | None] | None = getattr(transport, "post_batch", None)
+    return None if post is None else post(url, body, limit)
 
 
 class HttpTransport:
@@ -83,6 +97,10 @@ class HttpTransport:
         """Send exactly `body`."""
         return self._send("POST", url, body, limit)
 
+    def post_batch(self, url: str, body: bytes, limit: int) -> Reply:
+        """Send exactly `body` as a batch of reports."""
+        return self._send("POST", url, body, limit, _BATCH)
+
     def close(self) -> None:
         """Close the connections."""
         # A forked child must not close the parent's TLS connections.
@@ -95,9 +113,11 @@ class HttpTransport:
             self._adapter, self._pid = self._connect(), os.getpid()
         return self._adapter
 
-    def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
+    def _send(
+        self, method: str, url: str, body: bytes | None, limit: int, content_type: str = _REPORT
+    ) -> Reply:
         require_secure(url)
-        headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": "application/json"}
+        headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": content_type}
         # Headers and chunk sizes are counted too: a server could send endless ones.
         self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
         try:

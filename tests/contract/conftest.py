@@ -72,8 +72,15 @@ class InProcess:
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send to the application; the first `lose` responses are lost."""
+        return self._post(url, body, limit, "application/json")
+
+    def post_batch(self, url: str, body: bytes, limit: int) -> Reply:
+        """Send a batch in the same way."""
+        return self._post(url, body, limit, "application/vnd.frankly.batch+json")
+
+    def _post(self, url: str, body: bytes, limit: int, content_type: str) -> Reply:
         self.posted.append(body)
-        answer = self._answer("POST", url, body, limit)
+        answer = self._answer("POST", url, body, limit, content_type)
         if self.lose:
             self.lose -= 1
             raise NetworkError("lost on the way back")
@@ -82,11 +89,12 @@ class InProcess:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _answer(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
+    def _answer(
+        self, method: str, url: str, body: bytes | None, limit: int, content_type: str | None = None
+    ) -> Reply:
         address = urlsplit(url)
         assert f"{address.scheme}://{address.netloc}" == ORIGIN
         path = f"{address.path}?{address.query}" if address.query else address.path
-        content_type = "application/json" if body is not None else None
         response = self.http.open(path, method=method, data=body, content_type=content_type)
         assert len(response.data) <= limit
         return Reply(

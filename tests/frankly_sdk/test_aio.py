@@ -18,6 +18,8 @@ from frankly_sdk import AlreadyAnswered, Client, Disabled, InvalidInput, aio
 from frankly_sdk.testing import FakeServer, drop, make_survey
 from frankly_sdk.transport import Reply
 
+from tests.frankly_sdk.drivers import Parking
+
 ANSWER = {"smokes": "yes"}
 SEAMS = {"transport", "clock", "randbits", "sleep", "timer", "wait"}
 
@@ -160,10 +162,13 @@ def test_a_cancelled_answer_is_delivered_in_the_background(
     server: FakeServer, tmp_path: Path
 ) -> None:
     server.network.then(drop())
+    parking = Parking()
 
     async def visit() -> None:
         options: dict[str, Any] = {"sleep": None, "spread_s": 0, "background": True}
+        options["wait"] = parking.wait
         async with await server.open_aio(tmp_path / "s.db", **options) as client:
+            parking.settle()  # a sender that is still starting might send the report first
             answering = asyncio.ensure_future(client.answer(ANSWER, patience_s=1000))
             await until(lambda: len(server.requests) == 3)
             await asyncio.sleep(0.05)
@@ -171,7 +176,7 @@ def test_a_cancelled_answer_is_delivered_in_the_background(
             with pytest.raises(asyncio.CancelledError):
                 await answering
             server.clock.sleep(1)
-            await until(lambda: server.reports)
+            await until(lambda: parking.go() or server.reports)
 
     run(visit())
 

@@ -2,10 +2,13 @@
 """A server without sockets that checks reports like a real one and records all requests."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import FixedClock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -22,10 +25,13 @@ from frankly_sdk.testing.surveys import ORIGIN, Authority
 from frankly_sdk.testing.time import FakeClock
 from frankly_sdk.transport import Reply
 
+# Limits of a server with default settings.
+_BATCH_BYTES, _BATCH_REPORTS = 2 * 2**20, 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request from a device; body is None for a GET."""
+    """One request from a device; body is None for a GET, else one report or a batch."""
 
     url: str
     body: bytes | None
@@ -98,7 +104,15 @@ class FakeServer:
         """Check a report and store it if it is acceptable."""
         del limit
         self.requests.append(Request(url, body))
-        return self.network.carry(lambda: self._accept(url, body), is_report=True)
+        return self.network.carry(
+            lambda: self._accept(url, partial(Report.from_bytes, body)), is_report=True
+        )
+
+    def post_batch(self, url: str, body: bytes, limit: int) -> Reply:
+        """Check the reports of a batch, store those that are acceptable, and return all results."""
+        del limit
+        self.requests.append(Request(url, body))
+        return self.network.carry(lambda: self._accept_batch(url, body), is_report=True)
 
     def close(self) -> None:
         """Do nothing."""
@@ -113,9 +127,28 @@ class FakeServer:
             return Reply(200, JSON, None, self._envelope)
         return _problem(Problem.NOT_FOUND)
 
-    def _accept(self, url: str, body: bytes) -> Reply:
+    def _accept_batch(self, url: str, body: bytes) -> Reply:
+        if url != self.document.collect_url:
+            return _problem(Problem.SURVEY_UNKNOWN)
         try:
-            report = Report.from_bytes(body)
+            batch = parse_json(body, max_bytes=_BATCH_BYTES, max_depth=5)
+        except InvalidInput as error:
+            return _problem(error.problem, error.detail, error.field)
+        reports = batch.get("reports") if isinstance(batch, dict) else None
+        if not isinstance(reports, list) or not 1 <= len(reports) <= _BATCH_REPORTS:
+            return _problem(Problem.FIELD_TYPE)
+        replies = [self._accept(url, partial(Report.from_json, report)) for report in reports]
+        results = [
+            json.loads(reply.body)
+            if reply.status < 300
+            else {"status": "refused", "problem": json.loads(reply.body)}
+            for reply in replies
+        ]
+        return Reply(200, JSON, None, json.dumps({"results": results}).encode())
+
+    def _accept(self, url: str, read: Callable[[], Report]) -> Reply:
+        try:
+            report = read()
         except InvalidInput as error:
             return _problem(error.problem, error.detail, error.field)
         refused = self._refusal(url, report)
