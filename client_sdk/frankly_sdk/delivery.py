@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
 from urllib.parse import urlsplit
 
 from frankly_protocol.canonical import parse_json
@@ -35,20 +33,21 @@ _ACKNOWLEDGED = ("accepted", "duplicate")
 _TRY_AGAIN = frozenset({408, 425, 429})
 _CODE = re.compile(r"[a-z_]{1,40}")
 _SPREAD, SENDING = "scheduled", "sending"
-_ONE_REPORT = frozenset(
-    {Problem.TOO_EARLY.code, Problem.DOC_MISMATCH.code, "link", _SPREAD, SENDING}
-)
-_ONE_SURVEY = frozenset(
+_OF_SERVER = frozenset(
     {
-        problem.code
-        for problem in (
-            *(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND, Problem.METHOD_NOT_ALLOWED),
-            *(Problem.UNAUTHENTICATED, Problem.FORBIDDEN),
-        )
+        *(problem.code for problem in Problem if problem.status in _TRY_AGAIN | {500, 503}),
+        *("network", "tls", "limit", "redirect", "encoding", "waiting", "no_receipt"),
     }
 )
-"""Codes of queued reports that affect no other report, or only those of the same survey; any other
-code affects all reports to the server."""
+"""Codes of queued reports that affect all reports to the server, as do `http_` and such a status."""
+_OF_REPORT = frozenset(
+    {
+        *(Problem.TOO_EARLY.code, Problem.DOC_MISMATCH.code, "link", _SPREAD, SENDING),
+        *(Problem.JSON_INVALID.code, Problem.NUMBER_NOT_FINITE.code, Problem.Y_TYPE.code),
+        *(Problem.FIELD_UNKNOWN.code, Problem.FIELD_MISSING.code, Problem.FIELD_TYPE.code),
+    }
+)
+"""Codes that affect no other report; any further code affects the reports of the same survey."""
 _EVENLY = "sealed; it is sent at a random moment, so that the sending time reveals nothing"
 _REST = "the server asked this device to wait; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
@@ -59,10 +58,7 @@ _STRANGER = (
     "the reply did not come from the survey's server; the answer will be sent again until the survey "
     "closes"
 )
-_NOT_NOW = (
-    "the server does not know this survey at the moment; the answer will be sent again until the "
-    "survey closes"
-)
+_NOT_NOW = "the server does not take this report at the moment; it will be sent again until the survey closes"
 _CLOSED = "the survey has closed; the randomised answer was erased"
 
 
@@ -115,18 +111,21 @@ class Delivery:
                 receipts[sealed.report_id] = receipt
                 # What fails on one report would probably fail on the others, so they wait for the
                 # next flush.
-                if receipt.status == "queued" and receipt.code not in _ONE_REPORT:
-                    unreachable.add(address if receipt.code in _ONE_SURVEY else server)
+                if receipt.status == "queued" and receipt.code not in _OF_REPORT:
+                    unreachable.add(server if _is_of_server(receipt.code) else address)
         return receipts
 
     def groups(self, wait_s: Callable[[Sealed], float]) -> Iterator[list[Sealed]]:
         """Yield the outbox as batches of at most 100 reports, and all other reports alone.
 
         There are batches for each address with more than 100 reports for which `wait_s` is not
-        positive. They keep the order of the outbox, which is random within a survey.
+        positive. Addresses and reports are in a new random order each time: otherwise a report that
+        a server always fails on would come before the same others each time.
         """
-        by_address = attrgetter("collect_url")
-        for _, group in groupby(sorted(self.store.outbox(), key=by_address), by_address):
+        groups = dict[str, list[Sealed]]()
+        for sealed in sorted(self.store.outbox(), key=lambda _: uniform()):
+            groups.setdefault(sealed.collect_url, []).append(sealed)
+        for group in groups.values():
             due, others = list[Sealed](), list[Sealed]()
             for sealed in group:
                 (due if wait_s(sealed) <= 0 else others).append(sealed)
@@ -197,7 +196,7 @@ class Delivery:
         # After `_tried`, which ends the waits of a server that has settled other reports.
         queued = {receipt.code for receipt in receipts.values() if receipt.status == "queued"}
         if queued:
-            is_survey = queued <= _ONE_SURVEY | _ONE_REPORT
+            is_survey = not any(map(_is_of_server, queued))
             self._backoffs.failed(reports[0].collect_url, self.timer(), is_survey=is_survey)
         return receipts
 
@@ -249,7 +248,7 @@ class Delivery:
                 # Recorded by address, so that other reports to this address wait as well.
                 self._not_before[sealed.collect_url] = now + asked_s
             self._backoffs.failed(
-                sealed.collect_url, now, is_survey=receipt.code in _ONE_SURVEY | _ONE_REPORT
+                sealed.collect_url, now, is_survey=not _is_of_server(receipt.code)
             )
             pause_s = max(asked_s, wait_s * jitter())
             wait_s = longer(wait_s)
@@ -358,6 +357,13 @@ def _code(answer: Reply, body: Mapping[str, object]) -> str:
         if problem not in FINAL or problem.status == answer.status:
             return code
     return "no_receipt" if answer.status < 300 else f"http_{answer.status}"
+
+
+def _is_of_server(code: str) -> bool:
+    """Return True if a queued report's code affects all reports to the server."""
+    status = code.removeprefix("http_")
+    is_busy = status.isdigit() and (int(status) in _TRY_AGAIN or int(status) >= 500)
+    return is_busy or code in _OF_SERVER
 
 
 def _queued(code: str, detail: str) -> Receipt:

@@ -128,26 +128,18 @@ class Problem(Enum):
 
 FINAL: Final = frozenset(
     {
-        # The report is malformed: the same bytes will be refused again.
-        Problem.JSON_INVALID,
-        Problem.NUMBER_NOT_FINITE,
-        Problem.FIELD_UNKNOWN,
-        Problem.FIELD_MISSING,
-        Problem.FIELD_TYPE,
-        Problem.Y_TYPE,
+        # The server knows the survey and its document, and has read the whole report.
         Problem.SYMBOL_UNKNOWN,
         Problem.STRATA_INVALID,
-        # The survey takes no more reports, has another report of this id, or requires a token.
         Problem.CLOSED,
         Problem.ID_CONFLICT,
-        Problem.TOKEN_INVALID,
         Problem.TOKEN_FOREIGN,
         Problem.TOKEN_SPENT,
     }
 )
 """Problems after which a device erases its report; after any other reply it sends the report again
-until the survey closes, because a server may have lost its survey for a while (protocol, section
-7)."""
+until the survey closes: a server may have lost its survey or its invitations for a while, and a
+malformed report may have been damaged on the way (protocol, section 7)."""
 
 
 def problem_body(problem: Problem, detail: str, field: str | None = None) -> dict[str, Any]:

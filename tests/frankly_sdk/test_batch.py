@@ -35,6 +35,7 @@ def test_a_key_that_answers_again_keeps_its_value(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frankly_sdk.batch.ROWS_PER_TRANSACTION", 20)
+    monkeypatch.setattr("frankly_sdk.delivery.uniform", lambda: 0.5)  # in the order of the outbox
     n = 27
     with server.open(tmp_path / "s.db") as client:
         first = [row.report for row in client.randomise_many(rows(n))]

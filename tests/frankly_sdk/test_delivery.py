@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 from frankly_sdk import AlreadyAnswered, ClockError, NetworkError, Policy, StoreError, SurveyClosed
@@ -192,6 +193,65 @@ def test_a_server_out_of_reach_is_tried_once_in_a_flush(tmp_path: Path) -> None:
         assert len(server.posted) == 2
         server.replies.clear()
         assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["sent", "sent"]
+
+
+class OneFails(FakeServer):
+    """A server that answers every report of one survey in the same way."""
+
+    failing, answer = "", problem(500, "internal")
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        if self.failing not in url:
+            return super().post(url, body, limit)
+        self.posted.append(body)
+        return self.answer
+
+
+def sealed_for_four(path: Path) -> list[str]:
+    names = [f"{i:032x}" for i in range(4)]
+    for name in names:
+        original = survey(ldp_block())
+        document = replace(original, survey=name, collect_url=f"{original.collect_url}/{name}")
+        server = FakeServer(document=document, replies=[DOWN] * 99)
+        with server.open(path, policy=Policy(cap="20")) as client:
+            client.answer({"affair": "no"}, patience_s=0)
+    return names
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        problem(413, "body_too_large"),
+        problem(404, "survey_unknown"),
+        problem(400, "json_invalid"),
+        Reply(404, "text/html", None, b"<html>"),
+        Reply(403, "text/html", None, b"<html>"),
+    ],
+    ids=lambda answer: f"{answer.status} {answer.content_type}",
+)
+def test_a_survey_that_is_not_taken_delays_no_other(answer: Reply, tmp_path: Path) -> None:
+    names = sealed_for_four(tmp_path / "s.db")
+    server = OneFails(document=survey(ldp_block(), survey_id="ef" * 16))
+    server.failing, server.answer = names[1], answer
+    with server.open(tmp_path / "s.db", policy=Policy(cap="64")):
+        pass
+    store = Store(tmp_path / "s.db")
+    assert [sealed.survey for sealed in store.outbox()] == [names[1]]
+    store.close()
+
+
+def test_a_server_that_fails_on_one_report_gets_the_others_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failure the other reports to the server wait, so the order is a new one each time."""
+    names, rng = sealed_for_four(tmp_path / "s.db"), Random(4)
+    monkeypatch.setattr("frankly_sdk.delivery.uniform", rng.random)
+    server = OneFails(document=survey(ldp_block(), survey_id="ef" * 16))
+    server.failing = names[0]
+    with server.open(tmp_path / "s.db", policy=Policy(cap="64")) as client:
+        for _ in range(20):
+            left = client.flush(timeout_s=0)
+    assert [receipt.code for receipt in left] == ["internal"]
 
 
 def test_a_failed_erasure_is_repeated_at_the_next_start(

@@ -34,6 +34,12 @@ def server() -> FakeServer:
     return FakeServer(make_survey({"smokes": ["no", "yes"]}))
 
 
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are tried in the order of the outbox instead of a random one."""
+    monkeypatch.setattr("frankly_sdk.delivery.uniform", lambda: 0.5)
+
+
 def seal(server: FakeServer, path: Path, n: int) -> list[bytes]:
     """Seal reports without sending any; return their bytes in the order of their ids."""
     with OPENERS["sync"](server.link, path, **server._ours()) as client:

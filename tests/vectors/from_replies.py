@@ -11,6 +11,13 @@ from frankly_sdk.transport import Reply
 Case = dict[str, Any]
 ID = "0123456789abcdef" * 2
 LATER = (
+    *(
+        Problem.JSON_INVALID,
+        Problem.NUMBER_NOT_FINITE,
+        Problem.FIELD_UNKNOWN,
+        Problem.FIELD_MISSING,
+    ),
+    *(Problem.FIELD_TYPE, Problem.Y_TYPE, Problem.TOKEN_INVALID),
     *(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND, Problem.DOC_MISMATCH, Problem.UNAUTHENTICATED),
     *(Problem.FORBIDDEN, Problem.METHOD_NOT_ALLOWED, Problem.BODY_TOO_LARGE, Problem.CONTENT_TYPE),
     *(Problem.BAD_REQUEST, Problem.TOO_EARLY, Problem.TOO_MANY, Problem.TIMED_OUT),

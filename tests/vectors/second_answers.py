@@ -137,14 +137,11 @@ def _ticked(question: Question, given: dict[str, Any], questions: list[Question]
 
 
 FINAL = {
-    400: {"json_invalid"},
-    401: {"token_invalid"},
     403: {"token_foreign"},
     409: {"id_conflict", "token_spent"},
     410: {"closed"},
-    422: {"number_not_finite", "field_unknown", "field_missing", "field_type", "y_type", "symbol_unknown"}
-    | {"strata_invalid"},
-}  # fmt: skip
+    422: {"symbol_unknown", "strata_invalid"},
+}
 
 
 def receipt(report_id: str, status: int, text: str, has_closed: bool) -> list[str]:

@@ -14,9 +14,9 @@ import { CLOCK_SKEW } from "./survey.js";
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 3_600_000, LONGEST_RETRY_AFTER = 86_400, RECEIPT_BYTES = 64 * 2 ** 10;
 const AGAIN = [408, 425, 429];
-// Codes of queued reports that affect no other report, or only those of the same survey; any other code affects all reports to the server.
-const ONE_REPORT = ["too_early", "doc_mismatch", "link", "scheduled"];
-const ONE_SURVEY = ["survey_unknown", "not_found", "method_not_allowed", "unauthenticated", "forbidden"];
+// Codes of queued reports that affect all reports to the server, and those that affect no other; any further code affects the reports of the survey.
+const OF_SERVER = /^(network|limit|redirect|waiting|no_receipt|too_many|timed_out|internal|unavailable|http_(5..|408|425|429))$/;
+const OF_REPORT = /^(too_early|doc_mismatch|link|scheduled|json_invalid|number_not_finite|field_unknown|field_missing|field_type|y_type)$/;
 
 /** @returns {Receipt} */
 export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {string} */ code, /** @type {import("./errors.js").Said} */ ...said) =>
@@ -60,7 +60,8 @@ export class Delivery {
     /** @type {Receipt[]} */
     const receipts = [];
     const unreachable = new Set();
-    for (const sealed of await this.store.outbox()) {
+    // In a new random order each time: otherwise a report that a server always fails on would come before the same others.
+    for (const [sealed] of (await this.store.outbox()).map((one) => /** @type {[Sealed, number]} */ ([one, uniform()])).sort(([, a], [, b]) => a - b)) {
       const server = new URL(sealed.url).host;
       if (unreachable.has(server) || unreachable.has(sealed.url)) {
         receipts.push(queued("network"));
@@ -68,7 +69,7 @@ export class Delivery {
       }
       const receipt = await this.deliver(sealed, Math.max(0, deadline - this.time.timer()));
       receipts.push(receipt);
-      if (receipt.status === "queued" && !ONE_REPORT.includes(receipt.code)) unreachable.add(ONE_SURVEY.includes(receipt.code) ? sealed.url : server);
+      if (receipt.status === "queued" && !OF_REPORT.test(receipt.code)) unreachable.add(OF_SERVER.test(receipt.code) ? server : sealed.url);
     }
     return receipts;
   }

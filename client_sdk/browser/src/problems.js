@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Codes after which a device erases its report, by status, as in frankly_protocol/problems.py. After any other reply
- * it sends the report again until the survey closes, because a server may have lost its survey for a while.
+ * it sends the report again until the survey closes: a server may have lost its survey or its invitations for a while, and a
+ * malformed report may have been damaged on the way.
  */
 
 /** @type {Record<number, string>} */
 export const FINAL = {
-  400: "json_invalid", 401: "token_invalid", 403: "token_foreign", 409: "id_conflict token_spent", 410: "closed",
-  422: "number_not_finite field_unknown field_missing field_type y_type symbol_unknown strata_invalid",
+  403: "token_foreign", 409: "id_conflict token_spent", 410: "closed", 422: "symbol_unknown strata_invalid",
 };
 
 const CODES = Object.values(FINAL).join(" ").split(" ");

@@ -224,7 +224,7 @@ const TEXTS = {
   erased: "there is nothing left to send",
   stored: "the server has stored the randomised answer",
   stranger: `${STRANGER}; the answer will be sent again until the survey closes`,
-  not_now: "the server does not know this survey at the moment; the answer will be sent again until the survey closes",
+  not_now: "the server does not take this report at the moment; it will be sent again until the survey closes",
   busy: "the server cannot take the answer right now; it will be sent again",
   report_late: "the survey has closed; the randomised answer was erased",
   report_refused: "the server refused the report permanently",
