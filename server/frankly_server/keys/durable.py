@@ -67,6 +67,17 @@ def locked(path: Path) -> Iterator[None]:
     The OS releases the lock of a killed process. On Windows nobody waits. Raises OSError.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
+        give_to_owner(path)
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def give_to_owner(path: Path) -> None:
+    """Give a file to the owner of its folder, if this process may: an operator may be root.
+
+    Otherwise the server, which runs as another user, could not read the file.
+    """
+    owner = path.parent.stat()
+    with suppress(OSError, AttributeError):
+        os.chown(path, owner.st_uid, owner.st_gid)

@@ -102,6 +102,10 @@ def read_private(path: Path) -> bytes:
         raise key_file_problem(
             path, "the file is missing; run `frankly keys init`, or restore it"
         ) from None
+    except PermissionError:
+        raise key_file_problem(
+            path, f"this user may not read the file; run chown for the server's user on {path}"
+        ) from None
     except OSError as error:
         raise key_file_problem(path, f"the file cannot be read ({type(error).__name__})") from None
 

@@ -17,7 +17,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Tree
 from frankly_protocol.trust.merkle import HASH_BYTES
 
-from frankly_server.keys.durable import locked, written_whole
+from frankly_server.keys.durable import give_to_owner, locked, written_whole
 from frankly_server.keys.files import key_file_problem, read_private
 
 NOTED_HEAD: Final = "log-head.json"
@@ -153,3 +153,4 @@ class NotedHead:
     def _write(self, head: Head) -> None:
         with written_whole(self.path, replace=True) as file:
             file.write(head.to_bytes())
+        give_to_owner(self.path)

@@ -270,12 +270,16 @@ class LogService:
     def _read(self, tx: Transaction) -> Tree:
         """Return the tree of all entries in the database, which are never deleted."""
         with self._guard:
-            # Inside the lock, because the query begins at the size of the tree that it extends.
-            new_digests = tx.log.digests(self._tree.size)
-            if new_digests:
-                grown = Tree(self._tree.leaves(self._tree.size))
-                for digest in new_digests:
-                    grown.append(document_leaf(digest))
+            # Inside the lock, because the query begins at the last entry of the tree that it extends.
+            known = self._tree.leaves(self._tree.size)
+            leaves = [*map(document_leaf, tx.log.digests(max(0, len(known) - 1)))]
+            if known and known[-1:] != leaves[:1]:
+                # A restore has replaced the database of this running server.
+                known, leaves = [], [*map(document_leaf, tx.log.digests(0))]
+            if leaves[len(known[-1:]) :] or len(known) < self._tree.size:
+                grown = Tree(known[:-1])
+                for leaf in leaves:
+                    grown.append(leaf)
                 self._tree = (
                     grown  # a new object, because other threads may still read the old tree
                 )

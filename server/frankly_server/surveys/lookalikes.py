@@ -80,9 +80,14 @@ def lookalikes(question: LabelledQuestion) -> Iterator[Lookalike]:
     pairs = set()
     for language in question.choices[0].label:
         labels = [choice.label[language] for choice in question.choices if language in choice.label]
-        forms = [_forms(label) for label in labels]
-        for (a, of_a), (b, of_b) in combinations(zip(labels, forms, strict=True), 2):
-            if (a, b) not in pairs and any(map(str.__eq__, of_a, of_b)):
+        # Only labels with a form in common are compared: a question has up to 1,000 choices.
+        alike: dict[tuple[int, str], list[int]] = {}
+        for place, label in enumerate(labels):
+            for form in enumerate(_forms(label)):
+                alike.setdefault(form, []).append(place)
+        places = {pair for same in alike.values() for pair in combinations(same, 2)}
+        for a, b in ((labels[i], labels[j]) for i, j in sorted(places)):
+            if (a, b) not in pairs:
                 pairs.add((a, b))
                 yield Lookalike(question.id, language, a, b, _is_hopeless(a, b))
 

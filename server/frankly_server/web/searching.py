@@ -5,7 +5,7 @@ import hashlib
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from flask import g, request
@@ -16,6 +16,7 @@ from frankly_server.web.slots import SLOTS, Slots
 
 _Result = TypeVar("_Result")
 _MOST_KEPT: Final = 256
+_MISSING: Final[Any] = object()
 _kept: OrderedDict[bytes, Any] = OrderedDict()
 """Results of `search_once`, the newest last, by a digest of the function and its arguments."""
 
@@ -59,15 +60,17 @@ def search_once(
     key = hashlib.sha256(
         pickle.dumps((function.__module__, function.__qualname__, arguments))
     ).digest()
-    if key in _kept:
-        result: _Result = _kept[key]
-        return result
-    places = services.searches
-    with without_slot(places):
-        # Another request may have waited for the same result before this one.
-        if key not in _kept:
-            _kept[key] = apart(function, *arguments, seconds=seconds, poll=places.require_running)
-        result = _kept[key]
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
+    places, found = services.searches, _kept.get(key, _MISSING)
+    if found is _MISSING:
+        with without_slot(places):
+            # Another request may have waited for the same result before this one.
+            found = _kept.get(key, _MISSING)
+            if found is _MISSING:
+                found = apart(function, *arguments, seconds=seconds, poll=places.require_running)
+                _kept[key] = found
+                # Other threads may remove results, too.
+                with suppress(KeyError):
+                    while len(_kept) > _MOST_KEPT:
+                        _kept.popitem(last=False)
+    result: _Result = found
     return result

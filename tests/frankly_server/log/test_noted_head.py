@@ -282,3 +282,29 @@ def test_new_keys_have_no_noted_head(place: Place) -> None:
     assert (made.set_aside / NOTED_HEAD).is_file()
     place.at(NOW).services.check_start()
     assert noted(place) == 1
+
+
+def test_the_files_belong_to_the_owner_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator may publish as root; the server, as another user, must read what root wrote."""
+    given: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("os.chown", lambda path, *owner: given.append((Path(path).name, *owner)))
+    NotedHead(tmp_path).note(tree(2))
+    owner = tmp_path.stat()
+    assert {name for name, *_ in given} == {NOTED_HEAD, ".log-head.lock"}
+    assert {(user, group) for _, user, group in given} == {(owner.st_uid, owner.st_gid)}
+
+
+def test_a_file_of_another_user_is_named_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    NotedHead(tmp_path).note(tree(2))
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    refused = refusal(InvalidInput, NotedHead(tmp_path).read)
+    assert refused.code == "key_file"
+    assert "run chown for the server's user" in refused.detail

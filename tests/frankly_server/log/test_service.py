@@ -18,6 +18,7 @@ from frankly_protocol.trust import (
 )
 from frankly_protocol.trust.notes import hash_lines
 from frankly_server.store import Database
+from frankly_server.store.log import log_entries
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
@@ -188,3 +189,19 @@ def test_a_witness_that_signs_again_replaces_only_its_own_line(sqlite: Database)
         assert tx.log.cosignatures(1) == {"a" * 64: "4", "b" * 64: "2"}
         assert tx.log.cosignatures(2) == {"a" * 64: "3"}
         assert tx.log.cosigned_sizes() == [2, 1]
+
+
+def test_a_log_whose_database_was_replaced_is_read_again(small: Place) -> None:
+    """A restore while the server runs: nothing of the former log is shown."""
+    digests = small.surveys(3)
+    for stored in (digests, digests[:2], digests[1:] + digests[:1], [], digests):
+        with small.services.database.transaction("restore") as tx:
+            tx._connection.execute(log_entries.delete())
+            for position, digest in enumerate(stored):
+                tx._connection.execute(
+                    log_entries.insert().values(position=position, document=digest)
+                )
+        expected = [document_leaf(digest) for digest in stored]
+        assert small.services.log.leaves(len(stored)) == b"".join(expected)
+        head = SignedCheckpoint.from_bytes(small.services.log.checkpoint()).checkpoint
+        assert (head.size, head.root) == (len(stored), Tree(expected).root())

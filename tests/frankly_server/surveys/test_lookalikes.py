@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.questions import Choice, Question
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.devices import expected_form, warnings_of
-from frankly_server.surveys.lookalikes import Lookalike, code_points, lookalikes, skeleton
+from frankly_server.surveys.lookalikes import Lookalike, _forms, code_points, lookalikes, skeleton
 
 from tests.frankly_server.surveys.samples import value
 from tests.processes import output_of
@@ -301,3 +302,23 @@ def test_the_table_is_read_at_the_first_label_only() -> None:
     printed = output_of(code)
     assert "frankly_server.surveys.lookalikes" in printed.split()
     assert "confusable_homoglyphs" not in printed
+
+
+def test_the_pairs_are_those_that_share_a_form() -> None:
+    """Compared with all pairs, on random labels of characters that look alike."""
+    rng = Random(39)
+    for _ in range(60):
+        labels = ["".join(rng.choices("0OoОlI1aаﬁfi ", k=rng.randint(1, 3))) for _ in range(12)]
+        question = Question(
+            "q",
+            {"en": "?"},
+            tuple(Choice(f"c{i}", {"en": label}) for i, label in enumerate(labels)),
+        )
+        found = [(pair.first, pair.second) for pair in lookalikes(question)]
+        assert found == list(
+            dict.fromkeys(
+                (a, b)
+                for a, b in combinations(labels, 2)
+                if any(x == y for x, y in zip(_forms(a), _forms(b), strict=True))
+            )
+        )
