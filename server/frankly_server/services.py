@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Service container of one server, shared by views and commands."""
 
+from collections import OrderedDict
 from contextlib import closing, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from frankly_protocol.clock import Clock
@@ -31,7 +32,8 @@ class Services:
     surveys, intake, releasing, analysis : surveys, their reports, releases and estimates.
     access : API keys. keys : signing keys. log : the transparency log. invites : invite tokens.
     accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
-    publishing in the background. searches, analyses : places for slow work of requests. webhooks,
+    publishing in the background. searches, analyses : places for slow work of requests.
+    kept_results : results of searches, the newest last (`web.searching.search_once`). webhooks,
     webhook_thread : webhook addresses, and the thread that posts events to them.
     """
 
@@ -59,6 +61,7 @@ class Services:
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.searches, self.analyses = Places(*SEARCHES), Places(*ANALYSES)
+        self.kept_results: OrderedDict[bytes, Any] = OrderedDict()
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
         self.webhook_thread = WebhookThread(self.webhooks)
 

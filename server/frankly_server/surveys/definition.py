@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Annotated, Any, Final, Literal, Self
@@ -439,7 +440,14 @@ class SurveyDefinition(ClosedModel):
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":
         """Parse a definition written by `to_json`."""
-        return parse_value(canonical.loads(text.encode("utf-8")))
+        return _parsed(text)
+
+
+# Every page of a survey parses its draft, which takes up to a second. Few, because the largest
+# drafts take 50 MB of memory.
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> SurveyDefinition:
+    return parse_value(canonical.loads(text.encode("utf-8")))
 
 
 def file_schema() -> dict[str, Any]:

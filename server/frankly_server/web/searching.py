@@ -3,7 +3,6 @@
 
 import hashlib
 import pickle
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -17,8 +16,6 @@ from frankly_server.web.slots import SLOTS, Slots
 _Result = TypeVar("_Result")
 _MOST_KEPT: Final = 256
 _MISSING: Final[Any] = object()
-_kept: OrderedDict[bytes, Any] = OrderedDict()
-"""Results of `search_once`, the newest last, by a digest of the function and its arguments."""
 
 
 @contextmanager
@@ -60,17 +57,18 @@ def search_once(
     key = hashlib.sha256(
         pickle.dumps((function.__module__, function.__qualname__, arguments))
     ).digest()
-    places, found = services.searches, _kept.get(key, _MISSING)
+    places, kept = services.searches, services.kept_results
+    found = kept.get(key, _MISSING)
     if found is _MISSING:
         with without_slot(places):
             # Another request may have waited for the same result before this one.
-            found = _kept.get(key, _MISSING)
+            found = kept.get(key, _MISSING)
             if found is _MISSING:
                 found = apart(function, *arguments, seconds=seconds, poll=places.require_running)
-                _kept[key] = found
+                kept[key] = found
                 # Other threads may remove results, too.
                 with suppress(KeyError):
-                    while len(_kept) > _MOST_KEPT:
-                        _kept.popitem(last=False)
+                    while len(kept) > _MOST_KEPT:
+                        kept.popitem(last=False)
     result: _Result = found
     return result

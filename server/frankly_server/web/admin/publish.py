@@ -23,6 +23,7 @@ from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.hosted import files, import_map
+from frankly_server.web.searching import without_slot
 from frankly_server.web.security import person
 from frankly_server.whole_report import cost_words, level_factors
 
@@ -34,7 +35,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>")
     @survey_view(services, "viewer")
     def survey_home(survey: OpenedSurvey) -> Response:
-        return _home(services, survey)
+        # Long lists of choices take seconds.
+        with without_slot(services.analyses):
+            return _home(services, survey)
 
     @routes.get("/surveys/<survey_id>/versions/<int:version>")
     @survey_view(services, "viewer")

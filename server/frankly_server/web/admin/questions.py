@@ -23,6 +23,7 @@ from frankly_server.web.admin.survey_page import (
     store,
     survey_view,
 )
+from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
 
 
@@ -175,7 +176,9 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/file")
     @survey_view(services, "viewer")
     def survey_file(survey: OpenedSurvey) -> Response:
-        return show("file.html", survey, "file", text=survey.definition.to_yaml().decode())
+        # Long lists of choices take seconds.
+        with without_slot(services.analyses):
+            return show("file.html", survey, "file", text=survey.definition.to_yaml().decode())
 
     @routes.post("/surveys/<survey_id>/file")
     @survey_view(services, "admin")
