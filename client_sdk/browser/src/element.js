@@ -241,7 +241,7 @@ export class FranklySurvey extends Base {
     const language = choose(this.#wanted, survey.languages);
     /** @type {import("./words.js").Strings} */
     const strings = stringsFor(language, this.strings);
-    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[code.startsWith("token_") ? "spent" : status];
+    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
     const words = make("p", { role: "status", part: "status", tabindex: "-1" }, said);
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), words);
     if (!before) words.focus();
