@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock jumps of one day on the server: after the correction, locks and refusals end."""
+"""Clock jumps on the server: after the correction locks and refusals end, and no report is missing."""
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,15 +10,17 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust import prove_chain
 from frankly_server.accounts import Passwords
+from frankly_server.intake import Intake, Releasing
 from frankly_server.keys.rotation import Rotation, RotationChange
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database
+from frankly_server.store import WITHHELD_STRATUM, Database
 from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.definition import parse_definition
 
+from tests.frankly_protocol.samples import question, survey
 from tests.frankly_server.accounts.people import CHEAP, PASSWORD, Hands, code, refused
-from tests.frankly_server.samples import body
+from tests.frankly_server.samples import body, put, report, stored
 from tests.frankly_server.surveys.samples import FILE
 
 DAY_S = 24 * 3600
@@ -135,6 +138,59 @@ def test_a_survey_published_by_a_clock_ahead(services: Services, clock: Hands) -
     assert (again.status, again.version) == ("published", ahead.version + 1)
     assert not [text for text in services.surveys.obstacles("habits") if "dated" in text]
     assert services.surveys.publish("habits").status == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_over"),
+    [
+        # (days after the close of each release), and whether the last one is the survey's last.
+        ((400,), False),
+        ((400, 400.01), False),
+        ((400, 400.95), False),
+        ((1, 2), True),
+        ((1, 1.9, 2), True),
+        ((1, 3.9), True),  # some rounds were skipped
+        ((1, 30), False),  # a long stop, or a second wrong clock
+        ((1, 30, 31), True),
+        ((400, 800), False),
+        ((400, -20, 401), False),  # right in between
+        (
+            (400, 1, 2),
+            True,
+        ),  # right afterwards, when the survey was over: two looks of the right clock
+        ((400, 1, 1.5), False),
+        ((0.9, 1.9), False),
+        ((0.9, 1.9, 2.9), True),
+    ],
+)
+def test_a_clock_ahead_is_not_the_end_of_a_survey(
+    database: Database, clock: Hands, looks: tuple[float, ...], is_over: bool
+) -> None:
+    """Only the last release deletes a remainder below the step, and strips strata of small cells."""
+    numbers, intake, releasing = (
+        {"aa" * 16: 7, "bb" * 16: 16},
+        Intake(database, clock),
+        Releasing(database, clock),
+    )
+    regions = (question("region", "north", "south"),)
+    for survey_id, n in numbers.items():
+        document = put(database, replace(survey(survey_id=survey_id), strata=regions))
+        for i in range(n):
+            region = "north" if i % 2 else "south"
+            sent = report(document, strata={"region": region}).to_bytes(document.report_length)
+            assert intake.accept(survey_id, sent).status == "accepted"
+
+    def left() -> list[list[str]]:
+        with database.reading("look") as tx:
+            return [sorted(row.strata for row in stored(tx, survey_id)) for survey_id in numbers]
+
+    before = left()
+    for days in looks:
+        assert left() == before
+        clock.at = document.closes + timedelta(days=days)
+        releasing.release()
+    assert [len(strata) for strata in before] == [7, 16]
+    assert left() == ([[], [WITHHELD_STRATUM] * 16] if is_over else before)
 
 
 def test_reports_of_a_clock_that_is_behind_are_early_not_refused(

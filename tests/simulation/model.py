@@ -109,6 +109,7 @@ class World:
     rotations: int = 0
     latest: datetime = NOW
     releases: int = 1
+    first_over: dict[str, datetime] = field(default_factory=dict)  # by digest
 
     @classmethod
     def make(cls, folder: Path, template: Path) -> "World":
@@ -227,6 +228,7 @@ class World:
         n = self.services.releasing.release()
         self.releases += 1
         for document in self.versions:
+            is_last = self.look(document)
             pending = [
                 r for r in self.stored_reports.values() if r.document == document and not r.day
             ]
@@ -234,12 +236,21 @@ class World:
                 n -= len(pending)
                 for report in pending:
                     report.day = f"{self.now:%Y-%m-%d}"
-            elif self.now >= min(document.closes, document.expires) + timedelta(days=1):
-                for (
-                    report
-                ) in pending:  # fewer than a step when no more can come are deleted uncounted
+            elif is_last:  # fewer than a step when no more can come are deleted uncounted
+                for report in pending:
                     del self.stored_reports[report.id]
         assert n == 0
+
+    def look(self, document: SurveyDocument) -> bool:
+        """Note a release of a document; return True if it is its last one."""
+        if self.now < min(document.closes, document.expires) + timedelta(days=1):
+            self.first_over.pop(document.digest, None)
+            return False
+        hours = (self.now - self.first_over.get(document.digest, self.now)) / timedelta(hours=1)
+        if not 0 <= hours <= 72:
+            self.first_over[document.digest] = self.now
+        self.first_over.setdefault(document.digest, self.now)
+        return 23 <= hours <= 72
 
     def check(self) -> None:
         """Check that all stored reports and counts agree with the model."""
@@ -263,7 +274,7 @@ class World:
         over = {
             d.digest
             for d in self.versions
-            if self.latest >= min(d.closes, d.expires) + timedelta(days=1)
+            if self.latest >= min(d.closes, d.expires) + timedelta(days=1, hours=23)
         }
         assert all(r.document.digest in over for r in lost)
         assert (

@@ -4,11 +4,11 @@
 import os
 import threading
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
-from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
 from frankly_protocol.errors import FranklyError
 
@@ -24,6 +24,10 @@ _LOOK_S: Final = 10.0
 
 A single long wait would miss the next release if the machine sleeps or its clock is set.
 """
+_WAIT: Final = timedelta(hours=23)
+_LATEST: Final = timedelta(days=3)
+"""Shortest and longest time between the first release that finds a document over and its last one:
+a day, but the thread's checks are some seconds late, and rounds are skipped if no server runs."""
 _log: Final = structlog.get_logger("frankly.releases")
 
 
@@ -32,7 +36,7 @@ class _Rule:
     """Release rule of a document.
 
     every : release period. step : smallest number of reports in a batch. over : one day after the
-    last possible report; a release at or after `over` is the last one.
+    last possible report. The last release is a day after the first one at or after `over`.
     """
 
     every: str
@@ -126,16 +130,14 @@ class Releasing:
             else None
         )
         with self._database.transaction("release") as tx:
-            is_over = now >= rule.over or tx.survey_states.get(row.survey).state in (
-                "closed",
-                "archived",
-            )
+            state = tx.survey_states.get(row.survey).state
             n = tx.releases.release(
                 row.survey,
                 row.digest,
                 rule.step,
                 format_time(now),
-                is_over=is_over,
+                is_over=_time_is_over(tx, row.digest, rule.over, now)
+                or state in ("closed", "archived"),
                 unless_in=unless_in,
             )
             _close_if_met(tx, row.survey)
@@ -156,6 +158,26 @@ class Releasing:
             now = self._clock.now()
             self.release_due(previous, now)
             previous = now
+
+
+def _time_is_over(tx: Transaction, digest: str, over: datetime, now: datetime) -> bool:
+    """Return True if two releases, a day apart, found the document over.
+
+    The last release deletes and strips reports, so one look at the clock is not enough: it may be
+    years ahead, and right again an hour later. Two looks far apart may be two wrong clocks, so the
+    second one then counts as the first.
+    """
+    row = tx.documents.get(digest)
+    since = None if row is None or row.over_since is None else parse_time(row.over_since)
+    if now < over:
+        if since is not None:
+            tx.documents.note_over(digest, None)
+        return False
+    waited = None if since is None else now - since
+    if waited is None or not timedelta() <= waited <= _LATEST:
+        tx.documents.note_over(digest, format_time(now))
+        return False
+    return waited >= _WAIT
 
 
 def _close_if_met(tx: Transaction, survey: str) -> None:

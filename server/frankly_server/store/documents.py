@@ -8,6 +8,7 @@ from sqlalchemy import (
     ForeignKey,
     Integer,
     LargeBinary,
+    String,
     Table,
     UniqueConstraint,
     select,
@@ -22,6 +23,7 @@ from frankly_server.store.schema import (
     is_id,
     key_column,
     metadata,
+    nullable_column,
 )
 
 documents = Table(
@@ -32,6 +34,7 @@ documents = Table(
     column("version", Integer, "1, 2, ... within the survey"),
     column("source", DigestBytes(32), "digest of its definition"),
     column("envelope", LargeBinary, "the signed bytes as served; immutable"),
+    nullable_column("over_since", String(20), "when a release first found it over; null: not over"),
     UniqueConstraint("survey", "version"),
     CheckConstraint("version >= 1", name="version"),
 )
@@ -42,6 +45,7 @@ class DocumentRow:
     """A published version of a survey.
 
     envelope : the signed bytes, served unchanged. source : digest of the definition.
+    over_since : when a release first found that no report can come any more, UTC, RFC 3339, or None.
     """
 
     digest: str
@@ -49,6 +53,7 @@ class DocumentRow:
     version: int
     source: str
     envelope: bytes
+    over_since: str | None = None
 
 
 class DocumentsTable(TableAccess):
@@ -91,3 +96,7 @@ class DocumentsTable(TableAccess):
     def renew(self, digest: str, envelope: bytes) -> None:
         """Replace a document's envelope: same payload, other signatures."""
         self._update(documents, documents.c.digest == digest, envelope=envelope)
+
+    def note_over(self, digest: str, since: str | None) -> None:
+        """Set the time at which a release first found the document over, or None."""
+        self._update(documents, documents.c.digest == digest, over_since=since)

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0101"
+revision = "0102"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -79,6 +79,9 @@ def _surveys() -> None:
         _column("version", sa.Integer, "1, 2, ... within the survey"),
         _column("source", _HASH, "digest of its definition"),
         _column("envelope", sa.LargeBinary, "the signed bytes as served; immutable"),
+        _optional(
+            "over_since", sa.String(20), "when a release first found it over; null: not over"
+        ),
         sa.UniqueConstraint("survey", "version"),
         sa.CheckConstraint("version >= 1", name="version"),
     )
