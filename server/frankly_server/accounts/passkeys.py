@@ -132,6 +132,8 @@ class Passkeys:
                 require_user_verification=True,
             )
         )
+        sent = helpers.parse_registration_credential_json(credential)
+        _require_own_page(sent.response.client_data_json)
         row = PasskeyRow(
             helpers.bytes_to_base64url(made.credential_id),
             person.id,
@@ -210,6 +212,7 @@ class Passkeys:
                 require_user_verification=True,
             )
         )
+        _require_own_page(answer.response.client_data_json)
         with self._database.transaction("sign in") as tx:
             # Before the passkey is locked: every other transaction locks the account first.
             require_unchanged(tx, account)
@@ -245,6 +248,13 @@ class Passkeys:
     def _now(self) -> int:
         now = self._clock.now()
         return int(now.timestamp()) * _MICRO + now.microsecond
+
+
+def _require_own_page(client_data: bytes) -> None:
+    # The library does not look at it (WebAuthn 7.1 and 7.2): a page of another origin has the
+    # admin pages in a frame.
+    if helpers.parse_client_data_json(client_data).cross_origin:
+        raise _refused()
 
 
 def _checked(check: Callable[[], _T]) -> _T:

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -12,9 +12,11 @@ from frankly_protocol.schema import REQUEST
 from pydantic import BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
+from frankly_server.design.api.read_truths import MAX_TRUTHS
 from frankly_server.design.tables.limits import FINISH_S, Limits, Progress, TimeExceeded
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import (
+    NUMBER,
     ClosedModel,
     Flag,
     JointRows,
@@ -110,6 +112,25 @@ class NotionRequest(Levels):
     robust: RobustChoice | None = None
 
 
+_TRUTH: Final = {
+    "anyOf": [
+        {"enum": ["prior", "even"]},
+        {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": 0}},
+    ]
+}
+_TRUTHS: Final = {
+    "anyOf": [
+        {"type": "array", "minItems": 1, "maxItems": MAX_TRUTHS, "items": _TRUTH},
+        {
+            "type": "object",
+            "properties": {"around": _TRUTH, "radius": {"type": NUMBER}},
+            "required": ["around", "radius"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
 class DesignFields(DesignChoices, RequestModel):
     """A design input, as the commands design and plan read it; see `design_json`.
 
@@ -123,7 +144,7 @@ class DesignFields(DesignChoices, RequestModel):
     robust: RobustChoice | None = None
     notions: Annotated[tuple[NotionRequest, ...], Field(min_length=1, max_length=16)] = ()
     targets: Targets = "shares"
-    truths: Annotated[Any, WithJsonSchema({"type": ["array", "object"]})] = None
+    truths: Annotated[Any, WithJsonSchema(_TRUTHS)] = None
     variance_cap: Annotated[
         float | None,
         BeforeValidator(lambda v: None if v is None else _positive(v, "variance_cap")),

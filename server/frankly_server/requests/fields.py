@@ -276,14 +276,24 @@ Cell = Annotated[
     BeforeValidator(cell),
     json_schema("A count such as 120, or a share such as 0.125.", NUMBER),
 ]
-ROWS: Final = {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 1}}
+
+
+def rows_schema(**cell: Any) -> dict[str, Any]:
+    """Return the JSON Schema of a table. cell : the schema of its cells."""
+    return {
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "array", "minItems": 1, "items": cell},
+    }
+
+
 JointRows = Annotated[
     Any,
     PlainValidator(_joint),
     WithJsonSchema(
         {
             "type": "object",
-            "properties": {"joint": ROWS},
+            "properties": {"joint": rows_schema(type="number", minimum=0)},
             "required": ["joint"],
             "additionalProperties": False,
         }

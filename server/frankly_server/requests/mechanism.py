@@ -9,7 +9,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 from pydantic import PlainValidator, Strict, WithJsonSchema
 
-from frankly_server.requests.fields import ROWS, RequestModel
+from frankly_server.requests.fields import RequestModel, rows_schema
 
 _TABLE, _PARAMETERS = ("weights", "bits"), ("params",)
 
@@ -34,7 +34,9 @@ class MechanismFields(RequestModel):
         str, PlainValidator(_kind), WithJsonSchema({"type": "string", "enum": list(KINDS)})
     ] = "dense"
     weights: Annotated[
-        tuple[tuple[int, ...], ...] | None, PlainValidator(_weights), WithJsonSchema(ROWS)
+        tuple[tuple[int, ...], ...] | None,
+        PlainValidator(_weights),
+        WithJsonSchema(rows_schema(type="integer", minimum=0)),
     ] = None
     bits: Annotated[int, Strict()] | None = None
     params: Annotated[Any, WithJsonSchema({"type": "object"})] = None

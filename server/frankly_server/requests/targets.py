@@ -10,9 +10,11 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 from pydantic import WithJsonSchema
 
-from frankly_server.requests.fields import ROWS
+from frankly_server.requests.fields import rows_schema
 
-Targets = Annotated[Any, WithJsonSchema({"anyOf": [{"const": "shares"}, ROWS]})]
+Targets = Annotated[
+    Any, WithJsonSchema({"anyOf": [{"const": "shares"}, rows_schema(type="number")]})
+]
 
 
 def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:

@@ -3,9 +3,11 @@
 
 import math
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event, make_url
@@ -34,6 +36,7 @@ _POOL = {
 }
 _BUSY_TIMEOUT_S: Final = 10
 _BUSY_PAUSE_S: Final = 0.01
+_ROOM_BYTES: Final = 1 << 20
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
 """A pooled connection that was used less than this many seconds ago is reused without a ping."""
@@ -87,16 +90,23 @@ def check_durability(connection: Connection) -> None:
 
 
 def try_to_write(connection: Connection) -> None:
-    """Write at least one page to the disk without changing any data; the caller commits.
+    """Write to the disk without changing any data, and find 1 MiB of room; the caller commits.
 
-    A full disk refuses only new pages; a read-only database refuses every write.
+    A full disk refuses only new pages; a read-only database refuses every write. A disk with room
+    for a page only would refuse batches.
     """
     if connection.dialect.name == "sqlite":
         version = int(_scalar(connection, "PRAGMA user_version"))
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        file = Path(str(connection.engine.url.database)).absolute()
+        if shutil.disk_usage(file.parent).free < _ROOM_BYTES:
+            raise sqlite3.OperationalError("database or disk is full")
         return
-    # The table needs a new page, and it is invisible to other sessions.
-    connection.exec_driver_sql("CREATE TEMPORARY TABLE writable ON COMMIT DROP AS SELECT 1")
+    # 512 rows of nearly 2 KiB, too short to be compressed, in a table that no other session sees.
+    connection.exec_driver_sql(
+        "CREATE TEMPORARY TABLE writable ON COMMIT DROP AS "
+        "SELECT repeat('x', 1900) FROM generate_series(1, 512)"
+    )
 
 
 def _parse(database_url: str) -> URL:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from apiflask import APIBlueprint, APIFlask
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import DIGEST, HEX128
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -30,6 +31,11 @@ _EVERYWHERE = (
     Problem.UNAVAILABLE,
     Problem.TOO_MANY,
 )
+_PATHS: Final = {
+    name: {"type": "string", "pattern": f"^{pattern.pattern}$"}
+    for name, pattern in {"digest": DIGEST, "survey_id": HEX128}.items()
+}
+"""Schemas of the variable parts of addresses."""
 _SECONDS: Final = {"type": "integer", "minimum": 0, "maximum": 86_400}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
@@ -170,6 +176,10 @@ def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
         if json.dumps(_REF.format(model=name)) in text
     }
     spec["info"]["license"] = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+    for operations in spec["paths"].values():
+        for parameter in (p for one in operations.values() for p in one.get("parameters", ())):
+            if parameter["in"] == "path" and parameter["name"] in _PATHS:
+                parameter["schema"] = _PATHS[parameter["name"]]
     return (json.dumps(spec, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 

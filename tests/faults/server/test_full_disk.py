@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
@@ -15,6 +15,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.cli import front
 from frankly_server.cli.doctor import examine
 from frankly_server.keys import Keyring
+from frankly_server.store import Database, StoreUnavailable
 
 from tests.faults.server.disks import Disk, small_disk
 from tests.faults.server.running import (
@@ -140,6 +141,7 @@ def test_the_disk_of_sqlite_and_keys_fills(
                 keyring.check()
                 assert keyring.trusted().version == 1
                 disk.make_room()
+                check_room(disk, server.database_url)
                 # The server retries the database at most every five seconds, or at the next report.
                 wait_until(lambda: server.get("/health/ready")[0] == 200)
                 devices.wait_for(len(devices.acknowledged) + 100)
@@ -147,6 +149,19 @@ def test_the_disk_of_sqlite_and_keys_fills(
             server.end()
         assert front.run(["keys", "rotate", "--publisher", "--yes"]) == 0
         check_kept(server, devices)
+
+
+def check_room(disk: Disk, url: str) -> None:
+    """Check that a disk with room for some pages, but for no batch, does not count as writable."""
+    with closing(Database(url)) as database:
+        database.check_writable()
+        disk.fill(512 << 10)
+        with pytest.raises(StoreUnavailable) as refused:
+            database.check_writable()
+        assert (refused.value.hint, database.write_fault) == (FULL, FULL)
+        disk.make_room()
+        database.check_writable()
+        assert database.write_fault == ""
 
 
 def test_a_server_without_reports_notices_free_space(
@@ -162,7 +177,8 @@ def test_a_server_without_reports_notices_free_space(
         assert server.get(f"/v1/surveys/{server.survey}/document")[0] == 200
         assert server.get("/health/ready")[0] == 503
         disk.make_room()
-        wait_until(lambda: server.get("/health/ready")[0] == 200, within_s=10)
+        check_room(disk, server.database_url)
+        wait_until(lambda: server.get("/health/ready")[0] == 200, within_s=30)
         assert server.get("/health/ready")[0] == 200
     finally:
         server.end()

@@ -29,6 +29,7 @@ class Authenticator:
 
     host: str = "surveys.example.org"
     origin: str = "https://surveys.example.org"
+    is_framed: bool = False
     flags: int = USER_PRESENT | USER_VERIFIED
     count: int = 0
     credential: bytes = field(default_factory=lambda: secrets.token_bytes(32))
@@ -81,7 +82,8 @@ class Authenticator:
 
     def _client_data(self, kind: str, options: str) -> bytes:
         challenge = json.loads(options)["challenge"]
-        return json.dumps({"type": kind, "challenge": challenge, "origin": self.origin}).encode()
+        sent = {"type": kind, "challenge": challenge, "origin": self.origin}
+        return json.dumps(sent | {"crossOrigin": self.is_framed}).encode()
 
     def _answer(self, response: dict[str, str]) -> str:
         name = text(self.credential)
