@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -368,3 +368,44 @@ def _lives(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+# The process releases in a loop and prints a line after each release, so that a kill hits a
+# release. The pause lets the server store reports on SQLite, which allows one writer at a time.
+RELEASER = """
+import sys
+import time
+from frankly_protocol.clock import SystemClock
+from frankly_server.intake import Releasing
+from frankly_server.store import Database, StoreUnavailable
+
+releasing = Releasing(Database(sys.argv[1]), SystemClock())
+while True:
+    try:
+        print(releasing.release(), flush=True)
+    except StoreUnavailable:
+        print("busy", flush=True)
+    time.sleep(0.02)
+"""
+
+
+@contextlib.contextmanager
+def releasers(server: Running) -> Iterator[None]:
+    """Start two processes that release in a loop; kill them at the end."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+    }
+    command = [sys.executable, "-c", RELEASER, server.database_url]
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline(), "the process has made no release"
+        yield
+        assert [process.poll() for process in processes] == [None, None]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL of the server and of PostgreSQL under load: reports are stored once (spec 9.2)."""
+"""SIGKILL of the server and of PostgreSQL under load, while two processes release: reports are
+stored once (spec 9.2)."""
 
 import os
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from frankly_server.store import Database
 
-from tests.faults.server.running import Devices, KillablePostgres, Running, check_kept
+from tests.faults.server.running import Devices, KillablePostgres, Running, check_kept, releasers
 from tests.postgres import find_binaries
 
 FULL_ACKNOWLEDGEMENTS = 50_000  # on each kind of database
@@ -37,7 +38,7 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     server.start()
     try:
-        with Devices(server, batch=BATCH) as devices:
+        with releasers(server), Devices(server, batch=BATCH) as devices:
             for i in range(kills):
                 devices.wait_for((2 * i + 1) * reports_wanted // (2 * kills + 1), within_s=3600)
                 run_a_command(server)
@@ -62,7 +63,7 @@ def test_server_and_database_killed_on_postgresql(
     server = Running(tmp_path, database.create(), production=True)
     server.start()
     try:
-        with Devices(server, batch=BATCH) as devices:
+        with releasers(server), Devices(server, batch=BATCH) as devices:
             for i, turn in enumerate(turns):
                 devices.wait_for((i + 1) * reports_wanted // (len(turns) + 1), within_s=3600)
                 if turn == "server":
