@@ -108,8 +108,11 @@ def _question(table: Table, group: Group, request: Request) -> tuple[dict[str, A
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
     received = sum(_received(source, keys) for source, keys in keys_by_source)
-    # The largest minimum, because each version promised its own minimum to its respondents.
-    least = max(source.document.min_reports for source in sources)
+    # The largest minimum of the versions whose reports are used, because each one promised its own
+    # minimum to its respondents.
+    least = max(
+        source.document.min_reports for source in ([source for source, _ in used] or sources)
+    )
     digests = [source.document.digest for source, _ in used]
     head = {
         "id": table.id,

@@ -35,11 +35,12 @@ class VersionCount:
 class BlockOutlook:
     """Expected precision of a block: current margin (half-width at 95%), and missing reports.
 
-    margin : None with fewer than 10 reports, or if some shares cannot be estimated. more : reports
-    missing for the target; 0 if it is reached, None if it cannot be reached.
+    text : its question, in the first language; joint questions have × between them. margin : None
+    with fewer than 10 reports, or if some shares cannot be estimated. more : reports missing for
+    the target; 0 if it is reached, None if it cannot be reached.
     """
 
-    block: str
+    text: str
     margin: float | None
     target: float
     more: int | None
@@ -154,7 +155,8 @@ def _outlook(
             if of_one is None
             else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
         )
-        outlook.append(BlockOutlook(block.id, margin, target, missing))
+        text = " × ".join(question.text[document.languages[0]] for question in block.questions)
+        outlook.append(BlockOutlook(text, margin, target, missing))
     return outlook
 
 

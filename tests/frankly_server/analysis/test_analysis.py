@@ -137,6 +137,21 @@ def test_too_few_reports_give_no_number(database: Database, n: int) -> None:
         ) == ("insufficient", n, 50, [])
 
 
+def test_the_minimum_is_that_of_the_versions_whose_answers_are_used(sqlite: Database) -> None:
+    """An admin who lowers the minimum sees it at once, unless answers of an older version count too."""
+    first = put(sqlite, replace(survey(), min_reports=100))
+    second = put(sqlite, replace(survey(version=2, prev=first.digest), min_reports=60))
+    for document, tallies, status, needed in (
+        (second, [[30, 29], [30, 29]], "insufficient", 60),
+        (second, [[1, 0], [1, 0]], "ok", 60),
+        (first, [[19, 20], [19, 20]], "insufficient", 100),
+        (second, [[1, 0], [1, 0]], "ok", 100),
+    ):
+        _receive(sqlite, document, tallies)
+        found = Analysis(sqlite).estimates(SURVEY)["questions"]
+        assert {(q["status"], q["needed"]) for q in found} == {(status, needed)}
+
+
 def test_estimates_outside_the_unit_interval_are_flagged_not_clipped(sqlite: Database) -> None:
     _receive(sqlite, put(sqlite, survey()), [[100, 0], [100, 0]])
     no, yes = _rows(Analysis(sqlite).estimates(SURVEY), "affair")

@@ -242,5 +242,6 @@ def test_released_reports_are_counted_exactly_and_pending_ones_in_bands() -> Non
         outlook = live([(document, n)], n, {}, 0.03, now, margins).outlook
         assert outlook is not None
         assert outlook[0].more == more
+        assert outlook[0].text == document.blocks[0].questions[0].text["en"]
         assert outlook[0].margin == pytest.approx(0.03 * math.sqrt(required / n), rel=1e-6)
     assert live([(document, 1000)], 1000, {}, 0.03, now, None).outlook is None

@@ -60,6 +60,14 @@ class Section:
     differences: Sequence[str]
     matrix: "Matrix | None" = None
 
+    @property
+    def common_flags(self) -> list[str]:
+        """Return the flags of every row of two or more, which the page states once."""
+        rows = [row for group in self.groups if group.status == "ok" for row in group.rows]
+        return (
+            [f for f in rows[0]["flags"] if all(f in r["flags"] for r in rows)] if rows[1:] else []
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:

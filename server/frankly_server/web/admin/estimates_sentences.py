@@ -87,7 +87,7 @@ def sentences_of(
         *_ranking(question, level, language),
         *_versions(rows[0], population_text if percent else "all who answered"),
     )
-    return Sentences(findings, (*_limits(rows), *_flags(rows)))
+    return Sentences(findings, (*_limits(rows, language), *_flags(rows)))
 
 
 def group_sentences(
@@ -245,13 +245,21 @@ def _ahead(
     return gap - max(down, normal), gap + max(up, normal)
 
 
-def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    costs = [row["privacy_cost"] for row in rows if row["privacy_cost"] is not None]
-    # The row with the highest cost counts.
-    if costs and max(costs) > 0.99:
-        yield "Privacy costs more than 99% of the precision that the bare answers would give."
-    elif costs:
-        yield f"Privacy costs as much precision as losing {round(100 * max(costs))}% of the answers would."
+def _limits(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+    # The cost differs between the rows: it is nearly all of the precision for an answer that hardly
+    # anybody gives. So the sentence names its row.
+    largest = max(
+        (r for r in rows if None not in (r["privacy_cost"], r["estimate"])),
+        key=lambda row: row["estimate"],
+        default=None,
+    )
+    if largest is not None:
+        cost = largest["privacy_cost"]
+        lost = "more than 99%" if cost > 0.99 else f"{round(100 * cost)}%"
+        yield (
+            f"For {_label(largest, language)}, privacy costs as much precision as losing {lost} "
+            "of the answers would."
+        )
     shifts = [
         max(row["poisoning_up"], row["poisoning_down"])
         for row in rows

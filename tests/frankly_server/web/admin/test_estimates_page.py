@@ -78,6 +78,40 @@ def test_the_page_shows_the_numbers_of_the_analysis(answered: Office, analyst: F
     assert "±" not in page(answered, analyst).text  # the interval is not symmetric
 
 
+def test_a_part_is_never_larger_than_the_whole_and_common_flags_are_said_once(
+    answered: Office, analyst: FlaskClient
+) -> None:
+    html = page(answered, analyst, "?by=region").text
+    parts = re.findall(
+        r'"Standard error">([\d.]+)%</td>\s*<td class="n" data-th="due to privacy">([\d.]+)%', html
+    )
+    rows: dict[str, list[Any]] = {}  # by question
+    result = Analysis(answered.services.database).estimates(answered.survey, by="region")
+    for question in result["questions"]:
+        rows.setdefault(question["id"], []).extend(question["rows"])
+    every = [row for of_question in rows.values() for row in of_question]
+    assert len(parts) == len(every)
+    # Everybody in a region sent the same: more of the error is due to privacy than there is.
+    assert any(row["se_privacy"] > row["se"] * 1.1 for row in every)
+    assert all(float(privacy) <= float(whole) for whole, privacy in parts)
+
+    common = [
+        set.intersection(*(set(row["flags"]) for row in of_question))
+        for of_question in rows.values()
+    ]
+    assert any(common)
+    stated = re.findall(r"Flags of every row above:\s+(.*?)\.</p>", html)
+    assert [set(flags.split(", ")) for flags in stated] == [
+        {flag.replace("_", " ") for flag in flags} for flags in common if flags
+    ]
+    shown = iter(re.findall(r'data-th="Flags">(.*?)</td>', html, re.DOTALL))
+    for of_question, everywhere in zip(rows.values(), common, strict=True):
+        for row in of_question:
+            cell = set(re.findall("<small>(.*?)</small>", next(shown)))
+            rest = {flag.replace("_", " ") for flag in row["flags"] if flag not in everywhere}
+            assert cell == (rest or {"none"})
+
+
 @pytest.mark.parametrize(
     ("query", "changed"),
     [

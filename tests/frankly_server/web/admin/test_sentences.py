@@ -113,11 +113,14 @@ def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
 
 
 def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> None:
-    question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
-    for row_fields in question_result["rows"]:
-        row_fields["flags"] = ["pooled", "imprecise", "a_new_flag"]
+    question_result = question({"rare": -0.02, "no": 0.72, "yes": 0.3}, 0.02)
+    for row_fields, cost in zip(question_result["rows"], (0.999, 0.5, 0.7), strict=True):
+        row_fields |= {"flags": ["pooled", "imprecise", "a_new_flag"], "privacy_cost": cost}
     limits = sentences_of(question_result, 0.95, "en").limits
-    assert "losing 50% of the answers" in limits[0]
+    # The cost of an answer that nobody gives is nearly everything, and says nothing of the others.
+    assert limits[0] == (
+        "For “no”, privacy costs as much precision as losing 50% of the answers would."
+    )
     assert "up to 2.0 points" in limits[1]
     assert [limit[:12] for limit in limits[2:]] == ["The interval"]
     assert flag_words("a_new_flag") == "A new flag."
