@@ -8,11 +8,13 @@ from datetime import datetime
 from math import ceil, prod, sqrt
 from typing import Final
 
+from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.estimate.planner import Setting, least_reports
 from frankly_server.forms import estimated_blocks
 from frankly_server.intake.times import next_release
+from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.preview import planned
 
 SMALL: Final = 10  # a smaller number could reveal that a single person has answered
@@ -130,6 +132,44 @@ def margins_of_one_report(document: SurveyDocument) -> Margins:
     return tuple(None if plan is None else plan.margin(1) for plan in plans)
 
 
+def text_of(block: Block, document: SurveyDocument) -> str:
+    """Return the question of a block in the document's first language, joint ones with × between."""
+    return " × ".join(question.text[document.languages[0]] for question in block.questions)
+
+
+def without_result(document: SurveyDocument, answers: int) -> tuple[str, ...]:
+    """Return a warning if questions will have no result; () if all will have one.
+
+    answers : number of people who answer. A report on a form is about some of its questions only,
+    so a question may stay below the minimum although the survey does not.
+    """
+    few = [
+        f"“{text_of(block, document)}” ({about})"
+        for block, share_of_reports in estimated_blocks(document)
+        if (about := int(answers * share_of_reports)) < document.min_reports
+    ]
+    if not few:
+        return ()
+    return (
+        f"A result needs {document.min_reports} answers. If {answers} people answer, expect "
+        f"none for {', '.join(few)}: the numbers are the answers to expect about each.",
+    )
+
+
+def may_be_without_result(definition: SurveyDefinition) -> tuple[str, ...]:
+    """Return a warning if questions of a draft may have no result, as far as is known before a design."""
+    people, least = definition.expected_reports, definition.min_reports
+    if people < least:
+        return (f"A result needs {least} answers. If {people} people answer, there will be none.",)
+    form = definition.form
+    if form is None or people >= least * len(form.questions):
+        return ()
+    return (
+        f"A result needs {least} answers about its question, and a report on a form is about some of "
+        f"the questions only. Its margins say which have no result if {people} people answer.",
+    )
+
+
 def required_reports(document: SurveyDocument, margins: Margins, target: float) -> int | None:
     """Return the number of reports at which every half-width at 95% is at most `target`.
 
@@ -155,8 +195,7 @@ def _outlook(
             if of_one is None
             else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
         )
-        text = " × ".join(question.text[document.languages[0]] for question in block.questions)
-        outlook.append(BlockOutlook(text, margin, target, missing))
+        outlook.append(BlockOutlook(text_of(block, document), margin, target, missing))
     return outlook
 
 

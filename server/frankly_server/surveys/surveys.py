@@ -38,13 +38,14 @@ from frankly_server.surveys.obstacles import KEYS_UNUSABLE, is_ahead, obstacles,
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition as definitions
-    from frankly_server.surveys import devices, drafting, published
+    from frankly_server.surveys import devices, drafting, live, published
     from frankly_server.surveys.definition import SurveyDefinition
 else:
     # Lazy, because these modules import the design engine, which many operations do not need.
     definitions = LazyModule("frankly_server.surveys.definition")
     devices = LazyModule("frankly_server.surveys.devices")
     drafting = LazyModule("frankly_server.surveys.drafting")
+    live = LazyModule("frankly_server.surveys.live")
     published = LazyModule("frankly_server.surveys.published")
 
 
@@ -177,7 +178,7 @@ class Surveys:
                 "organisation",
             )
         expected = devices.expected_form(definition)
-        warnings = devices.warnings_of(expected)
+        warnings = (*devices.warnings_of(expected), *live.may_be_without_result(definition))
         level = drafting.level_within_budget(definition, progress)
         new = definition.to_json()
         # A dry run takes no write lock.
@@ -239,7 +240,7 @@ class Surveys:
             if not is_ahead(stored_document, self._clock.now()):
                 with self._database.administering("publish survey") as tx:
                     recorder(latest.version, "unchanged")(tx)
-                return self._published("unchanged", row, latest, stored_document, definition.budget)
+                return self._published("unchanged", row, latest, stored_document, definition)
         place = drafting.Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
@@ -274,7 +275,7 @@ class Surveys:
         # The document is published, even if this read fails: the next start or head notes it.
         with suppress(StoreUnavailable):
             LogService(self._database, self._keys, self._clock).note()
-        return self._published("published", row, new_row, document, definition.budget)
+        return self._published("published", row, new_row, document, definition)
 
     def now(self) -> datetime:
         """Return the time, in whole seconds, for a version published now."""
@@ -412,7 +413,7 @@ class Surveys:
         row: SurveyRow,
         stored: DocumentRow,
         document: SurveyDocument,
-        budget: str,
+        definition: "SurveyDefinition",
     ) -> "published.Published":
         return published.Published(
             status=status,
@@ -423,9 +424,13 @@ class Surveys:
             link=self._link(stored),
             level=document.report_level,
             has_strata=bool(document.strata),
-            budget=budget,
+            budget=definition.budget,
             blocks=published.promised(document),
-            warnings=(*devices.warnings_of(document), *self._obstacles(stored, document)),
+            warnings=(
+                *devices.warnings_of(document),
+                *live.without_result(document, definition.expected_reports),
+                *self._obstacles(stored, document),
+            ),
         )
 
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:

@@ -27,6 +27,7 @@ from frankly_server.estimate.margins import DEFAULT
 from frankly_server.forms import estimated_blocks
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
+from frankly_server.surveys.live import text_of
 from frankly_server.surveys.preview import margin_points, planned, previewed
 
 RandomBits = Callable[[int], int]
@@ -77,18 +78,34 @@ def drafted(
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedRow:
+    """What to expect of a part of a form, for each of `answer_points`.
+
+    text : its questions. about : numbers of reports about it. margins : half-widths at 95%; None
+    if there are no reports, or some shares cannot be estimated.
+    """
+
+    text: str
+    about: tuple[int, ...]
+    margins: tuple[float | None, ...]
+
+
+def answer_points(definition: SurveyDefinition) -> tuple[int, ...]:
+    """Return the numbers of answers for which a form's margins are shown, the expected one too."""
+    return tuple(sorted({*margin_points(None), definition.expected_reports}))
+
+
 def drafted_form(
     definition: SurveyDefinition, now: datetime, url: str
-) -> tuple[SurveyDocument, list[tuple[str, list[float | None]]]]:
-    """Return the document and, per part, the question ids and the expected margins."""
-    document, points, rows = drafted(definition, now, url), margin_points(None), []
+) -> tuple[SurveyDocument, list[ExpectedRow]]:
+    """Return the document, and what to expect of each of its parts."""
+    document, rows = drafted(definition, now, url), []
     for block, share in estimated_blocks(document):
         plan = planned(block.numbered_mechanism, block.design_prior)
-        name = " × ".join(question.id for question in block.questions)
-        margins = [
-            None if plan is None or n * share < 1 else plan.margin(int(n * share)) for n in points
-        ]
-        rows.append((name, margins))
+        about = tuple(int(n * share) for n in answer_points(definition))
+        margins = tuple(None if plan is None or n < 1 else plan.margin(n) for n in about)
+        rows.append(ExpectedRow(text_of(block, document), about, margins))
     return document, rows
 
 

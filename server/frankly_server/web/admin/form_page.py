@@ -7,9 +7,8 @@ from flask import Response
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
-from frankly_server.surveys.preview import margin_points
 from frankly_server.surveys.published import form_notes
-from frankly_server.surveys.trial import TRIAL_S, drafted_form, rehearse
+from frankly_server.surveys.trial import TRIAL_S, answer_points, drafted_form, rehearse
 from frankly_server.web.admin.survey_page import OpenedSurvey, show
 from frankly_server.web.searching import search
 
@@ -30,7 +29,7 @@ def form_page(
         )
         values["notes"] = [note for block in document.blocks for note in form_notes(block)]
         if tab == "margins":
-            values["margins"] = rows
+            values["margins"], values["least"] = rows, document.min_reports
         if answers is not None:
             values["rehearsal"] = rehearse(document, answers)
     except InvalidInput as fault:
@@ -43,6 +42,6 @@ def form_page(
         refused,
         form=form,
         given=answers or {},
-        points=margin_points(None),
+        points=answer_points(survey.definition),
         **values,
     )

@@ -17,7 +17,7 @@ from frankly_server.services import Services
 from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
-from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
 from frankly_server.surveys.published import form_notes, regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
@@ -119,7 +119,14 @@ def _home(
     ][::-1]
     if versions:
         newest, warnings = versions[0]
-        versions[0] = newest, (*warnings, *services.surveys.obstacles(survey.id))
+        versions[0] = (
+            newest,
+            (
+                *warnings,
+                *without_result(newest, survey.definition.expected_reports),
+                *services.surveys.obstacles(survey.id),
+            ),
+        )
     cells = [len(question.choices) for question in survey.definition.strata]
     return show(
         "publish.html",
@@ -130,7 +137,7 @@ def _home(
         expected=form,
         unfit=unfit,
         ln_up=ln_up,
-        warnings=warnings_of(form) if form else (),
+        warnings=(*(warnings_of(form) if form else ()), *may_be_without_result(survey.definition)),
         is_unstated=is_unstated,
         cost_words=cost_words,
         level_factors=level_factors,

@@ -2,10 +2,13 @@
 """Pages of a survey with a form, with and without a block, and changes of questions."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.live import may_be_without_result
 
 from tests.frankly_server.web.admin.office import Office, make_office, send
 
@@ -75,9 +78,73 @@ def test_pages_describe_the_form(office: Office) -> None:
         "Of two questions, only these joint tables can be estimated: smoke × drink." in protection
     )
     margins = owner.get(f"{path}/margins").text
-    assert re.search(r"mood</th>\s*<td[^>]*>±", margins)
+    assert re.search(r"mood asked</th>\s*<td[^>]*>±", margins)
     published = owner.get(path).text
     assert "Each report is about" in published
+
+
+PEOPLE, LEAST = 70, 50
+
+
+def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: Path) -> None:
+    """The minimum applies to the reports about a question, and a report is about some questions only."""
+    office = make_office(tmp_path)
+    text = SURVEYS["alone"] + f"expected_reports: {PEOPLE}\n"
+    definition = parse_definition(text.encode())
+    applied = office.services.surveys.apply(definition)
+    assert any("is about some of the questions only" in line for line in applied.warnings)
+    owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
+    draft = owner.get(path).text
+    assert "is about some of the questions only" in draft
+    warnings = office.services.surveys.publish("alone").warnings
+    (document,) = office.services.surveys.versions("alone")
+
+    # By the law of the reports, instead of by the design's own chances.
+    form, shown = document.blocks[0].mechanism, Counter[int]()
+    assert isinstance(form, AgreementMechanism)
+    for symbol in form.symbols():
+        for _, part, _ in form.drawn(symbol):
+            shown[part] += form.probability(symbol, (0, 0, 0))  # type: ignore[assignment]
+    texts = ("smoke asked", "drink asked", "mood asked")
+    about = {texts[part]: int(PEOPLE * shown[part]) for part in range(3)}
+    assert min(about.values()) < LEAST
+
+    for page in (owner.get(path).text, " ".join(warnings)):
+        (words,) = re.findall(r"If 70 people answer, expect none for (.*?): the numbers", page)
+        named = {text: int(number) for text, number in re.findall(r"“([^“]*?)” \((\d+)\)", words)}
+        # A joint table of two questions is named too.
+        assert {text: n for text, n in named.items() if "×" not in text} == {
+            text: n for text, n in about.items() if n < LEAST
+        }
+
+    margins = owner.get(f"{path}/margins").text
+    for question, expected in about.items():
+        (row,) = re.findall(rf"<th scope=\"row\">{question}</th>(.*?)</tr>", margins, re.DOTALL)
+        first, *others = re.findall(r"<td[^>]*>(.*?) <small>([\d,]+) about it</small>", row)
+        assert int(first[1]) == expected
+        assert (first[0] == "no result") == (expected < LEAST)
+        assert len(others) == 3
+        assert not any(result == "no result" for result, _ in others)
+
+
+@pytest.mark.parametrize(
+    ("people", "file", "words"),
+    [
+        (49, "alone", "If 49 people answer, there will be none."),
+        (49, "block", "If 49 people answer, there will be none."),
+        (50, "block", None),
+        (50, "alone", "Its margins say which have no result if 50 people answer."),
+        (149, "alone", "Its margins say which have no result if 149 people answer."),
+        (150, "alone", None),
+    ],
+)
+def test_a_draft_warns_of_questions_without_a_result(
+    people: int, file: str, words: str | None
+) -> None:
+    text = SURVEYS["alone"] if file == "alone" else HEAD.format("block", 2) + BLOCK
+    definition = parse_definition(f"{text}expected_reports: {people}\n".encode())
+    found = may_be_without_result(definition)
+    assert [line[-len(words or "") :] for line in found] == ([words] if words else [])
 
 
 def test_a_rehearsal_shows_a_report(office: Office) -> None:
