@@ -59,7 +59,9 @@ def _release(url: str, survey: str) -> None:
     database = Database(url)
     with database.transaction("release") as tx:
         for row in tx.documents.versions(survey):
-            tx.releases.release(survey, row.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
+            tx.releases.release(
+                survey, row.digest, 2, "2026-06-02T00:00:00Z", is_over=lambda: False
+            )
     database.close()
 
 
@@ -102,7 +104,9 @@ def _asked(database: Database, survey: str, few: int) -> Samples:
         with database.transaction("fill") as tx:
             tx.reports.add(rows[at : at + SIZE])
     with database.transaction("release") as tx:
-        tx.releases.release(small.survey, small.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(
+            small.survey, small.digest, 2, "2026-06-02T00:00:00Z", is_over=lambda: False
+        )
     analysis = Analysis(database)
 
     def asked(of: str, targets: list[str] | None) -> Callable[[], tuple[float, float]]:

@@ -3,8 +3,9 @@
 
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -14,7 +15,7 @@ from frankly_server.intake import Intake, Releasing
 from frankly_server.keys.rotation import Rotation, RotationChange
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import WITHHELD_STRATUM, Database
+from frankly_server.store import WITHHELD_STRATUM, Database, StoreUnavailable
 from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.definition import parse_definition
 
@@ -150,6 +151,8 @@ def test_a_survey_published_by_a_clock_ahead(services: Services, clock: Hands) -
         ((1, 2), True),
         ((1, 1.9, 2), True),
         ((1, 3.9), True),  # some rounds were skipped
+        ((1, 4), True),
+        ((1, 8), True),  # a server of weekends
         ((1, 30), False),  # a long stop, or a second wrong clock
         ((1, 30, 31), True),
         ((400, 800), False),
@@ -167,30 +170,155 @@ def test_a_clock_ahead_is_not_the_end_of_a_survey(
     database: Database, clock: Hands, looks: tuple[float, ...], is_over: bool
 ) -> None:
     """Only the last release deletes a remainder below the step, and strips strata of small cells."""
-    numbers, intake, releasing = (
-        {"aa" * 16: 7, "bb" * 16: 16},
-        Intake(database, clock),
-        Releasing(database, clock),
-    )
+    closes, releasing = answered(database, clock), Releasing(database, clock)
+    before = left(database)
+    for days in looks:
+        assert left(database) == before
+        clock.at = closes + timedelta(days=days)
+        releasing.release()
+    assert left(database) == (OVER if is_over else before)
+
+
+NUMBERS = {"aa" * 16: 7, "bb" * 16: 16}
+OVER = [[], [WITHHELD_STRATUM] * 16]
+
+
+def answered(database: Database, clock: Hands) -> datetime:
+    """Store reports of two surveys, of two regions with fewer than a step each; return their end."""
     regions = (question("region", "north", "south"),)
-    for survey_id, n in numbers.items():
+    for survey_id, n in NUMBERS.items():
         document = put(database, replace(survey(survey_id=survey_id), strata=regions))
         for i in range(n):
             region = "north" if i % 2 else "south"
             sent = report(document, strata={"region": region}).to_bytes(document.report_length)
-            assert intake.accept(survey_id, sent).status == "accepted"
+            assert Intake(database, clock).accept(survey_id, sent).status == "accepted"
+    assert [len(strata) for strata in left(database)] == [7, 16]
+    return document.closes
 
-    def left() -> list[list[str]]:
-        with database.reading("look") as tx:
-            return [sorted(row.strata for row in stored(tx, survey_id)) for survey_id in numbers]
 
-    before = left()
-    for days in looks:
-        assert left() == before
-        clock.at = document.closes + timedelta(days=days)
-        releasing.release()
-    assert [len(strata) for strata in before] == [7, 16]
-    assert left() == ([[], [WITHHELD_STRATUM] * 16] if is_over else before)
+def left(database: Database) -> list[list[str]]:
+    """Return the strata of the stored reports of each survey."""
+    with database.reading("look") as tx:
+        return [sorted(row.strata for row in stored(tx, survey_id)) for survey_id in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    "wrong_days",
+    [
+        (400, 400),  # the same error twice
+        (400, 401),  # two errors a day apart
+        (400, 402.5),
+        (40, 39),
+    ],
+)
+@pytest.mark.parametrize("minutes_apart", [5, 24 * 60, 25 * 60])
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_a_running_server_notices_that_its_clock_is_set(
+    database: Database,
+    clock: Hands,
+    wrong_days: tuple[float, float],
+    minutes_apart: int,
+    is_failing: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two looks at a wrong clock can be a day apart by that clock, or really, and prove nothing."""
+    answered(database, clock)
+    real, before = clock.at.replace(hour=9), left(database)
+    start = real
+
+    def seconds() -> float:
+        return (real - start).total_seconds()
+
+    releasing = Releasing(database, clock, timer=seconds)
+
+    def look(error_days: float = 0.0) -> None:
+        clock.at = real + timedelta(days=error_days)
+        releasing.check()
+
+    look()
+    for days in wrong_days:
+        real += timedelta(seconds=10)
+        look(days)  # a release time lies between the right and the wrong time
+        real += timedelta(seconds=10)
+        with monkeypatch.context() as context:
+            if is_failing:  # the server's first look at the corrected clock fails
+                context.setattr(database, "reading", unavailable)
+            look()
+        real += timedelta(seconds=10)
+        look()
+        assert left(database) == before
+        real += timedelta(minutes=minutes_apart)
+        clock.at = real
+        look()
+    assert left(database) == before
+    assert real.day < 5
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_a_wrong_clock_that_is_set_begins_again(
+    database: Database, clock: Hands, is_failing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(database, clock)
+    real, before = clock.at, left(database)
+    start = real
+
+    def seconds() -> float:
+        return (real - start).total_seconds()
+
+    releasing = Releasing(database, clock, timer=seconds)
+    for days, minutes in ((400, 1), (401, 2), (401, 13 * 60)):
+        real = start + timedelta(minutes=minutes)
+        clock.at = real + timedelta(days=days)
+        with monkeypatch.context() as context:
+            if is_failing and minutes == 2:
+                context.setattr(database, "reading", unavailable)
+            releasing.check()
+    assert left(database) == before
+
+
+def unavailable(name: str) -> NoReturn:
+    raise StoreUnavailable(name)
+
+
+def test_a_note_of_another_process_is_forgotten_at_the_next_hour(
+    database: Database, clock: Hands
+) -> None:
+    """`frankly release --now`, twice, on a machine whose clock is wrong."""
+    closes, real = answered(database, clock), clock.at.replace(hour=9)
+    start, right, before = real, Hands(), left(database)
+    right.at = real
+
+    def seconds() -> float:
+        return (real - start).total_seconds()
+
+    server = Releasing(database, right, timer=seconds)
+    for days in (0, 1):
+        clock.at = closes + timedelta(days=10 + days)
+        Releasing(database, clock).release()
+        assert left(database) == before
+        for _ in range(370):
+            real += timedelta(seconds=10)
+            right.at = real
+            server.check()
+    assert left(database) == before
+
+
+def test_a_running_server_makes_the_last_release(database: Database, clock: Hands) -> None:
+    """Also if the machine sleeps each night, and its clock is corrected by some seconds."""
+    closes = answered(database, clock)
+    start = clock.at
+    releasing = Releasing(
+        database, clock, timer=lambda: (clock.at - start).total_seconds() * (1 + 1e-5)
+    )
+    before, ends = left(database), closes + timedelta(days=1)
+    clock.at = ends - timedelta(days=1)
+    releasing.check()
+    while clock.at < ends + timedelta(days=3):
+        clock.at += timedelta(hours=8 if clock.at.hour > 20 else 0, seconds=600)
+        releasing.check()
+        if clock.at < ends + timedelta(hours=23):
+            assert left(database) == before
+    assert left(database) == OVER
 
 
 def test_reports_of_a_clock_that_is_behind_are_early_not_refused(

@@ -161,7 +161,7 @@ def test_every_response_is_a_sum_of_released_batches(place: Site, seed: int, ful
             assert everything(place) == answers_before
         with place.services.database.transaction("release") as tx:
             n = tx.releases.release(
-                place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=False
+                place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=lambda: False
             )
         before = len(history.batches)
         history.release(at, step)

@@ -3,6 +3,8 @@
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -25,10 +27,21 @@ _LOOK_S: Final = 10.0
 A single long wait would miss the next release if the machine sleeps or its clock is set.
 """
 _WAIT: Final = timedelta(hours=23)
-_LATEST: Final = timedelta(days=3)
+_LATEST: Final = timedelta(days=8)
 """Shortest and longest time between the first release that finds a document over and its last one:
-a day, but the thread's checks are some seconds late, and rounds are skipped if no server runs."""
+a day, but the thread's checks are some seconds late, and servers may run on one day a week only."""
+_SET: Final = timedelta(minutes=1)
+"""A clock that gains or loses more than this between two checks has been set."""
 _log: Final = structlog.get_logger("frankly.releases")
+
+
+def _seconds() -> float:
+    # Unlike the monotonic clock, this one counts the time in which the machine sleeps.
+    return (
+        time.clock_gettime(time.CLOCK_BOOTTIME)
+        if hasattr(time, "CLOCK_BOOTTIME")
+        else time.monotonic()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +60,19 @@ class _Rule:
 class Releasing:
     """Service that releases pending reports: in a thread at the release times, or by `release`.
 
-    publishing : writer of the estimates in `v_estimates` after each release, or None.
+    publishing : writer of the estimates in `v_estimates` after each release, or None. timer :
+    seconds since any moment, which no setting of the clock changes.
     """
 
     def __init__(
-        self, database: Database, clock: Clock, publishing: "Publishing | None" = None
+        self,
+        database: Database,
+        clock: Clock,
+        publishing: "Publishing | None" = None,
+        timer: Callable[[], float] = _seconds,
     ) -> None:
         self._database, self._clock, self._publishing = database, clock, publishing
+        self._timer, self._last, self._was_set = timer, (clock.now(), timer()), False
         self._rules: dict[str, _Rule] = {}  # by digest; documents never change
         self._pid, self._stopped = 0, threading.Event()
 
@@ -130,14 +149,17 @@ class Releasing:
             else None
         )
         with self._database.transaction("release") as tx:
-            state = tx.survey_states.get(row.survey).state
+
+            def is_over() -> bool:
+                by_time = _time_is_over(tx, row.digest, rule.over, now)
+                return by_time or tx.survey_states.get(row.survey).state in ("closed", "archived")
+
             n = tx.releases.release(
                 row.survey,
                 row.digest,
                 rule.step,
                 format_time(now),
-                is_over=_time_is_over(tx, row.digest, rule.over, now)
-                or state in ("closed", "archived"),
+                is_over=is_over,
                 unless_in=unless_in,
             )
             _close_if_met(tx, row.survey)
@@ -152,12 +174,40 @@ class Releasing:
             self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD["day"])
         return self._rules[row.digest]
 
+    def check(self) -> None:
+        """Look at the clock: release what is due since the last look.
+
+        If the clock was set, what was noted at its old times is forgotten first. Notes that the
+        clock contradicts are forgotten at full hours too, as another process may have left them.
+        """
+        (previous, before), now, seconds = self._last, self._clock.now(), self._timer()
+        self._last = now, seconds
+        gained = abs((now - previous) - timedelta(seconds=seconds - before))
+        self._was_set = self._was_set or gained > _SET
+        if self._was_set or next_release("hour", previous) != next_release("hour", now):
+            self._forget_over(now)
+        self.release_due(previous, now)
+
+    def _forget_over(self, now: datetime) -> None:
+        """Forget when documents were found over: all if the clock was set, or those that are not."""
+        try:
+            with self._database.reading("list documents") as tx:
+                noted = [row for row in tx.documents.all() if row.over_since]
+            wrong = [row for row in noted if self._was_set or now < self._rule(row).over]
+            if wrong:
+                with self._database.transaction("forget a wrong time") as tx:
+                    for row in wrong:
+                        tx.documents.note_over(row.digest, None)
+        # An exception would end the thread. A set clock is remembered until this succeeds.
+        except Exception as error:  # noqa: BLE001
+            _log.warning("a wrong time is not forgotten", error=type(error).__name__)
+        else:
+            self._was_set = False
+
     def _run(self) -> None:
-        previous = self._clock.now()
+        self._last = self._clock.now(), self._timer()
         while not self._stopped.wait(_LOOK_S):
-            now = self._clock.now()
-            self.release_due(previous, now)
-            previous = now
+            self.check()
 
 
 def _time_is_over(tx: Transaction, digest: str, over: datetime, now: datetime) -> bool:

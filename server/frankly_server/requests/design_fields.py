@@ -121,6 +121,7 @@ _TRUTH: Final = {
 _TRUTHS: Final = {
     "anyOf": [
         {"type": "array", "minItems": 1, "maxItems": MAX_TRUTHS, "items": _TRUTH},
+        {"type": "null"},
         {
             "type": "object",
             "properties": {"around": _TRUTH, "radius": {"type": NUMBER}},
@@ -148,7 +149,7 @@ class DesignFields(DesignChoices, RequestModel):
     variance_cap: Annotated[
         float | None,
         BeforeValidator(lambda v: None if v is None else _positive(v, "variance_cap")),
-        json_schema("Shares squared at n = 1.", "number"),
+        json_schema("Shares squared at n = 1.", ["number", "null"]),
     ] = None
     # Only for the commands. A server sets its own limits, so the API does not describe these.
     limits: SkipJsonSchema[Annotated[SearchLimits, WithJsonSchema({})]] = SearchLimits()

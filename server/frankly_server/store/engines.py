@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Database engines for SQLite and PostgreSQL: connection settings and durability check."""
 
+import errno
 import math
 import os
-import shutil
 import sqlite3
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -98,15 +99,25 @@ def try_to_write(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         version = int(_scalar(connection, "PRAGMA user_version"))
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
-        file = Path(str(connection.engine.url.database)).absolute()
-        if shutil.disk_usage(file.parent).free < _ROOM_BYTES:
-            raise sqlite3.OperationalError("database or disk is full")
+        _take_room(Path(str(connection.engine.url.database)).resolve().parent)
         return
     # 512 rows of nearly 2 KiB, too short to be compressed, in a table that no other session sees.
     connection.exec_driver_sql(
         "CREATE TEMPORARY TABLE writable ON COMMIT DROP AS "
         "SELECT repeat('x', 1900) FROM generate_series(1, 512)"
     )
+
+
+def _take_room(folder: Path) -> None:
+    # Written, because file systems do not tell what quotas and reserved blocks leave. The file has
+    # no name, and is gone when it is closed.
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_ROOM_BYTES))
+    except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        message = "database or disk is full" if is_full else "disk I/O error"
+        raise sqlite3.OperationalError(message) from None
 
 
 def _parse(database_url: str) -> URL:

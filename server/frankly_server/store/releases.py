@@ -6,6 +6,7 @@ at least `step` of them. A batch never changes, and no later report is added to 
 exports use only complete batches; for pending reports the server shows only a size band.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import func, select, text
@@ -54,15 +55,16 @@ class Releases(TableAccess):
         step: int,
         released: str,
         *,
-        is_over: bool,
+        is_over: Callable[[], bool],
         unless_in: tuple[str, str] | None = None,
     ) -> int:
         """Release the pending reports of a document; return the number of released reports.
 
         Returns 0 if another process is releasing this document. unless_in : (start, end); there is
-        no release if the newest release was between these times, inclusive. is_over : True if no
-        report can arrive any more. The remaining reports are then released without their stratum,
-        or deleted uncounted if there are fewer than `step` of them in total.
+        no release if the newest release was between these times, inclusive. is_over : returns True
+        if no report can arrive any more; called only if there is a release. The remaining reports
+        are then released without their stratum, or deleted uncounted if there are fewer than `step`
+        of them in total.
         released : time of the release, UTC, RFC 3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
@@ -77,7 +79,7 @@ class Releases(TableAccess):
         keys = {"survey": bytes.fromhex(survey), "document": document}
         values = keys | {"release": release, "step": step}
         self._run(_RELEASE[dialect], values)
-        if is_over:
+        if is_over():
             self._release_remainder(values)
         self._run(_SETTLE[dialect], values)
         numbers = CountsTables(self._connection).add(survey, digest, release, day_of(released))

@@ -317,6 +317,14 @@ def check_refusal(server: Running, devices: Devices) -> None:
     assert "nothing was acknowledged, try again" in problem["detail"]
 
 
+def assert_released(server: Running) -> None:
+    """Check that reports were released while the server ran."""
+    services = server.services()
+    with services.database.reading("look") as tx:
+        assert tx.batches.number(server.survey) > 0
+    services.close()
+
+
 def check_kept(server: Running, devices: Devices) -> None:
     """Check that every acknowledged report is stored once and unchanged, and that counts equal a recount."""
     services = server.services()
@@ -389,30 +397,62 @@ from frankly_server.store import Database, StoreUnavailable
 releasing = Releasing(Database(sys.argv[1]), SystemClock())
 while True:
     try:
-        print(releasing.release(), flush=True)
+        releasing.release()
+        print("done", flush=True)
     except StoreUnavailable:
-        print("busy", flush=True)
+        pass
     time.sleep(0.02)
 """
 
 
+class Releaser:
+    """A process that releases in a loop, until it is killed. done : number of its releases."""
+
+    def __init__(self, server: Running) -> None:
+        self.done = 0
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RELEASER, server.database_url],
+            env=environment,
+            stdout=subprocess.PIPE,
+        )
+        # Read all the time: a full pipe would stop the process.
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for _ in lines:
+                self.done += 1
+
+    def kill(self) -> None:
+        """Kill the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+
 @contextlib.contextmanager
-def releasers(server: Running) -> Iterator[None]:
-    """Start two processes that release in a loop; kill them at the end."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
-    }
-    command = [sys.executable, "-c", RELEASER, server.database_url]
-    processes = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)
-    ]
+def releasers(server: Running) -> Iterator[Callable[[], None]]:
+    """Start two processes that release in a loop; kill them at the end.
+
+    Yields a function that waits until each has made a release that began after the call.
+    """
+    processes = [Releaser(server) for _ in range(2)]
+
+    def wait_for_releases() -> None:
+        before = [process.done for process in processes]
+        # One release may be running already.
+        wait_until(
+            lambda: all(p.done >= n + 2 for p, n in zip(processes, before, strict=True)), 120
+        )
+
     try:
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline(), "the process has made no release"
-        yield
-        assert [process.poll() for process in processes] == [None, None]
+        wait_for_releases()
+        yield wait_for_releases
     finally:
         for process in processes:
             process.kill()
-            process.communicate()

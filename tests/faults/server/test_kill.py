@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from frankly_server.store import Database
 
-from tests.faults.server.running import Devices, KillablePostgres, Running, check_kept, releasers
+from tests.faults.server.running import (
+    Devices,
+    KillablePostgres,
+    Running,
+    assert_released,
+    check_kept,
+    releasers,
+)
 from tests.postgres import find_binaries
 
 FULL_ACKNOWLEDGEMENTS = 50_000  # on each kind of database
@@ -38,18 +45,20 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     server.start()
     try:
-        with releasers(server), Devices(server, batch=BATCH) as devices:
+        with releasers(server) as releases, Devices(server, batch=BATCH) as devices:
             for i in range(kills):
                 devices.wait_for((2 * i + 1) * reports_wanted // (2 * kills + 1), within_s=3600)
                 run_a_command(server)
                 devices.wait_for((2 * i + 2) * reports_wanted // (2 * kills + 1), within_s=3600)
                 server.kill()
                 server.start()
+                releases()
             devices.wait_for(reports_wanted, within_s=3600)
     finally:
         server.end()
     assert len(devices.acknowledged) >= reports_wanted
     assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # kills broke requests
+    assert_released(server)
     check_kept(server, devices)
 
 
@@ -63,7 +72,7 @@ def test_server_and_database_killed_on_postgresql(
     server = Running(tmp_path, database.create(), production=True)
     server.start()
     try:
-        with releasers(server), Devices(server, batch=BATCH) as devices:
+        with releasers(server) as releases, Devices(server, batch=BATCH) as devices:
             for i, turn in enumerate(turns):
                 devices.wait_for((i + 1) * reports_wanted // (len(turns) + 1), within_s=3600)
                 if turn == "server":
@@ -75,10 +84,12 @@ def test_server_and_database_killed_on_postgresql(
                     assert server.get("/health/live")[0] == 200
                     assert server.get("/health/ready")[0] == 503
                     database.start_again()
+                releases()
             devices.wait_for(reports_wanted, within_s=3600)
     finally:
         server.end()
     felt = [sent.status for sent in devices.attempts if sent.status not in (200, 201)]
     assert felt.count(0) >= server_kills
     assert felt.count(503) >= 1
+    assert_released(server)
     check_kept(server, devices)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.faults.server.running import Devices, Running, check_kept, releasers
+from tests.faults.server.running import Devices, Running, assert_released, check_kept, releasers
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -31,9 +31,5 @@ def test_releases_killed_while_reports_come_in(
                     time.sleep(rng.random() * 0.05)  # so that kills hit any moment of a release
     finally:
         server.end()
-    services = server.services()
-    with services.database.reading("look") as tx:
-        released = tx.batches.number(server.survey)
-    services.close()
-    assert released > 0
+    assert_released(server)
     check_kept(server, devices)

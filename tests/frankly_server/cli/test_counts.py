@@ -13,7 +13,7 @@ def test_wrong_counts_are_found_and_rebuilt(ready: Frankly, survey_file: Path, h
         ready, survey_file, home, [(i % 2, i % 2) for i in range(6)]
     )
     with database.transaction("release") as tx:
-        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False)
     verified = ready("counts", "verify", "--json")
     assert (verified.code, verified.json) == (0, {"surveys": [{"name": "habits", "wrong": 0}]})
     with database.engine.begin() as connection:

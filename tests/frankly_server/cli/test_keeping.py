@@ -121,7 +121,7 @@ def test_erased_reports_are_gone_from_the_file_too(
         digest = tx.documents.versions(survey)[0].digest
         stored_report = replace(row(1, 1, document=digest, report_id=marker), survey=survey)
         tx.reports.add([stored_report])
-        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=lambda: False)
         tx.days.add(survey, "2026-11-21", {"closed": 1})
     database.close()
     files = [home / "frankly.db", home / "frankly.db-wal"]
@@ -198,7 +198,7 @@ def test_the_doctor_finds_wrong_counts_and_open_key_files(
     with database.transaction("miscount") as tx:
         digest = tx.documents.versions(survey)[0].digest
         tx.reports.add([replace(row(1, 1, document=digest), survey=survey)])
-        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=lambda: False)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE batch_counts SET n = n + 1")
     database.close()

@@ -16,7 +16,7 @@ def test_reports_are_exported_counted_and_compared(
         ready, survey_file, home, [(i % 2, i % 3) for i in range(60)]
     )
     with database.transaction("release") as tx:
-        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(survey, document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False)
     folder = str(tmp_path / "out")
     exported = ready("scale", "export", "habits", folder, "--rows", "50", "--json")
     assert (exported.code, exported.json) == (0, {"survey": survey, "reports": 60, "segments": 2})

@@ -37,5 +37,5 @@ def fill(database: Database, document: SurveyDocument, n: int) -> None:
             connection.exec_driver_sql(_REPORTS.format(**within).replace("%", "%%"))
     with database.transaction("release") as tx:
         tx.releases.release(
-            document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False
+            document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=lambda: False
         )

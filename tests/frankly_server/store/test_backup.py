@@ -43,7 +43,9 @@ def fill(database: Database, n: int = N) -> None:
             DocumentRow(rows[0].document, SURVEY, 1, rows[0].document, b"\x00\xff signed bytes")
         )
         tx.reports.add(rows[: n - 2])
-        tx.releases.release(SURVEY, rows[0].document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(
+            SURVEY, rows[0].document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False
+        )
         tx.reports.add(rows[n - 2 :])
         tx.days.add(SURVEY, "2026-11-21", {"closed": 3})
         tx.api_keys.add(

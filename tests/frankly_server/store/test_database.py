@@ -24,7 +24,9 @@ def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None
     with pytest.raises(ZeroDivisionError), database.transaction("doomed") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
         assert tx.reports.add([stored_row])
-        tx.releases.release(SURVEY, stored_row.document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(
+            SURVEY, stored_row.document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False
+        )
         assert tx.counts.of_document(stored_row.document)
         raise ZeroDivisionError
     with database.reading("look") as tx:

@@ -149,7 +149,7 @@ def test_the_rest_is_released_without_its_stratum_or_deleted(
     send(database, rows[:1])
     send(database, full[1:])
     with database.transaction("end") as tx:
-        n = tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=True)
+        n = tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=lambda: True)
     rest = [row for row in rows if row.strata != full[0].strata]
     told = [*full, *(row for row in rows if row.strata == full[0].strata)]
     if len(rest) >= STEP:
@@ -165,7 +165,7 @@ def test_a_failed_release_changes_nothing(database: Database, rng: Random) -> No
     send(database, rows_of(document, drawn, rng, 10, "north"))
     before = by_release(database)
     with pytest.raises(RuntimeError), database.transaction("release") as tx:
-        assert tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=False) == 10
+        assert tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=lambda: False) == 10
         raise RuntimeError
     assert by_release(database) == before
     assert release(database, document, at=AT, step=STEP) == 10
@@ -213,7 +213,9 @@ def test_a_copy_that_races_with_a_release_is_a_duplicate(postgresql: Database, r
 
     with ThreadPoolExecutor(1) as threads:
         with database.transaction("release") as tx:
-            assert tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=False) == 5
+            assert (
+                tx.releases.release(SURVEY, document.digest, STEP, AT, is_over=lambda: False) == 5
+            )
             running = threads.submit(send_again)
             sent.wait()
             while not _waiting(database):

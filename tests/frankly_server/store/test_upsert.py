@@ -24,7 +24,9 @@ def test_values_are_stored_unchanged(database: Database) -> None:
         assert tx.reports.add(sent_rows) == {sent_row.id for sent_row in sent_rows}
         assert tx.reports.add(sent_rows) == set()
         for sent_row in sent_rows:
-            tx.releases.release(SURVEY, sent_row.document, 1, "2026-06-02T00:00:00Z", is_over=False)
+            tx.releases.release(
+                SURVEY, sent_row.document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False
+            )
         assert tx.tokens.spend_new(SURVEY, ["22" * 32, "5c" * 32]) == {"22" * 32, "5c" * 32}
         assert tx.tokens.spend_new(SURVEY, ["22" * 32, "00" * 32]) == {"00" * 32}
     with database.reading("look") as tx:

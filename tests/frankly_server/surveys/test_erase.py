@@ -34,7 +34,7 @@ def stored_state(database: Database) -> tuple[int, int, list[Any]]:
         digests = [row.digest for row in tx.documents.versions(SURVEY)]
     with database.transaction("release") as tx:
         for digest in digests:
-            tx.releases.release(SURVEY, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+            tx.releases.release(SURVEY, digest, 1, "2026-06-02T00:00:00Z", is_over=lambda: False)
     with database.reading("check") as tx:
         counted = sum(n for row in tx.documents.versions(SURVEY) for key, n in tx.counts.of_document(row.digest).items()
                       if key.block == 0)  # fmt: skip
