@@ -88,10 +88,15 @@ export interface BlockExplanation {
   questions: string[];
   /** Smallest and largest chance that the symbol names the true answer; null if symbols do not correspond to answers. */
   same: [Rational, Rational] | null;
-  /** Chance that the best guess from the symbol is right; for a form, at the question for which this chance is largest. */
+  /**
+   * Chance that the best guess from the symbol is right, if all combinations of the block's answers are equally likely: of a guess
+   * at all of them at once; for a form, at the question for which this chance is largest.
+   */
   guess: Rational;
   /** The same chance without the symbol; for a form, at the same question. */
   blind: Rational;
+  /** The sentence with these two chances; it names what the guess is about. */
+  guessWords: string;
   ceiling: Rational | null;
   unchanged: boolean;
   words: string;

@@ -111,8 +111,8 @@ class Texts:
         return _NAME.sub(lambda name: str(values.get(name[1], name[0])), text)
 
     def figure(self, number: str) -> str:
-        """Return a number such as 2.72 or 73.1% in the notation of the language."""
-        written = number.removesuffix("%").replace(".", self._file["decimal"])
+        """Return a number such as 2.72, 73.1% or inf in the notation of the language."""
+        written = number.removesuffix("%").replace(".", self._file["decimal"]).replace("inf", "∞")
         return (
             self.part("explanation").say("percent", number=written)
             if number.endswith("%")

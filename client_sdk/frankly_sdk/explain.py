@@ -22,7 +22,7 @@ from frankly_protocol.mechanisms import (
 )
 from frankly_protocol.report import Report
 
-from frankly_sdk._figures import percent, percent_up
+from frankly_sdk._figures import percent
 from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk._texts import Catalogue, Texts, require_texts
 from frankly_sdk.budget import Budget
@@ -39,9 +39,11 @@ class BlockExplanation:
         None if the symbols do not correspond to answers.
     unchanged : True if every symbol corresponds to one answer, so that the answer is sent
         unchanged.
-    guess : chance that the best guess from the symbol is right, if all answers are equally likely;
-        for the agreement kind, of a guess at the question for which this chance is largest.
-    blind : the same chance without the symbol, for the agreement kind at the same question.
+    guess : chance that the best guess from the symbol is right, if all combinations of the block's
+        answers are equally likely. For the agreement kind the guess is at one question, the one for
+        which this chance is largest; for any other kind it is at all answers of the block at once.
+    blind : the same chance without the symbol.
+    guess_words : the sentence with these two chances; it names what the guess is about.
     ratio : the level of the first promise, or None if it does not bound a ratio on both sides.
     ceiling : the largest ratio by which odds can move under any prior; None if infinite or above
         2^53 − 1.
@@ -53,6 +55,7 @@ class BlockExplanation:
     unchanged: bool
     guess: Fraction
     blind: Fraction
+    guess_words: str
     ratio: Fraction | None
     ceiling: Fraction | None
     words: str
@@ -150,11 +153,12 @@ def _block(block: Block, language: str, has_strata: bool, texts: Texts) -> Block
     )
     mechanism = block.mechanism
     guess, blind = _guesses(mechanism)
+    guess_words = _guess_sentence(block, guess, blind, language, texts)
     same = _same(mechanism)
     lines = [
         *_questions(block.questions, language, texts),
         *_chances(block, same, language, texts),
-        _guess_sentence(mechanism, guess, blind, texts),
+        guess_words,
         *block_promises(block, has_strata, texts),
     ]
     return BlockExplanation(
@@ -164,6 +168,7 @@ def _block(block: Block, language: str, has_strata: bool, texts: Texts) -> Block
         unchanged=mechanism.sends_unchanged,
         guess=guess,
         blind=blind,
+        guess_words=guess_words,
         ratio=block.ratio,
         ceiling=block.ceiling,
         words="\n  ".join(lines),
@@ -187,29 +192,28 @@ def _questions(questions: Sequence[Question], language: str, texts: Texts) -> It
         yield texts.say("skipped")
 
 
-def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction, texts: Texts) -> str:
-    is_of_many = isinstance(mechanism, AgreementMechanism) and len(mechanism.choices) > 1
-    # For a form of many questions, the chance is an upper bound.
-    chance = percent_up(guess) if is_of_many else percent(guess)
-    return texts.say(
-        "guess_of_many" if is_of_many else "guess",
-        guess=texts.figure(chance),
-        blind=texts.figure(percent(blind)),
-    )
+def _guess_sentence(
+    block: Block, guess: Fraction, blind: Fraction, language: str, texts: Texts
+) -> str:
+    """Return a sentence with the chances of a right guess, which names what is guessed."""
+    chances = {"guess": texts.figure(percent(guess)), "blind": texts.figure(percent(blind))}
+    if len(block.questions) == 1:
+        return texts.say("guess", **chances)
+    if not isinstance(block.mechanism, AgreementMechanism):
+        return texts.say("guess_of_all", **chances)
+    easiest = block.questions[block.mechanism.easiest]
+    if easiest.box is None:
+        name = easiest.text[language]
+    else:
+        name = f"{easiest.box.text[language]} – {easiest.box.label[language]}"
+    return texts.say("guess_of_many", question=name, **chances)
 
 
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
-    """Return the chances that the best guess is right, from the symbol and without it.
-
-    All answers are assumed to be equally likely. For the agreement kind, the guess is about the
-    question for which it is most often right; of several such, the one with most choices.
-    """
+    """Return the chances that the best guess is right, from the symbol and without it."""
     if not isinstance(mechanism, AgreementMechanism):
         return mechanism.guess, Fraction(1, mechanism.answers)
-    # This is the largest chance, not the largest ratio to blind guessing, because the text says "at
-    # most".
-    guess, choices = max(zip(mechanism.guesses, mechanism.choices, strict=True))
-    return guess, Fraction(1, choices)
+    return mechanism.guesses[mechanism.easiest], Fraction(1, mechanism.choices[mechanism.easiest])
 
 
 def _same(mechanism: AnyMechanism) -> tuple[Fraction, Fraction] | None:
@@ -245,7 +249,8 @@ def _chances(
         low, high = (texts.figure(percent(share)) for share in same)
         yield say("named" if same[0] == same[1] else "named_range", chance=low, low=low, high=high)
     elif isinstance(mechanism, AgreementMechanism):
-        yield from _agreement(mechanism, texts)
+        has_boxes = any(question.box for question in block.questions)
+        yield from _agreement(mechanism, has_boxes=has_boxes, texts=texts)
     elif isinstance(mechanism, UnaryMechanism):
         D = mechanism.denominator
         yield say("unary", keep=chance(mechanism.keep, D), flip=chance(mechanism.flip, D))
@@ -260,13 +265,15 @@ def _chances(
         yield from _table(block, language, texts)
 
 
-def _agreement(mechanism: AgreementMechanism, texts: Texts) -> Iterator[str]:
+def _agreement(mechanism: AgreementMechanism, *, has_boxes: bool, texts: Texts) -> Iterator[str]:
     """Yield sentences on the draw of a report about many questions."""
     low, high = mechanism.questions_drawn
     most = len(mechanism.choices)
     if low < most:
         name = "picked" if low == high else "picked_range"
         yield texts.say(name, n=low, low=low, high=high, all=most)
+        if has_boxes:
+            yield texts.say("boxes_count")
     yield texts.say("sets", ratio=texts.figure(times(mechanism.level)))
 
 

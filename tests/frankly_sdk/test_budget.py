@@ -50,7 +50,7 @@ def xor_survey() -> SurveyDocument:
 
 
 def stratified_survey(mechanism: DenseMechanism, people: list[Person]) -> SurveyDocument:
-    stratified_promise = promise(people, "lip", "hiv", 0, mechanism, stratified=True)
+    stratified_promise = promise(people, "hiv", 0, mechanism, stratified=True)
     return document_of(block_of("x", mechanism, stratified_promise), strata=2)
 
 
@@ -90,9 +90,7 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     ) as client:
         assert "Given your public answers" in str(client.survey.explain())
         assert client.answer({"x": "c1"}, strata={"region": "r0"}).status == "sent"
-    merged = promise(
-        [replace(p, stratum=0) for p in mild], "lip", "hiv", 0, LEAKY, stratified=False
-    )
+    merged = promise(mild, "hiv", 0, LEAKY, stratified=False)
     unstratified = document_of(block_of("x", LEAKY, merged), strata=2)
     with pytest.raises(PolicyRefused) as caught:
         fakes.FakeServer(document=unstratified).open(tmp_path / "t.db", policy=final(document))
@@ -113,7 +111,7 @@ def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
     )
     mechanism = DenseMechanism(48, rows)
     people = [Person(n, 0, {"x": s}, (s,)) for s, n in enumerate((1, 1, 10**6))]
-    exact_promise = promise(people, "lip", "x", 0, mechanism, stratified=False)
+    exact_promise = promise(people, "x", 0, mechanism, stratified=False)
     rounded_promise = replace(
         exact_promise, claim=replace(exact_promise.claim, level=level_for(Fraction("4.91")))
     )

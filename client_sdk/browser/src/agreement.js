@@ -294,8 +294,8 @@ function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]}
 
 /**
  * Return the chances of the best guess and of a blind guess, at the question for which the best guess is most often
- * right; of several such, the one with most choices.
- * @returns {[Rational, Rational]}
+ * right (of several such, the first of those with most choices), and the position of this question.
+ * @returns {[Rational, Rational, number]}
  */
 function bestGuess(
   /** @type {bigint} */ p, /** @type {bigint} */ q, /** @type {number} */ bits, /** @type {number[]} */ choices,
@@ -330,13 +330,13 @@ function bestGuess(
       }
     }
   }
-  /** @type {[Rational, Rational][]} */
-  const pairs = chances.map((chance, i) => [chance, rational(1, choices[i])]);
+  /** @type {[Rational, Rational, number][]} */
+  const pairs = chances.map((chance, i) => [chance, rational(1, choices[i]), i]);
   return pairs.reduce((best, pair) => (isEasier(pair, best) ? pair : best));
 }
 
 /** Return true if the first guess is right more often than the second, or equally often although its blind guess is right less often. */
-const isEasier = (/** @type {[Rational, Rational]} */ [[n, d], [a, b]], /** @type {[Rational, Rational]} */ [[m, e], [f, g]]) => n * e > m * d || (n * e === m * d && a * g < f * b);
+const isEasier = (/** @type {[Rational, Rational, number]} */ [[n, d], [a, b]], /** @type {[Rational, Rational, number]} */ [[m, e], [f, g]]) => n * e > m * d || (n * e === m * d && a * g < f * b);
 
 /** Return how much a set favours its best choice of a question with k choices over an average choice, as a ratio. @returns {[bigint, bigint]} */
 function gainOf(/** @type {Cover} */ cover, /** @type {number} */ k, /** @type {number} */ after) {

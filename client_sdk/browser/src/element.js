@@ -10,11 +10,10 @@ import { Client } from "./client.js";
 import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
-import { percent, percentUp } from "./shown.js";
 import { CSS } from "./styles.js";
 import { inWords } from "./texts.js";
 import { groupsOf } from "./ways.js";
-import { Texts, choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
+import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
 
 speak(inWords); // loaded immediately, because its texts could not be loaded without a network
 
@@ -151,10 +150,8 @@ export class FranklySurvey extends Base {
     await pause();
     if (isOver()) return;
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
-    const figure = (/** @type {string} */ number) => new Texts(language).figure(number);
-    const isForm = survey.blocks[0]?.mechanism.kind === "agreement" && survey.blocks[0].questions.length > 1;
-    if (told.blocks.length === 1)
-      promise.append(make("p", {}, strings[isForm ? "learnsOne" : "learns"].replace("{guess}", figure((isForm ? percentUp : percent)(told.blocks[0].guess))).replace("{blind}", figure(percent(told.blocks[0].blind)))));
+    const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
+    if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, note = "") => groupsOf(questions).map((group) => new Field(group, language, strings, note));
     const open = fieldsOf(survey.strata, strings.public), own = fieldsOf(client.questions);
     follow(own);
@@ -167,7 +164,7 @@ export class FranklySurvey extends Base {
       make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
       ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
-      make("div", { class: "words", lang: told.language, dir: directionOf(told.language) }, ...isolated(told, survey, language)));
+      make("div", { class: "words", ...explained }, ...shown(told.words)));
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
       ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
     form.addEventListener("input", () => follow(own));
@@ -274,8 +271,8 @@ export class FranklySurvey extends Base {
 /** Let the browser do other work in between, if it can. */
 const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();
 
-/** Return the explanation with parts of the other direction isolated: in English sentences, Arabic words would change places. */
-function isolated(/** @type {{words: string, language: string, reportTemplate: string}} */ { words, language: spoken, reportTemplate }, /** @type {import("./survey.js").Survey} */ survey, /** @type {string} */ language) {
+/** Return words of the explanation with parts of the other direction isolated: in English sentences, Arabic words would change places. */
+function isolated(/** @type {string} */ words, /** @type {{language: string, reportTemplate: string}} */ { language: spoken, reportTemplate }, /** @type {import("./survey.js").Survey} */ survey, /** @type {string} */ language) {
   const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)], direction = directionOf(spoken);
   const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices, box }) => [text, ...choices.map((choice) => choice.label), ...(box ? [box.text, box.label] : [])])];
   const others = [...(direction === "rtl" ? [reportTemplate] : []), ...(directionOf(language) === direction ? [] : texts.map((text) => text[language]))];

@@ -4,7 +4,7 @@
 import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
-import { lnUp, percent, percentUp, times } from "./shown.js";
+import { lnUp, percent, times } from "./shown.js";
 import { reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
@@ -52,17 +52,17 @@ export function explain(
 }
 
 function explainBlock(/** @type {Block} */ block, /** @type {string} */ language, /** @type {boolean} */ hasStrata, /** @type {Texts} */ t) {
-  const { mechanism: m, questions } = block;
-  const [guess, blind] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers)], same = sameOf(m);
-  // For a form of many questions, the chance is an upper bound.
-  const isOfMany = m.kind === "agreement" && m.choices.length > 1, chance = isOfMany ? percentUp(guess) : percent(guess);
-  const words = [
-    ...asked(questions, language, t),
-    ...chances(block, same, language, t),
-    t.say("explanation", isOfMany ? "guess_of_many" : "guess", { guess: t.figure(chance), blind: t.figure(percent(blind)) }),
-    ...blockPromises(block, hasStrata, t),
-  ];
-  return { block: block.id, questions: [...new Set(questions.map((q) => (q.box ?? q).text[language]))], same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
+  const { mechanism: m, questions } = block, { guess, blind, guessWords } = guessed(block, language, t), same = sameOf(m);
+  const words = [...asked(questions, language, t), ...chances(block, same, language, t), guessWords, ...blockPromises(block, hasStrata, t)];
+  return { block: block.id, questions: [...new Set(questions.map((q) => (q.box ?? q).text[language]))], same, guess, blind, guessWords, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
+}
+
+/** Return the chances of a right guess, from the symbol and without it, and a sentence that names what is guessed. */
+function guessed(/** @type {Block} */ { mechanism: m, questions }, /** @type {string} */ language, /** @type {Texts} */ t) {
+  const [guess, blind, easiest] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers), 0], { text, box } = questions[easiest];
+  const name = questions.length === 1 ? "guess" : m.kind === "agreement" ? "guess_of_many" : "guess_of_all";
+  const question = box ? `${box.text[language]} – ${box.label[language]}` : text[language];
+  return { guess, blind, guessWords: t.say("explanation", name, { question, guess: t.figure(percent(guess)), blind: t.figure(percent(blind)) }) };
 }
 
 /** Return every question with its possible answers; a question with boxes once, with all of them. @returns {string[]} */
@@ -92,10 +92,11 @@ function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
 }
 
 /** Return the sentences that explain how a report about many questions is drawn. */
-function formChances(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {Texts} */ t) {
+function formChances(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {boolean} */ hasBoxes, /** @type {Texts} */ t) {
   const [low, high] = m.questionsDrawn(), all = m.choices.length;
   return [
     ...(low < all ? [t.say("explanation", low === high ? "picked" : "picked_range", { n: low, low, high, all })] : []),
+    ...(low < all && hasBoxes ? [t.say("explanation", "boxes_count")] : []),
     t.say("explanation", "sets", { ratio: t.figure(times(m.level)) }),
   ];
 }
@@ -108,7 +109,7 @@ function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[R
     const [low, high] = same.map(share), isEven = same[0].join() === same[1].join();
     return [say(isEven ? "named" : "named_range", { chance: low, low, high })];
   }
-  if (m.kind === "agreement") return formChances(m, t);
+  if (m.kind === "agreement") return formChances(m, questions.some((q) => q.box), t);
   if (m.kind === "unary") return [say("unary", { keep: of(m.keep), flip: of(m.flip) })];
   if (m.kind === "subset") return [say("subset", { n: m.size, answers: m.answers, chance: of(m.inside) })];
   if (BigInt(m.answers) * m.reports > 64n) return [say("many_symbols", { n: m.reports })];

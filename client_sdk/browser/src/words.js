@@ -86,9 +86,9 @@ export class Texts {
     return text.replace(/\{(\w+)\}/g, (/** @type {string} */ whole, /** @type {string} */ key) => String(values[key] ?? whole));
   }
 
-  /** Return a number such as 2.72 or 73.1% as it is written in the language. */
+  /** Return a number such as 2.72, 73.1% or inf as it is written in the language. */
   figure(/** @type {string} */ number) {
-    const written = number.replace("%", "").replace(".", LOADED[this.language].texts.decimal);
+    const written = number.replace("%", "").replace(".", LOADED[this.language].texts.decimal).replace("inf", "∞");
     return number.endsWith("%") ? this.say("explanation", "percent", { number: written }) : written;
   }
 }

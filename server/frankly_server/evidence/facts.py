@@ -227,13 +227,17 @@ def posterior_words(facts: Facts) -> Sequence[str]:
     ]
 
 
-def guess_words(block: Block) -> str:
-    """Return the chances of a guess from one report and of a blind guess, rounded up."""
+def guess_words(facts: Facts, block: Block) -> str:
+    """Return the chances of a guess from one report and of a blind guess, and what is guessed.
+
+    Chances are rounded up.
+    """
     mechanism = block.mechanism
     if isinstance(mechanism, AgreementMechanism):
-        guess, choices = max(zip(mechanism.guesses, mechanism.choices, strict=True))
-        return (
-            f"at most {chance_up(guess)} at the question that is easiest to guess (blind: 1 in "
-            f"{choices})"
-        )
-    return f"at most {chance_up(mechanism.guess)} (blind: 1 in {mechanism.answers})"
+        easiest = mechanism.easiest
+        guess, choices = mechanism.guesses[easiest], mechanism.choices[easiest]
+        about = f"the answer to “{facts.text_of(block.questions[easiest])}”, the easiest to guess"
+    else:
+        guess, choices = mechanism.guess, mechanism.answers
+        about = "the answer" if len(block.questions) == 1 else "all answers of the block at once"
+    return f"{about}: at most {chance_up(guess)} (blind: 1 in {choices})"

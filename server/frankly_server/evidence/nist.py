@@ -54,7 +54,7 @@ def levels(facts: Facts) -> list[Heading | Grid | Cell]:
             block.id,
             promise_words(promise),
             relation_words(promise, block, has_strata=bool(document.strata)),
-            guess_words(block),
+            guess_words(facts, block),
         )
         for block in document.blocks
         for promise in block.promises
@@ -72,8 +72,11 @@ def levels(facts: Facts) -> list[Heading | Grid | Cell]:
         *posterior_words(facts),
         cost_words(facts.level),
         Heading("Promises of each block, and their relation to LDP"),
-        Grid(("Block", "Promise", "Relation to LDP", "A guess from one report is right"), blocks),
-        "Chances of a guess are for equally common answers. All levels are rounded up.",
+        Grid(
+            ("Block", "Promise", "Relation to LDP", "A guess from one report is right about"),
+            blocks,
+        ),
+        "Chances of a guess are for equally common combinations of answers. All levels are rounded up.",
     ]
 
 

@@ -62,7 +62,7 @@ def participants(facts: Facts) -> FolderPart:
     """Return the information sheet for participants."""
     document = facts.document
     delta = delta_words(facts)
-    guesses = [(block.id, guess_words(block)) for block in document.blocks]
+    guesses = [(block.id, guess_words(facts, block)) for block in document.blocks]
     return FolderPart(
         "participants",
         "Information for participants",
@@ -97,8 +97,8 @@ def participants(facts: Facts) -> FolderPart:
             *_bounds(facts),
             *([delta] if delta else []),
             *posterior_words(facts),
-            Grid(("Block", "A guess from your report alone is right"), guesses),
-            "Chances are for equally common answers.",
+            Grid(("Block", "A guess from your report alone is right about"), guesses),
+            "Chances are for equally common combinations of answers.",
             cost_words(facts.level),
             f"Your app adds up what all surveys cost, and never lets more than its limit pass ({DEVICE_CAP} nats "
             "unless it sets another).",

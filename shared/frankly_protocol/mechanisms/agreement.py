@@ -460,6 +460,17 @@ class AgreementMechanism:
                         chances[question] += drawn * added * gains[place]
         return tuple(chances)
 
+    @property
+    def easiest(self) -> int:
+        """The position of the question at which the best guess from a report is right most often.
+
+        Of several such questions, it is the first of those with the most choices.
+        """
+        # Compared by the chance, not by its ratio to that of a blind guess: no other answer is
+        # guessed more often.
+        pairs = list(zip(self.guesses, self.choices, strict=True))
+        return pairs.index(max(pairs))
+
     def _place(self, part: int, question: int) -> tuple[int, int]:
         """Return the number of choices of a question, and of joint answers to later ones."""
         after = prod(self.choices[q] for q in self.parts[part] if q > question)

@@ -13,7 +13,7 @@ from frankly_protocol.blocks import Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
-from frankly_sdk._figures import percent, percent_up
+from frankly_sdk._figures import percent
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings
@@ -73,11 +73,19 @@ def habits() -> SurveyDocument:
     return replace(survey(replace(block, questions=questions)), title={"en": "Health and habits"})
 
 
-def states_best_guess(headline: str, form: AgreementMechanism) -> bool:
-    guess, choices = max(zip(form.guesses, form.choices, strict=True))
+def states_best_guess(headline: str, document: SurveyDocument) -> bool:
+    """Return True if the headline names the question that is guessed most often, with its chances."""
+    (block,) = document.blocks
+    form = block.mechanism
+    assert isinstance(form, AgreementMechanism)
+    guess, choices, i = max(
+        (guess, choices, -i)
+        for i, (guess, choices) in enumerate(zip(form.guesses, form.choices, strict=True))
+    )
     return (
-        f"from the random result alone is right at most {percent_up(guess)} of" in headline
-        and f"a blind guess would be right {percent(Fraction(1, choices))} of" in headline
+        f"“{block.questions[-i].text['en']}” is the question that is easiest to guess" in headline
+        and f"a guess at it is right {percent(guess)} of" in headline
+        and f"A blind guess at it would be right {percent(Fraction(1, choices))} of" in headline
     )
 
 
@@ -97,11 +105,11 @@ def test_a_form_is_opened_answered_and_sent_as_one_report(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=str(tmp_path / f"form-{width}.png"), full_page=True)
     headline = page.locator("[part=promise]").inner_text()
-    assert states_best_guess(headline, HABITS)
+    assert states_best_guess(headline, document)
     page.locator("summary").click()
     words = page.locator("[part=explanation]").inner_text()
     assert "Your device picks 3 to 7 of these 12 questions at random" in words
-    assert re.search(r"2\.7\d* times the chance of any other", words)
+    assert re.search(r"has 2\.7\d* times the chance that it would have with other answers", words)
     assert (
         '"y":[[<7 to 15 numbers: which questions were drawn, and a set of answers for each>]]'
         in words

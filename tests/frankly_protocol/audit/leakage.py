@@ -45,11 +45,22 @@ class Rows:
 
     def lift(self) -> Ratio:
         """Return the largest P(y|s) / P(y) or P(y) / P(y|s), which equals that of P(s|y) and P(s)."""
-        total = sum(self.masses)
-        columns = list(zip(zip(*self.laws, strict=True), self.average, strict=True))
-        up = _largest((max(column) * total, average) for column, average in columns)
-        down = _largest((average, min(column) * total) for column, average in columns)
+        up, down = self.growth(), self.shrinkage()
         return None if up is None or down is None else max(up, down)
+
+    def growth(self) -> Ratio:
+        """Return the largest P(y|s) / P(y)."""
+        total, columns = sum(self.masses), zip(*self.laws, strict=True)
+        return _largest(
+            (max(column) * total, mean) for column, mean in zip(columns, self.average, strict=True)
+        )
+
+    def shrinkage(self) -> Ratio:
+        """Return the largest P(y) / P(y|s)."""
+        total, columns = sum(self.masses), zip(*self.laws, strict=True)
+        return _largest(
+            (mean, min(column) * total) for column, mean in zip(columns, self.average, strict=True)
+        )
 
     def odds_excess(self, E: Fraction) -> Fraction:
         """Return the least δ with P(T|s) ≤ E·P(T|t) + δ for every set T of reports."""
