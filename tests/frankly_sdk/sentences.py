@@ -9,13 +9,13 @@ describes is an error, so that a new number cannot be stated without a computati
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations, product
 from math import prod
 
-from frankly_protocol.audit import Charge, Claim, total_charge
+from frankly_protocol.audit import Charge, total_charge
 from frankly_protocol.blocks import Block
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
@@ -238,29 +238,29 @@ def promised(told: Told, i: int, notions: Sequence[str], about: str | None) -> l
     ]
 
 
-def _worst(rows: Sequence[Rows], measure: Callable[[Rows], Ratio]) -> Ratio:
+def worst(rows: Sequence[Rows], measure: Callable[[Rows], Ratio]) -> Ratio:
     values = [measure(row) for row in rows]
     return None if None in values else max(value for value in values if value is not None)
 
 
-def _growth(told: Told, i: int, source: Source) -> Ratio:
-    return _worst(told.alone(i, source), Rows.growth)
+def secret_growth(told: Told, i: int, source: Source) -> Ratio:
+    return worst(told.alone(i, source), Rows.growth)
 
 
-def _shrinkage(told: Told, i: int, source: Source) -> Ratio:
-    return _worst(told.alone(i, source), Rows.shrinkage)
+def secret_shrinkage(told: Told, i: int, source: Source) -> Ratio:
+    return worst(told.alone(i, source), Rows.shrinkage)
 
 
-def _lift(told: Told, i: int, source: Source) -> Ratio:
-    return _worst(told.alone(i, source), Rows.lift)
+def secret_lift(told: Told, i: int, source: Source) -> Ratio:
+    return worst(told.alone(i, source), Rows.lift)
 
 
-def _lift_beside(told: Told, i: int, source: Source) -> Ratio:
-    return _worst(told.alone(i, source, beside=True), Rows.lift)
+def lift_beside(told: Told, i: int, source: Source) -> Ratio:
+    return worst(told.alone(i, source, beside=True), Rows.lift)
 
 
-def _odds(told: Told, i: int, source: Source) -> Ratio:
-    odds = _worst(told.alone(i, source), Rows.odds)
+def secret_odds(told: Told, i: int, source: Source) -> Ratio:
+    odds = worst(told.alone(i, source), Rows.odds)
     if source.promise.claim.notion != "rldp":
         return odds
     # Under all laws that the bounds allow, of which the world's is one.
@@ -311,38 +311,43 @@ def _of_readers(told: Told, given: str, sources: Sequence[Source]) -> list[Sourc
 
 
 def answer_chance(told: Told, i: int, ratio: str, percent: str) -> None:
+    require_reached(share(percent), least_delta(told, i, Fraction(ratio)), THOUSANDTH)
+
+
+def least_delta(told: Told, i: int, stated: Fraction) -> Fraction:
+    """Return the least δ at the level of the (ε, δ) promise that is stated, rounded up."""
     levels = {
         Fraction(*(source.promise.claim.level or (1, 1)))
         for source in promised(told, i, ["dp"], None)
     }
-    # The level is shown rounded up, so that less than the promised δ would suffice.
-    (level,) = (one for one in levels if is_reached(Fraction(ratio), one))
-    excess = max(
+    (level,) = (one for one in levels if is_reached(stated, one))
+    return max(
         sum((max(Fraction(0), c[x] - level * c[z]) for c in told.columns(i)), Fraction(0))
         for x, z in permutations(range(len(told.columns(i)[0])), 2)
     )
-    require_reached(share(percent), excess, THOUSANDTH)
 
 
 def pairs_of_answers(
     told: Told, i: int, least: str | None, most: str, unlimited: str | None, of: str | None
 ) -> None:
+    assert any(
+        is_reached(Fraction(least or most), min(levels))
+        and is_reached(Fraction(most), max(levels))
+        and (len(levels), int(of or pairs)) == (pairs - int(unlimited or 0), pairs)
+        for pairs, levels in levels_of_pairs(told, i)
+    )
+
+
+def levels_of_pairs(told: Told, i: int) -> Iterator[tuple[int, list[Fraction]]]:
+    """Yield the number of pairs and the levels of each metric-ldp promise, which hold for its pairs."""
     pairs = list(permutations(range(len(told.columns(i)[0])), 2))
-
-    def is_told(claim: Claim) -> bool:
-        levels = {(x, z): (claim.levels or ())[x][z] for x, z in pairs}
-        factor = Fraction(*(claim.level or (1, 1)))
-        finite = {pair: factor * Fraction(*ratio) for pair, ratio in levels.items() if ratio}
-        for (x, z), level in finite.items():
-            assert all(column[x] <= level * column[z] for column in told.columns(i))
-        return (
-            is_reached(Fraction(most), max(finite.values()))
-            and is_reached(Fraction(least or most), min(finite.values()))
-            and len(finite) == len(pairs) - int(unlimited or 0)
-        )
-
-    assert of is None or int(of) == len(pairs)
-    assert any(is_told(one.promise.claim) for one in promised(told, i, ["metric-ldp"], None))
+    for source in promised(told, i, ["metric-ldp"], None):
+        claim, levels = source.promise.claim, []
+        for x, z in pairs:
+            if ratio := (claim.levels or ())[x][z]:
+                levels.append(Fraction(*(claim.level or (1, 1))) * Fraction(*ratio))
+                assert all(column[x] <= levels[-1] * column[z] for column in told.columns(i))
+        yield len(pairs), levels
 
 
 def endless(told: Told, i: int, unprotected: str | None) -> None:
@@ -358,8 +363,8 @@ def endless(told: Told, i: int, unprotected: str | None) -> None:
 def secret_belief(told: Told, name: str, lift: str | None, odds: str, provided: str) -> None:
     rows = told.secrets(name)
     if lift is not None:
-        require_bound(Fraction(lift), _worst(rows, Rows.lift))
-    require_bound(Fraction(odds), _worst(rows, Rows.odds))
+        require_bound(Fraction(lift), worst(rows, Rows.lift))
+    require_bound(Fraction(odds), worst(rows, Rows.odds))
     if provided == "whatever else is known":
         require_bound(Fraction(odds), told.answers.odds())
 
@@ -380,7 +385,7 @@ def secret_chance(
 def public_belief(told: Told, name: str, lift: str, odds: str) -> None:
     rows = told.strata(name)
     for bound, measure in ((Fraction(lift), Rows.lift), (Fraction(odds), Rows.odds)):
-        require_bound(bound, _worst(rows, measure))
+        require_bound(bound, worst(rows, measure))
 
 
 def answers_bound(told: Told, odds: str) -> None:
@@ -594,30 +599,33 @@ BLOCK: tuple[tuple[str, Check], ...] = (
         r"This holds whatever else is known\.",
         form_odds,
     ),
-    (_alone(rf"belief about your {NAME} changes by at most {X}"), about_secret(["lip"], _lift)),
+    (
+        _alone(rf"belief about your {NAME} changes by at most {X}"),
+        about_secret(["lip"], secret_lift),
+    ),
     (
         _alone(
             rf"belief about your {NAME} changes by at most {X}, even for those who know some of your answers to it"
         ),
-        about_secret(["srlip"], _lift_beside),
+        about_secret(["srlip"], lift_beside),
     ),
     (
         _alone(rf"belief about your {NAME} grows by at most {X} and shrinks by at most ÷([\d.]+)"),
-        about_secret(["alip"], _growth, _shrinkage),
+        about_secret(["alip"], secret_growth, secret_shrinkage),
     ),
     (
         _alone(rf"belief about your {NAME} grows by at most {X}, but may shrink without limit"),
-        about_secret(["pml"], _growth),
+        about_secret(["pml"], secret_growth),
     ),
     (
         _alone(
             rf"belief about your {NAME} shrinks by at most ÷([\d.]+), but may grow without limit"
         ),
-        about_secret(["pmc"], _shrinkage),
+        about_secret(["pmc"], secret_shrinkage),
     ),
     (
         _alone(rf"odds about your {NAME} change by at most {X}"),
-        about_secret(["secret-ldp", "rldp"], _odds),
+        about_secret(["secret-ldp", "rldp"], secret_odds),
     ),
     (_alone(rf"nobody can be surer than {P} that your {NAME} is {NAME}"), sure),
     (
@@ -718,11 +726,11 @@ def require_true(told: Told) -> None:
     for paragraph in explanation.words.split("\n\n"):
         i = blocks.get(paragraph)
         for line in paragraph.split("\n"):
-            check, found = _only(BLOCK if i is not None else REPORT, line.strip())
+            check, found = only(BLOCK if i is not None else REPORT, line.strip())
             check(told, *([] if i is None else [i]), *found)
 
 
-def _only(table: tuple[tuple[str, Check], ...], line: str) -> tuple[Check, Sequence[str]]:
+def only(table: tuple[tuple[str, Check], ...], line: str) -> tuple[Check, Sequence[str]]:
     """Return the check of the only pattern that describes a line, and the groups of the pattern."""
     matches = [(check, found) for one, check in table if (found := re.fullmatch(one, line))]
     assert len(matches) == 1, f"{len(matches)} patterns describe this sentence: {line}"

@@ -94,7 +94,7 @@ def participants(facts: Facts) -> FolderPart:
             + (" Your public answers are in it unchanged." if document.strata else "")
             + (" Your token is in it." if document.token else ""),
             Heading("What it can reveal"),
-            *_bounds(facts),
+            *bounds_words(facts),
             *([delta] if delta else []),
             *posterior_words(facts),
             Grid(("Block", "A guess from your report alone is right about"), guesses),
@@ -114,7 +114,7 @@ def participants(facts: Facts) -> FolderPart:
     )
 
 
-def _bounds(facts: Facts) -> list[str]:
+def bounds_words(facts: Facts) -> list[str]:
     """Return one sentence per declared secret, then one about the answers."""
     given = "Given your public answers, from" if facts.document.strata else "From"
     lines = []

@@ -132,8 +132,9 @@ def _loss(facts: Facts) -> dict[str, Any]:
         # Without a bound there is no number to state; the details say so.
         odds = level.answers.odds
         parameters = {} if odds is None else {"epsilon": _Number(ln_up(odds))}
+    given = ", given the public answers" if document.strata else ""
     secrets = [
-        f"About “{_escaped(name)}”: odds {bound_words(secret.odds)}, if the published tables are true."
+        f"About “{_escaped(name)}”{given}: odds {bound_words(secret.odds)}, if the published tables are true."
         for name, secret in level.secrets.items()
     ]
     promises = [

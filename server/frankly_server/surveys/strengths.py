@@ -18,22 +18,24 @@ _WORDS: Final = (
     "Weak",
     "Very weak",
 )
-_LIP_LIKE: Final = ("lip", "srlip")
+_OF_ODDS: Final = ("ldp", "secret-ldp", "rldp")
+_OF_BELIEF: Final = ("lip", "srlip")
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
     """A level with its meaning.
 
-    epsilon : nats. sure : largest probability, in percent and rounded up, of one of two answers after
-    the report, if they were equally likely before. factor : e^epsilon, rounded up. margin :
-    share at the planned number of reports, None if it is unknown.
+    epsilon : nats. sure : largest probability, in percent and rounded up, of one of two values of the
+    secret after the report, if they were equally likely before. factor : largest change of their
+    odds, rounded up. Both are None under a notion that does not bound them by epsilon alone.
+    margin : share at the planned number of reports, None if it is unknown.
     """
 
     epsilon: str
     words: str
-    sure: str
-    factor: str
+    sure: str | None
+    factor: str | None
     margin: float | None
 
 
@@ -43,22 +45,27 @@ def strengths(block: BlockDefinition, rows: Iterable[LevelRow]) -> list[Strength
     rows : margins by level, as far as they are known (`preview.by_level`).
     """
     margins = {Decimal(row.epsilon): row.margin for row in rows}
-    lip_like = block.notion in _LIP_LIKE
     return [
-        Strength(level, words, *meaning(level, lip_like=lip_like), margins.get(Decimal(level)))
+        Strength(level, words, sure, factor, margins.get(Decimal(level)))
         for level, words in zip(LEVELS, _WORDS, strict=True)
+        for sure, factor in [meaning(level, block.notion)]
     ]
 
 
-def meaning(epsilon: str, *, lip_like: bool) -> tuple[str, str]:
-    """Return the largest certainty in percent from even odds, and the factor e^epsilon.
+def meaning(epsilon: str, notion: str | None) -> tuple[str, str] | tuple[None, None]:
+    """Return the largest certainty in percent from even odds, and the largest change of the odds.
 
-    Under LDP the odds change by at most e^ε, so that 1/2 grows to at most e^ε/(1 + e^ε). lip_like :
+    Under LDP the odds change by at most e^ε, so that 1/2 grows to at most e^ε/(1 + e^ε). Under LIP
     each of the two beliefs changes by at most e^ε instead, so that 1/2 grows to at most
-    min(e^ε/2, 1 − e^-ε/2). Both are rounded up.
+    min(e^ε/2, 1 − e^-ε/2); their odds change by at most the square. Both are rounded up.
     """
     factor = Decimal(epsilon).exp()
-    sure = min(factor / 2, 1 - 1 / (2 * factor)) if lip_like else factor / (1 + factor)
+    if notion in _OF_ODDS:
+        sure = factor / (1 + factor)
+    elif notion in _OF_BELIEF:
+        sure, factor = min(factor / 2, 1 - 1 / (2 * factor)), factor**2
+    else:
+        return None, None
     return (
         f"{(sure * 100).quantize(Decimal(1), ROUND_CEILING)}",
         f"{factor.quantize(Decimal('0.1'), ROUND_CEILING)}",

@@ -13,24 +13,34 @@ from frankly_server.surveys.strengths import meaning, strengths
 
 # Known by hand: e = 2.718…, so that even odds become e : 1, and LIP leaves at least 1/(2e).
 KNOWN = [
-    ("1", False, "74", "2.8"),
-    ("1", True, "82", "2.8"),
-    ("0.25", False, "57", "1.3"),
-    ("0.25", True, "62", "1.3"),
-    ("4", False, "99", "54.6"),
-    ("4", True, "100", "54.6"),
+    ("1", "ldp", ("74", "2.8")),
+    ("1", "lip", ("82", "7.4")),
+    ("0.25", "secret-ldp", ("57", "1.3")),
+    ("0.25", "srlip", ("62", "1.7")),
+    ("4", "rldp", ("99", "54.6")),
+    ("4", "lip", ("100", "2981.0")),
+    # One side, a δ or several levels: e^ε bounds neither the belief nor the odds.
+    ("1", "pml", (None, None)),
+    ("1", "dp", (None, None)),
+    ("1", "alip", (None, None)),
+    ("1", None, (None, None)),
 ]
 
 
-@pytest.mark.parametrize(("epsilon", "lip_like", "sure", "factor"), KNOWN)
-def test_the_meaning_of_a_level(epsilon: str, lip_like: bool, sure: str, factor: str) -> None:
-    assert meaning(epsilon, lip_like=lip_like) == (sure, factor)
+@pytest.mark.parametrize(("epsilon", "notion", "meant"), KNOWN)
+def test_the_meaning_of_a_level(
+    epsilon: str, notion: str | None, meant: tuple[str | None, str | None]
+) -> None:
+    assert meaning(epsilon, notion) == meant
 
 
 @pytest.mark.parametrize("epsilon", LEVELS)
 def test_no_report_makes_anybody_surer(epsilon: str) -> None:
     """Over a grid of two-valued channels at the level, the largest posterior of even odds."""
-    ldp, lip = (Fraction(int(meaning(epsilon, lip_like=like)[0]), 100) for like in (False, True))
+    (ldp, ldp_odds), (lip, lip_odds) = (
+        (Fraction(str(sure)) / 100, Fraction(str(odds)))
+        for sure, odds in (meaning(epsilon, notion) for notion in ("ldp", "lip"))
+    )
     e = exp_lower(Fraction(epsilon))
     grid = [Fraction(k, 40) for k in range(41)]
     for p, q in product(grid, grid):  # the report's probability under either answer
@@ -39,8 +49,10 @@ def test_no_report_makes_anybody_surer(epsilon: str) -> None:
         posterior, marginal = p / (p + q), (p + q) / 2
         if p <= e * q:
             assert posterior <= ldp
+            assert p <= ldp_odds * q
         if all(marginal <= e * side and side <= e * marginal for side in (p, q)):
             assert posterior <= lip
+            assert p <= lip_odds * q
 
 
 def test_margins_are_those_of_the_planned_number() -> None:
