@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from frankly_protocol.audit import ReportLevel
+from frankly_protocol.clock import format_time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from frankly_server.cli import survey_counts, survey_state
+from frankly_server.cli import survey_counts, survey_expected, survey_state
 from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
 from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import survey_templates
+from frankly_server.surveys.older_links import older_links
 from frankly_server.whole_report import cost_words, level_table, report_json
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def apply(
                 services, f"draft {status}", survey_id
             ),
         )
+        questions = survey_expected.questions_of(definition, report)
     if as_json:
         write_json(
             {
@@ -79,6 +82,7 @@ def apply(
                 "diff": list(change.diff),
                 "report": report_json(change.level),
                 "warnings": list(change.warnings),
+                "expected": survey_expected.expected_json(definition, questions),
             }
         )
         return
@@ -93,6 +97,7 @@ def apply(
         title="Revealed by everything that is sent, at most",
     )
     _warn(change.warnings)
+    remarks().print(survey_expected.shown(definition, questions))
     verb = (
         f"would be {change.status}"
         if dry_run and change.status != "unchanged"
@@ -118,10 +123,22 @@ def publish(name: str, as_json: bool) -> None:
             ),
         )
         draft = services.surveys.draft(name)
+        open_versions = services.surveys.open_versions(name)
     if as_json:
-        write_json(_published(published))
+        older = [
+            {"version": document.version, "closes": format_time(document.closes)}
+            for document in open_versions
+            if document.version < published.version
+        ]
+        write_json(_published(published) | {"older_links": older})
         return
     _show(published)
+    if published.version > 1:
+        new_link = (
+            f"Version {published.version} has its own link: give it out instead of the one before."
+        )
+        older_sentence = older_links(open_versions, published.version)
+        remarks().print(f"{new_link} {older_sentence}".rstrip(), markup=False)
     pending = live.expected_pending(
         [len(question.choices) for question in draft.strata], draft.step
     )

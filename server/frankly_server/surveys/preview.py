@@ -87,21 +87,27 @@ class Preview:
     no_frontier: str | None = None
 
 
-def preview(block: BlockDefinition, people: int | None) -> Preview:
-    """Compare the block's mechanism with others, with other levels, and with the frontier."""
-    rows, levels = alternatives(block, people=people), by_level(block, people=people)
+def preview(block: BlockDefinition, people: int | None, expected: int | None = None) -> Preview:
+    """Compare the block's mechanism with others, with other levels, and with the frontier.
+
+    people, expected : as in `margin_points`.
+    """
+    rows = alternatives(block, people=people, expected=expected)
+    levels = by_level(block, people=people)
     try:
         return Preview(rows, levels, frontier(block, people=people))
     except InvalidInput as refused:
         return Preview(rows, levels, [], refused.detail)
 
 
-def margin_points(people: int | None) -> tuple[int, ...]:
-    """Return the numbers of reports for which margins are shown.
+def margin_points(people: int | None, expected: int | None = None) -> tuple[int, ...]:
+    """Return the numbers of reports for which margins are shown, sorted.
 
-    people : size of the population, None if it is unlimited.
+    people : size of the population, None if it is unlimited. expected : a further number, such as
+    the survey's expected one.
     """
-    return REPORTS if people is None else tuple(sorted({min(n, people) for n in REPORTS}))
+    numbers = {*REPORTS} if expected is None else {*REPORTS, expected}
+    return tuple(sorted(numbers if people is None else {min(n, people) for n in numbers}))
 
 
 def comparison_point(people: int | None) -> int:
@@ -110,13 +116,17 @@ def comparison_point(people: int | None) -> int:
 
 
 def alternatives(
-    block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None
+    block: BlockDefinition,
+    timer: Timer = time.monotonic,
+    people: int | None = None,
+    expected: int | None = None,
 ) -> list[Alternative]:
     """Return the block's mechanism, then alternatives; their searches share 8 seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     slices = time_slices(timer, 2 * _SECONDS, len(names))
+    points = margin_points(people, expected)
     return [
-        _alternative(block.model_copy(update={"mechanism": name}), next(slices), people)
+        _alternative(block.model_copy(update={"mechanism": name}), next(slices), people, points)
         for name in names
     ]
 
@@ -226,7 +236,9 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
     return None if weights is None else [[w / sum(row) for w in row] for row in weights]
 
 
-def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
+def _alternative(
+    block: BlockDefinition, limits: Limits, people: int | None, points: Sequence[int]
+) -> Alternative:
     # Both are accepted here, for comparison; publishing checks whether the block allows them.
     update = {"accept_identity": True, "accept_unidentifiable": True}
     try:
@@ -236,7 +248,7 @@ def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> 
         return Alternative(block.mechanism, refusal=refused.detail)
     return Alternative(
         mechanism=block.mechanism,
-        margins=None if plan is None else tuple(plan.margin(n) for n in margin_points(people)),
+        margins=None if plan is None else tuple(plan.margin(n) for n in points),
         information=designed.information,
         ceiling=ln_up(designed.ceiling),
         unchanged=designed.mechanism.sends_unchanged,

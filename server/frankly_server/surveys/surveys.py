@@ -178,7 +178,7 @@ class Surveys:
                 "organisation",
             )
         expected = devices.expected_form(definition)
-        warnings = (*devices.warnings_of(expected), *live.may_be_without_result(definition))
+        warnings = devices.warnings_of(expected)
         level = drafting.level_within_budget(definition, progress)
         new = definition.to_json()
         # A dry run takes no write lock.
@@ -228,25 +228,19 @@ class Surveys:
         with self._database.reading("survey state") as tx:
             require_accepting(tx, row.id)
         definition = definitions.SurveyDefinition.from_json(row.definition)
-        collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
-        # The address is part of the digest: if the server has moved, the definition needs a new
-        # document. The comparison precedes the search, which takes up to a minute per block.
-        source = canonical.digest(
-            canonical.dumps({"collect_url": collect_url, "definition": definition.digest})
-        )
-        # Idempotent, so that a script can publish again without creating a new version.
-        if latest is not None and latest.source == source:
-            stored_document = SurveyDocument.from_envelope(latest.envelope)
-            if not is_ahead(stored_document, self._clock.now()):
-                with self._database.administering("publish survey") as tx:
-                    recorder(latest.version, "unchanged")(tx)
-                return self._published("unchanged", row, latest, stored_document, definition)
+        # The comparison precedes the search, which takes up to a minute per block. Idempotent, so
+        # that a script can publish again without creating a new version.
+        stored_document = self._same_version(row, latest, definition)
+        if latest is not None and stored_document is not None:
+            with self._database.administering("publish survey") as tx:
+                recorder(latest.version, "unchanged")(tx)
+            return self._published("unchanged", row, latest, stored_document, definition)
         place = drafting.Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
             prev=None if latest is None else latest.digest,
             issued=self.now(),
-            collect_url=collect_url,
+            collect_url=self._collect_url(row),
         )
         blocks = (draft or drafting.draft_blocks)(definition, progress, timer)
         document = drafting.draft_document(definition, blocks, place)
@@ -256,7 +250,11 @@ class Surveys:
         # keys.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
-            document.digest, row.id, document.version, source, envelope.to_bytes()
+            document.digest,
+            row.id,
+            document.version,
+            self._source(row, definition),
+            envelope.to_bytes(),
         )
         with self._database.administering("publish survey") as tx:
             # Checked again, because the state may have changed during the search.
@@ -306,6 +304,31 @@ class Surveys:
                 SurveyDocument.from_envelope(version.envelope)
                 for version in tx.documents.versions(row.id)
             ]
+
+    def open_versions(self, name_or_id: str) -> Sequence[SurveyDocument]:
+        """Return the published versions whose links accept answers now or later, oldest first.
+
+        Each version closes at its own time; closing the survey closes all of them. Raises
+        InvalidInput(survey_unknown).
+        """
+        row, _ = self._find(name_or_id)
+        with self._database.reading("survey state") as tx:
+            if tx.survey_states.get(row.id).state in ("closed", "archived"):
+                return []
+        return [
+            document
+            for document in self.versions(row.id)
+            if self._clock.now() <= min(document.closes, document.expires)
+        ]
+
+    def is_draft_published(self, name_or_id: str) -> bool:
+        """Return True if the newest version has the draft's definition, so `publish` makes no other.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        row, latest = self._find(name_or_id)
+        definition = definitions.SurveyDefinition.from_json(row.definition)
+        return self._same_version(row, latest, definition) is not None
 
     def summary(self, name_or_id: str) -> Summary:
         """Return a survey's summary (see `list`). Raises InvalidInput(survey_unknown)."""
@@ -395,6 +418,27 @@ class Surveys:
                     "survey",
                 )
             return row, tx.documents.latest(row.id)
+
+    def _collect_url(self, row: SurveyRow) -> str:
+        return f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
+
+    def _source(self, row: SurveyRow, definition: "SurveyDefinition") -> str:
+        # The address is part of the digest: if the server has moved, the definition needs a new
+        # document.
+        return canonical.digest(
+            canonical.dumps(
+                {"collect_url": self._collect_url(row), "definition": definition.digest}
+            )
+        )
+
+    def _same_version(
+        self, row: SurveyRow, latest: DocumentRow | None, definition: "SurveyDefinition"
+    ) -> SurveyDocument | None:
+        """Return the newest version if it has this definition and is not dated in the future."""
+        if latest is None or latest.source != self._source(row, definition):
+            return None
+        document = SurveyDocument.from_envelope(latest.envelope)
+        return None if is_ahead(document, self._clock.now()) else document
 
     def _obstacles(self, latest: DocumentRow, document: SurveyDocument) -> Sequence[str]:
         with self._database.reading("survey state") as tx:

@@ -80,7 +80,7 @@ def drafted(
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRow:
-    """What to expect of a part of a form, for each of `answer_points`.
+    """What to expect of a question or table of a draft, for each of `answer_points`.
 
     text : its questions. about : numbers of reports about it. margins : half-widths at 95%; None
     if there are no reports, or some shares cannot be estimated.
@@ -92,14 +92,17 @@ class ExpectedRow:
 
 
 def answer_points(definition: SurveyDefinition) -> tuple[int, ...]:
-    """Return the numbers of answers for which a form's margins are shown, the expected one too."""
-    return tuple(sorted({*margin_points(None), definition.expected_reports}))
+    """Return the numbers of answers for which margins are shown, the expected one too."""
+    return margin_points(None, definition.expected_reports)
 
 
-def drafted_form(
+def expectations(
     definition: SurveyDefinition, now: datetime, url: str
 ) -> tuple[SurveyDocument, list[ExpectedRow]]:
-    """Return the document, and what to expect of each of its parts."""
+    """Return the draft's document, and what to expect of each of its questions and tables.
+
+    Raises the InvalidInput errors of `drafted`.
+    """
     document, rows = drafted(definition, now, url), []
     for block, share in estimated_blocks(document):
         plan = planned(block.numbered_mechanism, block.design_prior)

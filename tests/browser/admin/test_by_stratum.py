@@ -57,12 +57,13 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
 def _publish(desk: Desk, where: str) -> None:
     page = desk.page
     desk.open(where)
-    before = page.locator("form table").inner_text()
+    card = page.locator("section.card", has_text="Publish the draft")
+    before = card.locator("table").inner_text()
     # LIP at 0.5 changes a belief by at most ×e^0.5 and odds by ×e; no region reveals anything by
     # itself; the backstop is ln 20.
     assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", before)
     assert re.search(r"the answers themselves, or anything else\s+×20.00\s+×20.00\s+–", before)
-    assert "Answering costs 2.9957 nats" in page.locator("form.card").inner_text()
+    assert "Answering costs 2.9957 nats" in card.inner_text()
     desk.check("strata-publish-before")
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.canonical import digest
+from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_server.app import create_app
@@ -85,6 +86,33 @@ def test_publish_shows_a_table_and_ends_with_the_link(ready: Frankly, survey_fil
     assert any("smokes" in line and "ldp" in line and "warner" in line for line in lines)
     assert any("within the budget of 2 nats" in line for line in lines)
     assert "\x1b" not in result.out
+
+
+def test_publishing_again_says_what_the_earlier_link_does(
+    ready: Frankly, survey_file: Path
+) -> None:
+    ready("survey", "apply", survey_file)
+    assert ready("survey", "publish", "habits", "--json").json["older_links"] == []
+    assert "has its own link" not in ready("survey", "publish", "habits").err
+    with open_services() as services:
+        closes = services.surveys.versions("habits")[0].closes
+    survey_file.write_text(survey_file.read_text().replace("Do you smoke?", "Do you smoke now?"))
+    ready("survey", "apply", survey_file)
+    second = ready("survey", "publish", "habits")
+    assert (
+        "Version 2 has its own link: give it out instead of the one before. Links of earlier"
+        in second.err
+    )
+    assert f"accept answers until it closes (version 1: {closes:%Y-%m-%d %H:%M} UTC)." in second.err
+    again = ready("survey", "publish", "habits", "--json").json
+    assert again["older_links"] == [{"version": 1, "closes": format_time(closes)}]
+    assert second.out.splitlines()[-1] == again["link"]
+    with open_services() as services:
+        first = services.surveys.versions("habits")[0].digest
+        report = {"v": 1, "doc": first, "id": "0" * 32, "y": [0, 0], "strata": {"region": "north"},
+                  "token": None}  # fmt: skip
+        (outcome,) = services.intake.accept_batch(again["survey"], [report])
+    assert getattr(outcome, "status", None) == "accepted"
 
 
 def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) -> None:

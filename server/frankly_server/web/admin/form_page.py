@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
 from frankly_server.surveys.published import form_notes
-from frankly_server.surveys.trial import TRIAL_S, answer_points, drafted_form, rehearse
+from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
 from frankly_server.web.admin.survey_page import OpenedSurvey, show
 from frankly_server.web.searching import search
 
@@ -25,7 +25,7 @@ def form_page(
     now, url = services.surveys.now(), services.settings.public_url
     try:
         document, rows = search(
-            services, drafted_form, survey.definition, now, url, seconds=TRIAL_S
+            services, expectations, survey.definition, now, url, seconds=TRIAL_S
         )
         values["notes"] = [note for block in document.blocks for note in form_notes(block)]
         if tab == "margins":

@@ -83,7 +83,9 @@ def _margins(
     refused: InvalidInput | None = None,
 ) -> Response:
     block = _definition(survey)
-    found = search_once(services, preview, block, people, seconds=PREVIEW_S)
+    expected = survey.definition.expected_reports
+    found = search_once(services, preview, block, people, expected, seconds=PREVIEW_S)
+    points = margin_points(people, expected)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
     cells = [len(question.choices) for question in survey.definition.strata]
     return show(
@@ -93,7 +95,8 @@ def _margins(
         refused,
         block=block,
         found=found.alternatives,
-        reports=margin_points(people),
+        reports=points,
+        least=survey.definition.min_reports,
         usual=comparison_point(people),
         people=people,
         levels=found.levels,
@@ -101,7 +104,7 @@ def _margins(
         level_plot=lambda rows: _level_plot(rows, margin),
         frontier=found.frontier,
         no_frontier=found.no_frontier,
-        frontier_plot=_frontier_plot(found, people, margin),
+        frontier_plot=_frontier_plot(found, points.index(comparison_point(people)), margin),
     )
 
 
@@ -150,8 +153,8 @@ def _definition(survey: OpenedSurvey) -> BlockDefinition:
     return next(block for block in survey.definition.blocks if block.id == block_id)
 
 
-def _frontier_plot(found: Preview, people: int | None, margin: str) -> str:
-    place = margin_points(people).index(comparison_point(people))
+def _frontier_plot(found: Preview, place: int, margin: str) -> str:
+    """Return the plot; place : position of `comparison_point` among the alternatives' margins."""
     curve = [
         (row.information, row.margin * 100) for row in found.frontier if row.margin is not None
     ]

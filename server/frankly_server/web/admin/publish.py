@@ -18,6 +18,7 @@ from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
+from frankly_server.surveys.older_links import older_links
 from frankly_server.surveys.published import form_notes, regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
@@ -55,7 +56,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         modules = import_map(files(), host)
         obstacles = services.surveys.obstacles(survey.id)
         calls = _calls(documents[-1]) if documents else {}
-        return show("embed.html", survey, "embed", modules=modules, obstacles=obstacles, **calls)
+        older = older_links(services.surveys.open_versions(survey.id), survey.summary.version)
+        return show(
+            "embed.html",
+            survey,
+            "embed",
+            modules=modules,
+            obstacles=obstacles,
+            older=older,
+            **calls,
+        )
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
@@ -76,12 +86,21 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/jobs/<job_id>")
     @survey_view(services, "viewer")
     def job(survey: OpenedSurvey, job_id: str) -> Response:
-        obstacles, row = (
-            services.surveys.obstacles(survey.id),
+        row, documents = (
             services.jobs.get(survey.id, job_id),
+            services.surveys.versions(survey.id),
         )
+        made = published_by(row)
         return show(
-            "job.html", survey, "publish", job=row, made=published_by(row), obstacles=obstacles
+            "job.html",
+            survey,
+            "publish",
+            job=row,
+            made=made,
+            obstacles=services.surveys.obstacles(survey.id),
+            # False for the job of an earlier version, whose link is no longer the newest.
+            has_new_link=len(documents) > 1 and made == (documents[-1].digest, True),
+            older=older_links(services.surveys.open_versions(survey.id), len(documents)),
         )
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
@@ -128,6 +147,7 @@ def _home(
             ),
         )
     cells = [len(question.choices) for question in survey.definition.strata]
+    next_version = survey.summary.version + 1
     return show(
         "publish.html",
         survey,
@@ -144,6 +164,9 @@ def _home(
         regret_of=regret_of,
         form_notes=form_notes,
         waiting=expected_pending(cells, survey.definition.step),
+        is_draft_published=services.surveys.is_draft_published(survey.id),
+        next_version=next_version,
+        older=older_links(services.surveys.open_versions(survey.id), next_version),
     )
 
 

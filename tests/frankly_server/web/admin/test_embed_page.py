@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python snippet of the Embed page, run unchanged with the server that generated it."""
+"""Python snippet of the Embed page, run unchanged with the server that generated it; its links."""
 
 import html
 import re
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.clock import SystemClock
+from frankly_sdk import AlreadyAnswered, Client, RollbackDetected
 from frankly_server.accounts import Passwords
 from frankly_server.app import create_app
 from frankly_server.services import Services
@@ -72,3 +73,25 @@ def test_the_python_of_the_page_runs(
     exec(program, names)
     assert "Do you smoke?" in capsys.readouterr().out
     assert names["receipt"].code == "accepted"
+
+
+def test_links_of_two_versions_on_devices(services: Services, tmp_path: Path) -> None:
+    """What the page says of earlier links is true of devices."""
+    file = FILES["questions alone"].decode()
+    services.surveys.apply(parse_definition(file.encode()))
+    first = services.surveys.publish("habits").link
+    services.surveys.apply(parse_definition(file.replace("Do you smoke?", "Do you vape?").encode()))
+    second = services.surveys.publish("habits").link
+    answers = {"smokes": "no", "drinks": "never"}
+    with Client.open(first, store=str(tmp_path / "first.db"), spread_s=0) as device:
+        assert "Do you smoke?" in str(device.survey.explain())
+        assert device.answer(answers).code == "accepted"
+    with (
+        Client.open(second, store=str(tmp_path / "first.db"), spread_s=0) as device,
+        pytest.raises(AlreadyAnswered),
+    ):
+        device.answer(answers)
+    with Client.open(second, store=str(tmp_path / "second.db"), spread_s=0):
+        pass
+    with pytest.raises(RollbackDetected):
+        Client.open(first, store=str(tmp_path / "second.db"), spread_s=0)

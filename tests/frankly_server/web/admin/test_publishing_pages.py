@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing pages: closed surveys are refused, paused surveys have a note, and only running jobs
-can be stopped."""
+"""Publishing pages: closed surveys are refused, paused surveys have a note, earlier links are
+described, and only running jobs can be stopped."""
 
 import html
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from flask.testing import FlaskClient
-from frankly_protocol.clock import format_time
+from frankly_protocol.clock import FixedClock, format_time
+from frankly_protocol.documents import SurveyDocument
+from frankly_server.services import Services
 from frankly_server.store.jobs import JobRow
+from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.web.admin.office import Office, finish_job, send
 from tests.frankly_server.web.site import NOW
@@ -47,6 +52,7 @@ def test_a_closed_survey_offers_no_publishing_and_refuses_it(
     office: Office, moves: tuple[str, ...]
 ) -> None:
     path = f"/admin/surveys/{office.survey}/publish"
+    _change_text(office, "Do you smoke now?")
     assert f'action="{path}"' in page(office)
     for move in moves:
         office.services.lifecycle.move(office.survey, move)
@@ -67,6 +73,107 @@ def test_a_job_distinguishes_a_new_version_from_a_published_one(office: Office) 
     again = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
     assert "Published:" not in again
     assert f"Its digest is: <code>{digests[1]}</code>" in again
+
+
+def _change_text(office: Office, text: str) -> None:
+    """Edit the text of the first question in the draft."""
+    surveys = office.services.surveys
+    file = re.sub(r"Do you smoke[^?]*\?", text, surveys.draft("habits").to_yaml().decode())
+    surveys.apply(parse_definition(file.encode()))
+
+
+def test_an_unchanged_draft_has_nothing_to_publish(office: Office) -> None:
+    form = f'action="/admin/surveys/{office.survey}/publish"'
+    same = "The draft is the same as version 1: there is nothing to publish, and its link stays."
+    text = page(office)
+    assert (same in text, form in text, "will have a new link" in text) == (True, False, False)
+    _change_text(office, "Do you smoke now?")
+    text = page(office)
+    assert (same in text, form in text, "Publish as version 2" in text) == (False, True, True)
+
+
+OLDER = "Links of earlier versions show the text of their version and accept answers"
+
+
+def test_a_new_version_says_what_the_earlier_link_does(office: Office) -> None:
+    times = f"{OLDER} until it closes (version 1: 2026-07-01 00:00 UTC)."
+    assert OLDER not in page(office) + page(office, "/embed") + page(office, f"/jobs/{office.job}")
+    assert "This is the link of version 1." in page(office, "/embed")
+    _change_text(office, "Do you smoke now?")
+    assert f"Version 2 will have a new link. {times}" in page(office)
+    job = f"/jobs/{finish_job(office.services, office.survey)}"
+    announced = "has a new link: give it out instead of the one before."
+    assert f"Version 2 {announced} {times}" in page(office, job)
+    assert "No version can be paused or closed alone." in page(office, job)
+    assert times in page(office, "/embed")
+    assert "This is the link of version 2, the newest." in page(office, "/embed")
+    # A job that published nothing, and one whose version is no longer the newest, announce no link.
+    assert announced not in page(office, f"/jobs/{finish_job(office.services, office.survey)}")
+    _change_text(office, "Do you smoke today?")
+    finish_job(office.services, office.survey)
+    assert announced not in page(office, job)
+    assert "(version 1: 2026-07-01 00:00 UTC; version 2: 2026-07-01 00:00 UTC)" in page(
+        office, "/embed"
+    )
+    office.services.lifecycle.move(office.survey, "close")
+    assert OLDER not in page(office, "/embed")
+
+
+def _answer(office: Office, version: int, first: int, n: int = 10) -> list[str]:
+    """Send n reports on one version; return their outcomes."""
+    digest = office.services.surveys.versions("habits")[version - 1].digest
+    reports = [
+        {"v": 1, "doc": digest, "id": f"{first + i:032x}", "y": [i % 2, i % 3],
+         "strata": {"region": "north"}, "token": None}
+        for i in range(n)
+    ]  # fmt: skip
+    outcomes = office.services.intake.accept_batch(office.survey, reports)
+    return [getattr(outcome, "status", None) or str(outcome) for outcome in outcomes]
+
+
+def _counted(office: Office) -> int:
+    """Release what is due; return the number of reports of each estimate."""
+    office.services.releasing.release()
+    estimates = office.services.analysis.estimates(office.survey)
+    (n,) = {row["n"] for question in estimates["questions"] for row in question["rows"]}
+    return int(n)
+
+
+def test_answers_by_an_earlier_link_are_accepted_and_counted(office: Office) -> None:
+    """What the pages say of earlier links is true."""
+    first = office.services.surveys.versions("habits")[0]
+    _change_text(office, "Do you smoke now?")
+    office.services.surveys.publish("habits")
+    served = office.app.test_client().get(
+        f"/v1/surveys/{office.survey}/document?digest={first.digest}"
+    )
+    assert SurveyDocument.from_envelope(served.data) == first
+    assert _answer(office, 1, 100, 5) == ["accepted"] * 5
+    assert _answer(office, 2, 200) == ["accepted"] * 10
+    assert _counted(office) == 10  # five are too few for a batch of version 1
+    assert _answer(office, 1, 300, 5) == ["accepted"] * 5
+    assert _counted(office) == 20
+    # Pausing and closing act on every version.
+    office.services.lifecycle.move(office.survey, "pause")
+    for version in (1, 2):
+        assert all("is paused" in outcome for outcome in _answer(office, version, 1000 * version))
+    office.services.lifecycle.move(office.survey, "close")
+    for version in (1, 2):
+        assert all("been closed" in outcome for outcome in _answer(office, version, 1000 * version))
+
+
+def test_an_earlier_link_ends_when_its_own_version_closes(office: Office) -> None:
+    surveys = office.services.surveys
+    longer = surveys.draft("habits").to_yaml().decode().replace("2026-07-01", "2026-07-20")
+    surveys.apply(parse_definition(longer.encode()))
+    surveys.publish("habits")
+    assert OLDER in page(office, "/embed")
+    later = Services.open(office.services.settings, FixedClock(datetime(2026, 7, 2, tzinfo=UTC)))
+    assert [document.version for document in later.surveys.open_versions("habits")] == [2]
+    moved = replace(office, services=later)
+    assert all("the survey closed at" in outcome for outcome in _answer(moved, 1, 100))
+    assert _answer(moved, 2, 200) == ["accepted"] * 10
+    later.close()
 
 
 def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:

@@ -4,6 +4,7 @@ stack trace."""
 
 import html
 import io
+import math
 import re
 from typing import Any
 
@@ -502,6 +503,33 @@ def test_margins_are_shown_for_the_given_population(
     assert ">1,200 answers<" in text
     assert "5,000 answers" not in text
     assert "5,000 answers" in client.get(f"{survey}/margins?population=").text
+
+
+def test_margins_are_shown_for_the_expected_number_of_answers(own_office: Office) -> None:
+    surveys = own_office.services.surveys
+    client, path = own_office.client("viewer"), f"/admin/surveys/{own_office.survey}/margins"
+
+    def columns(expected: int, least: int, query: str = "") -> dict[str, str]:
+        """Return the cells of the chosen mechanism by column."""
+        changes = {"expected_reports": expected, "min_reports": least}
+        surveys.apply(surveys.draft("habits").model_copy(update=changes))
+        text = client.get(path + query).text
+        assert f"A result needs\n  {least} answers." in text
+        row = text[text.index('class="chosen"') :].partition("</tr>")[0]
+        return dict(re.findall(r'data-th="([0-9,]+) answers">([^<]*)<', row))
+
+    few = columns(expected=80, least=81)
+    assert list(few) == ["80", "500", "5,000", "50,000"]
+    assert [number for number, cell in few.items() if cell == "no result"] == ["80"]
+    enough = columns(expected=80, least=80)
+    assert {number: cell for number, cell in enough.items() if number != "80"} == {
+        number: cell for number, cell in few.items() if number != "80"
+    }
+    # By the formula for Warner at ε = 1.
+    p = math.e / (1 + math.e)
+    assert enough["80"] == f"±{100 * 1.959964 / (2 * (2 * p - 1) * math.sqrt(80)):.1f}"
+    assert list(columns(expected=500, least=80)) == ["500", "5,000", "50,000"]
+    assert list(columns(expected=700, least=80, query="?population=600")) == ["500", "600"]
 
 
 @pytest.mark.parametrize("people", ["many", "-3", "1", "1.5", "9" * 17])
