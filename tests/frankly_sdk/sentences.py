@@ -366,7 +366,9 @@ def secret_belief(told: Told, name: str, lift: str | None, odds: str, provided: 
         require_bound(Fraction(lift), worst(rows, Rows.lift))
     require_bound(Fraction(odds), worst(rows, Rows.odds))
     if provided == "whatever else is known":
-        require_bound(Fraction(odds), told.answers.odds())
+        # Under some prior the belief changes by nearly as much as the odds.
+        for stated in (odds, lift or odds):
+            require_bound(Fraction(stated), told.answers.odds())
 
 
 def only_odds(told: Told, name: str, odds: str, provided: str) -> None:
@@ -656,6 +658,7 @@ BLOCK: tuple[tuple[str, Check], ...] = (
 )
 """Sentences about one block; a check gets the document, the block's position and the pattern's groups."""
 
+WHOLE = ("From the whole report", "Given your public answers, from")
 HEAD = r"(?:From the whole report|Given your public answers, from all else in the report)"
 PROVIDED = (
     r"\. This holds (whatever else is known|as long as the published tables about it are true)"
@@ -728,6 +731,24 @@ def require_true(told: Told) -> None:
         for line in paragraph.split("\n"):
             check, found = only(BLOCK if i is not None else REPORT, line.strip())
             check(told, *([] if i is None else [i]), *found)
+    require_complete(told, [line.strip() for line in explanation.words.split("\n")])
+
+
+def require_complete(told: Told, lines: Sequence[str]) -> None:
+    """Fail if a sentence is missing, or says of all readers what holds given the public answers."""
+    document = told.document
+    for secret in told.level.secrets:
+        assert any(line.startswith(WHOLE) and f"“{secret}”" in line for line in lines)
+    for line in lines:
+        assert not line.startswith(WHOLE[bool(not document.strata)])
+    texts = "; ".join(question.text["en"] for question in document.strata)
+    assert any(line.endswith(f"not randomised: {texts}") for line in lines) == bool(texts)
+    for block, told_block in zip(document.blocks, told.explanation.blocks, strict=True):
+        assert told_block.words.count("From this alone, ") + told_block.words.count(
+            "From this alone, given"
+        ) >= len(block.promises)
+        has_rule = any(question.ask_if for question in block.questions)
+        assert ("Your device skips questions" in told_block.words) == has_rule
 
 
 def only(table: tuple[tuple[str, Check], ...], line: str) -> tuple[Check, Sequence[str]]:

@@ -29,9 +29,12 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
     """Return a document with the same law whose questions are of many kinds, perhaps with a token."""
     blocks: list[Block] = []
     for block in document.blocks:
-        first = blocks[0].questions[0] if blocks else None
-        asked = tuple(_dressed(one, first, rng) for one in block.questions)
-        blocks.append(replace(block, questions=_boxes(asked, block.id, rng)))
+        first, asked = blocks[0].questions[0] if blocks else None, list[Question]()
+        for one in block.questions:
+            asked.append(_dressed(one, first, rng))
+            # Within a block, boxes are made only where no question could have a rule.
+            first = first or asked[0]
+        blocks.append(replace(block, questions=_boxes(tuple(asked), block.id, rng)))
     tokens = (None, None, TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     consent = rng.choice((None, {"en": "Please answer."}))
     return replace(document, blocks=tuple(blocks), token=rng.choice(tokens), consent=consent)

@@ -90,14 +90,9 @@ def apply(
         click.echo(line)
     # The level of the complete report, which respondents are promised, precedes the warnings.
     strata = bool(definition.strata)
-    _print_report_level(
-        remarks(),
-        change.level,
-        has_strata=strata,
-        title="Revealed by everything that is sent, at most",
-    )
+    _print_report_level(remarks(), change.level, has_strata=strata)
     _warn(change.warnings)
-    remarks().print(survey_expected.shown(definition, questions))
+    remarks().print(survey_expected.shown(definition, questions), markup=False)
     verb = (
         f"would be {change.status}"
         if dry_run and change.status != "unchanged"
@@ -267,10 +262,17 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     )
 
 
-def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
+def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool) -> None:
     """Print the privacy level of the complete report for each secret, and the cost of answering."""
     columns, rows = level_table(level, has_strata=has_strata)
-    out.print(table(title, columns, rows))
+    # The last column is about the public answers, which are sent too.
+    given = " in addition to the public answers" if has_strata else ""
+    out.print(table(f"Revealed by the randomised answers{given}, at most", columns, rows))
+    if level.secrets:
+        out.print(
+            "Lines about a secret hold if its published counts are true; the last line always holds.",
+            markup=False,
+        )
     out.print(cost_words(level), markup=False)
 
 
@@ -343,12 +345,7 @@ def _show(published: "Published") -> None:
     title = f"{published.name}, version {published.version} ({published.status})"
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in published.blocks]))
-    _print_report_level(
-        out,
-        published.level,
-        has_strata=published.has_strata,
-        title="Revealed by everything that is sent",
-    )
+    _print_report_level(out, published.level, has_strata=published.has_strata)
     out.print(
         f"What is protected stays within the budget of {published.budget} nats of log-odds.",
         markup=False,

@@ -5,7 +5,7 @@ from typing import Final
 
 from frankly_server.accounts.roles import ROLES
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open
-from frankly_server.evidence.facts import Facts
+from frankly_server.evidence.facts import Facts, exposed_words
 
 _MAY: Final = {
     "viewer": "surveys, numbers of reports, links and estimates",
@@ -23,9 +23,8 @@ def access(facts: Facts) -> FolderPart:
         [
             Heading("Roles"),
             Grid(("Who", "Sees or may do", "How many"), _roles(facts)),
-            f"Answers in these blocks are sent unchanged: {facts.unchanged}."
-            if facts.unchanged
-            else "Nobody in this table sees a randomised answer before its randomisation: it does not reach the "
+            exposed_words(facts)
+            or "Nobody in this table sees a randomised answer before its randomisation: it does not reach the "
             "server.",
             Heading("Minimum of reports and releases"),
             Grid(("Rule", "Value"), _rules(facts)),

@@ -2,7 +2,7 @@
 """Skeleton of a data-protection impact assessment, by the points of GDPR Art. 35(7)."""
 
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open
-from frankly_server.evidence.facts import Facts, answers_words, delta_words
+from frankly_server.evidence.facts import Facts, answers_words, delta_words, exposed_words
 from frankly_server.evidence.linddun import TYPES
 from frankly_server.whole_report import cost_words
 
@@ -62,7 +62,8 @@ def questions(facts: Facts) -> list[tuple[Cell, ...]]:
             facts.choices_of(question),
             "unchanged: every symbol stands for one answer"
             if block.mechanism.sends_unchanged
-            else f"randomised (block {block.id})",
+            else f"randomised (block {block.id}"
+            + (", some results rule out answers)" if block.ceiling is None else ")"),
         )
         for block in document.blocks
         for question in block.questions
@@ -112,7 +113,8 @@ def _necessity(facts: Facts) -> list[tuple[Cell, ...]]:
         ("Less intrusive ways", Open("alternatives that were considered")),
         (
             "Minimisation by design",
-            f"Of {len(document.questions)} question(s), only random symbols are collected. {answers_words(facts)}",
+            f"Of {len(document.questions)} question(s), only symbols that the devices draw are collected. "
+            f"{exposed_words(facts)} {answers_words(facts)}".replace("  ", " "),
         ),
         (
             "Public questions",

@@ -106,6 +106,15 @@ class Facts:
         )
 
     @property
+    def ruling_out(self) -> str:
+        """Ids of the other blocks of which some symbol rules out some answer; empty if none does."""
+        return ", ".join(
+            block.id
+            for block in self.document.blocks
+            if block.ceiling is None and not block.mechanism.sends_unchanged
+        )
+
+    @property
     def priors(self) -> Sequence[Promise]:
         """The promises that rest on a public table or on stated bounds."""
         return [
@@ -151,6 +160,18 @@ def answers_words(facts: Facts) -> str:
     )
 
 
+def exposed_words(facts: Facts) -> str:
+    """Return sentences on answers that reports show in full or in part; empty if there are none."""
+    sentences = []
+    if facts.unchanged:
+        sentences.append(f"Answers in these blocks are sent unchanged: {facts.unchanged}.")
+    if facts.ruling_out:
+        sentences.append(
+            f"In these blocks some results rule out, or all but rule out, some answers: {facts.ruling_out}."
+        )
+    return " ".join(sentences)
+
+
 def delta_words(facts: Facts) -> str | None:
     """Return a sentence on the level under the (ε, δ) promises; None without such promises."""
     level = facts.level_with_delta
@@ -158,10 +179,11 @@ def delta_words(facts: Facts) -> str | None:
         return None
     odds = level.answers.odds
     delta = f"δ = {chance_up(level.cost.delta)}"
+    given = "given the public answers, " if facts.document.strata else ""
     bound = (
         "there is still no finite bound for the whole report"
         if odds is None
-        else f"no set of reports is more than ×{times(odds)} (e to {ln_up(odds)}) as likely with one set "
+        else f"{given}no set of reports is more than ×{times(odds)} (e to {ln_up(odds)}) as likely with one set "
         f"of answers as with another, plus {delta}"
     )
     return (

@@ -79,7 +79,12 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
             TYPES[2],
             "A person can be held to what they answered.",
             f"{answers_words(facts)} A respondent cannot prove which report is theirs.",
-            "With the invitation a report can be attributed, but it is still random."
+            "With the invitation a report can be attributed"
+            + (
+                f"; it shows the answers of {shown}."
+                if (shown := facts.unchanged)
+                else ", but it is still random."
+            )
             if facts.is_invited
             else "An attacker who controls the device reads the answer as it is typed.",
             "T16; privacy.md",

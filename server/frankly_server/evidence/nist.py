@@ -11,6 +11,7 @@ from frankly_server.evidence.facts import (
     answers_words,
     bound_words,
     delta_words,
+    exposed_words,
     guess_words,
     posterior_words,
     promise_words,
@@ -91,10 +92,14 @@ def _top(facts: Facts) -> list[tuple[Cell, ...]]:
     )
     delta = delta_words(facts)
     public = (
-        f"Not protected: the answers to {len(document.strata)} public question(s), which are sent "
-        f"unchanged and divide people into {facts.cells} groups. "
-        if document.strata
-        else "There are no public questions: nothing that is asked is sent unprotected. "
+        (
+            f"Not protected: the answers to {len(document.strata)} public question(s), which are sent "
+            f"unchanged and divide people into {facts.cells} groups. "
+            if document.strata
+            else "There are no public questions. "
+        )
+        + (exposed_words(facts) or "Nothing else that is asked is sent unprotected.")
+        + " "
     )
     return [
         (
@@ -117,7 +122,8 @@ def _top(facts: Facts) -> list[tuple[Cell, ...]]:
             "One respondent: everything that a device sends for this version, all blocks together "
             "(user level). Compared are any two sets of answers of one person. That a person takes part is "
             "not hidden. A person with several devices, or whose device has lost its memory, can send again and "
-            "reveals more. Another version or survey costs again; a device adds all costs and refuses above "
+            "reveals more. A device answers one version of a survey. Another survey costs again; a device adds all "
+            "costs and refuses above "
             f"its app's cap ({DEVICE_CAP} nats unless the app sets another).",
             "C5, C6",
         ),
@@ -214,12 +220,7 @@ def _bottom(facts: Facts) -> list[tuple[Cell, ...]]:
             "4.2",
             "Threat model: local",
             "Respondent and device are trusted. Curator (the server and its operator), analysts and the "
-            "public are not: the server receives "
-            + (
-                f"answers of {facts.unchanged} unchanged."
-                if facts.unchanged
-                else "randomised symbols only."
-            ),
+            f"public are not. {exposed_words(facts) or 'The server receives randomised symbols only.'}",
             "C5",
         ),
         ("", "Devices", Open("who controls the devices and apps on which people answer"), ""),
@@ -261,8 +262,8 @@ def _bottom(facts: Facts) -> list[tuple[Cell, ...]]:
         (
             "4.5",
             "Data collection exposure",
-            f"{len(document.questions)} randomised and {len(document.strata)} public question(s). Answers are "
-            "randomised before collection; the ledger charges "
+            f"{len(document.questions)} randomised and {len(document.strata)} public question(s). "
+            f"{exposed_words(facts) or 'Answers are randomised before collection.'} The ledger charges "
             f"{bound_words(facts.level.cost.odds)} for all of it.",
             "C2, C6",
         ),

@@ -12,6 +12,7 @@ from frankly_server.evidence.facts import (
     answers_words,
     bound_words,
     delta_words,
+    exposed_words,
     guess_words,
     posterior_words,
 )
@@ -35,11 +36,7 @@ def consent(facts: Facts) -> FolderPart:
         if facts.consent
         else []
     )
-    sent = (
-        f"My answers in these blocks are sent unchanged: {facts.unchanged}."
-        if facts.unchanged
-        else "My device randomises my answers before it sends them."
-    )
+    sent = exposed_words(facts) or "My device randomises my answers before it sends them."
     return FolderPart(
         "consent",
         "Consent",
@@ -61,7 +58,7 @@ def consent(facts: Facts) -> FolderPart:
 def participants(facts: Facts) -> FolderPart:
     """Return the information sheet for participants."""
     document = facts.document
-    delta = delta_words(facts)
+    delta, exposed = delta_words(facts), exposed_words(facts)
     guesses = [(block.id, guess_words(facts, block)) for block in document.blocks]
     return FolderPart(
         "participants",
@@ -90,11 +87,12 @@ def participants(facts: Facts) -> FolderPart:
             Grid(("Question", "Answers", "Sent"), questions(facts)),
             Heading("What leaves your device"),
             f"One report of {document.report_length} bytes, the same for everybody: a random number as its name, the "
-            "survey's digest, and a random result for each block of questions."
+            "survey's digest, and a result for each block of questions, which your device draws."
             + (" Your public answers are in it unchanged." if document.strata else "")
             + (" Your token is in it." if document.token else ""),
             Heading("What it can reveal"),
             *bounds_words(facts),
+            *([exposed] if exposed else []),
             *([delta] if delta else []),
             *posterior_words(facts),
             Grid(("Block", "A guess from your report alone is right about"), guesses),
@@ -140,11 +138,11 @@ def bounds_words(facts: Facts) -> list[str]:
 
 
 def _seen(facts: Facts) -> list[tuple[Cell, ...]]:
-    document = facts.document
+    document, shown = facts.document, facts.ruling_out
     return [
         (
             "The server and its operator",
-            "the report: random results"
+            "the report: the results that your device draws"
             + (", public answers" if document.strata else "")
             + ("; your token" if document.token else ""),
         ),
@@ -153,7 +151,11 @@ def _seen(facts: Facts) -> list[tuple[Cell, ...]]:
             f"estimates and counts, from {document.min_reports} reports on; never a single report",
         ),
         ("Everybody else", "the signed survey, and the number of released reports"),
-        ("Nobody but you and your device", "your answers to the questions marked as randomised"),
+        (
+            "Nobody but you and your device",
+            "your answers to the questions marked as randomised"
+            + (f", except what the results of {shown} show" if shown else ""),
+        ),
     ]
 
 

@@ -17,6 +17,7 @@ from frankly_server.evidence.facts import (
     answers_words,
     bound_words,
     delta_words,
+    exposed_words,
     posterior_words,
     promise_words,
     relation_words,
@@ -92,7 +93,7 @@ def _basic(facts: Facts) -> dict[str, Any]:
         "data_product_type": "Summary statistics",
         "data_product_region": str(_OPEN["region"]),
         "description": f"Estimates of the answers to {len(document.questions)} question(s) of a survey, from "
-        "reports that are randomised on the respondents' devices.",
+        f"reports that the respondents' devices draw. {_escaped(exposed_words(facts))}".rstrip(),
         "publication_date": published[:10],
     }
 

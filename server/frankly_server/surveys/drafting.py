@@ -234,12 +234,18 @@ def _too_large(blocks: Sequence[Drafted]) -> str:
 def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
     """Return opens, closes and expires, with defaults for missing values."""
     opens = max(definition.opens or issued, issued)  # no answers before the document exists
-    closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
+    try:
+        closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
+        expires = definition.expires or closes + _GRACE
+    except OverflowError:
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID, "this is too far ahead: give an earlier time", "closes"
+        ) from None
     if closes <= issued:
         raise InvalidInput(
             Problem.DEFINITION_INVALID, "closes lies in the past: give a later time", "closes"
         )
-    return opens, closes, definition.expires or closes + _GRACE
+    return opens, closes, expires
 
 
 def time_slices(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:

@@ -10,8 +10,8 @@ from typing import Final
 from frankly_protocol.documents import SurveyDocument
 
 _OLDER: Final = (
-    "Links of earlier versions show the text of their version and accept answers until it closes "
-    "({}). Estimates include these answers, which are released in batches of their own. A device "
+    "Links of earlier versions show the text of their version; while the survey is open they accept answers until "
+    "it closes ({}). Estimates include these answers, which are released in batches of their own. A device "
     "that has answered one version does not answer another."
 )
 

@@ -56,16 +56,15 @@ def meaning(epsilon: str, notion: str | None) -> tuple[str, str] | tuple[None, N
     """Return the largest certainty in percent from even odds, and the largest change of the odds.
 
     Under LDP the odds change by at most e^ε, so that 1/2 grows to at most e^ε/(1 + e^ε). Under LIP
-    each of the two beliefs changes by at most e^ε instead, so that 1/2 grows to at most
-    min(e^ε/2, 1 − e^-ε/2); their odds change by at most the square. Both are rounded up.
+    each of the two beliefs changes by at most e^ε instead, under the prior of the counts; their
+    odds change by at most the square, from even odds too. Both are rounded up.
     """
     factor = Decimal(epsilon).exp()
-    if notion in _OF_ODDS:
-        sure = factor / (1 + factor)
-    elif notion in _OF_BELIEF:
-        sure, factor = min(factor / 2, 1 - 1 / (2 * factor)), factor**2
-    else:
+    if notion in _OF_BELIEF:
+        factor **= 2
+    elif notion not in _OF_ODDS:
         return None, None
+    sure = factor / (1 + factor)
     return (
         f"{(sure * 100).quantize(Decimal(1), ROUND_CEILING)}",
         f"{factor.quantize(Decimal('0.1'), ROUND_CEILING)}",

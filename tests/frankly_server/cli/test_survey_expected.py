@@ -67,7 +67,7 @@ def test_apply_says_which_questions_of_a_form_will_have_no_result(
 
 def test_apply_says_the_margin_of_a_question_by_itself(ready: Frankly, tmp_path: Path) -> None:
     file = tmp_path / "habits.yaml"
-    file.write_bytes(habits(SMOKES, budget="2") + b"expected_reports: 400\n")
+    file.write_bytes(habits(SMOKES, budget="2", window="") + b"expected_reports: 400\n")
     (question,) = ready("survey", "apply", file, "--json").json["expected"]["questions"]
     assert question["reports"] == 400
     # Warner at ε = 1 and a share of 1/2: 1.96 · (1/2) / tanh(1/2) / √400.

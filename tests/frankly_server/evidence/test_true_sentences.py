@@ -13,6 +13,7 @@ from frankly_protocol.audit import report_level
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server import whole_report
 from frankly_server.evidence import facts as stated
+from frankly_server.evidence import registry
 from frankly_server.evidence.facts import Facts
 from frankly_server.evidence.people import bounds_words
 
@@ -39,8 +40,13 @@ def statements(told: Told) -> list[tuple[int | None, str]]:
     lines: list[tuple[int | None, str]] = [(None, line) for line in bounds_words(facts)]
     lines += [(None, line) for line in stated.posterior_words(facts)]
     lines += [(None, whole_report.cost_words(facts.level))]
+    if shown := stated.exposed_words(facts):
+        lines.append((None, shown))
     if delta := stated.delta_words(facts):
         lines.append((None, delta))
+    # Only the statements on secrets are the registry's own.
+    details = registry._loss(facts)["privacy_parameters_details"].split("\n\n")
+    lines += [(None, line) for line in details if line.startswith("About")]
     headers, rows = whole_report.level_table(facts.level, has_strata=bool(document.strata))
     lines += [(None, " | ".join(row)) for row in rows]
     assert len(headers) == (4 if document.strata else 3)
@@ -50,6 +56,11 @@ def statements(told: Told) -> list[tuple[int | None, str]]:
             has_strata = bool(document.strata)
             relation = stated.relation_words(promise, block, has_strata=has_strata)
             lines += [(i, stated.promise_words(promise)), (i, relation)]
+            is_void = has_strata and promise.secret is not None and not promise.is_stratified
+            assert ("is void against readers" in relation) == is_void
+            assert (relation == "This is LDP: it holds under every prior.") == (
+                promise.claim.notion == "ldp"
+            )
     return lines
 
 
@@ -79,6 +90,16 @@ def of_secret(told: Told, name: str, *levels: str) -> None:
         require_bound(Fraction(lift[0]), sentences.worst(rows, Rows.lift))
     if provided == "whatever else is known":
         require_bound(Fraction(factor), told.answers.odds())
+
+
+def of_registry(told: Told, name: str, given: str, *levels: str | None) -> None:
+    factor, nats = levels
+    assert bool(given) == bool(told.document.strata)
+    if factor and nats:
+        assert same(factor, nats)
+        require_bound(Fraction(factor), sentences.worst(told.secrets(name), Rows.odds))
+    else:
+        assert told.document.report_level.secrets[name].odds is None
 
 
 def posterior(told: Told, name: str, value: str, chance: str) -> None:
@@ -193,6 +214,34 @@ def relation(told: Told, i: int, factor: str | None, nats: str | None) -> None:
         assert reached(factor, nats, true)
 
 
+def without_limit(told: Told, name: str) -> None:
+    secret = told.document.report_level.secrets[name]
+    assert None in (secret.level, secret.odds)
+
+
+def without_bound(told: Told, names: str) -> None:
+    blocks = [block.id for i, block in enumerate(told.document.blocks) if told.odds(i) is None]
+    assert names == ", ".join(blocks)
+
+
+def exposed(told: Told, names: str) -> None:
+    """Some symbol of each of these blocks, and of no others, rules out some answer."""
+    partly = [
+        block.id
+        for i, block in enumerate(told.document.blocks)
+        if told.odds(i) is None and not all(sum(map(bool, c)) == 1 for c in told.columns(i))
+    ]
+    assert names == ", ".join(partly)
+
+
+def unchanged(told: Told, names: str, partly: str | None) -> None:
+    for i, block in enumerate(told.document.blocks):
+        is_sent = all(sum(map(bool, column)) == 1 for column in told.columns(i))
+        assert is_sent == (block.id in names.split(", "))
+    if partly:
+        exposed(told, partly)
+
+
 def nothing(told: Told, *_: object) -> None:
     """The check of a statement without a number."""
 
@@ -209,16 +258,29 @@ REPORT: tuple[tuple[str, Callable[..., None]], ...] = (
         rf"(.*)\.",
         of_secret,
     ),
-    (r"No limit is promised on what can be learnt about “[^”]*”\.", nothing),
+    (
+        rf"About {NAME}(, given the public answers|): odds (?:no bound|{BOUND}), if the published tables are true\.",
+        of_registry,
+    ),
+    (rf"No limit is promised on what can be learnt about {NAME}\.", without_limit),
+    (
+        r"Answers in these blocks are sent unchanged: ([^.]*)\.(?: In these blocks some results rule out, or all but "
+        r"rule out, some answers: ([^.]*)\.)?",
+        unchanged,
+    ),
+    (
+        r"In these blocks some results rule out, or all but rule out, some answers: ([^.]*)\.",
+        exposed,
+    ),
     (
         rf"(?:From|Given the public answers, from) the whole report, odds about the answers themselves, or about "
         rf"anything else, change by at most {BOUND}, whatever else is known\.",
         of_answers,
     ),
     (
-        r"The answers themselves are not all protected: no bound holds for (?:block-\d(?:, )?)+, so there is no "
+        r"The answers themselves are not all protected: no bound holds for ((?:block-\d(?:, )?)+), so there is no "
         r"finite level of local differential privacy for the whole report\.",
-        nothing,
+        without_bound,
     ),
     (
         rf"After the whole report, the probability that {NAME} is {NAME} is at most ([\d.]+), if the published table "
@@ -235,9 +297,9 @@ REPORT: tuple[tuple[str, Callable[..., None]], ...] = (
     ),
     (
         r"In an app that accepts \(ε, δ\) promises with δ = ([\d.]+), (there is still no finite bound for the whole "
-        r"report|no set of reports is more than ×([\d.]+) \(e to ([\d.]+)\) as likely with one set of answers as "
-        r"with another, plus δ = [\d.]+)\. With a probability up to δ a report may reveal an answer\. By default δ "
-        r"is 0, and such promises are not used\.",
+        r"report|(?:given the public answers, )?no set of reports is more than ×([\d.]+) \(e to ([\d.]+)\) as likely "
+        r"with one set of answers as with another, plus δ = [\d.]+)\. With a probability up to δ a report may reveal "
+        r"an answer\. By default δ is 0, and such promises are not used\.",
         with_delta,
     ),
     (
@@ -289,7 +351,10 @@ BLOCK: tuple[tuple[str, Callable[..., None]], ...] = (
 
 
 def require_true(told: Told) -> None:
+    has_strata = bool(told.document.strata)
     for i, line in statements(told):
+        assert not line.startswith("From the whole report" if has_strata else "Given ")
+        assert ("given the public answers, no set" in line) == (has_strata and "no set of" in line)
         check, found = sentences.only(REPORT if i is None else BLOCK, line)
         check(told, *([] if i is None else [i]), *found)
 

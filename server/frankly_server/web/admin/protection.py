@@ -118,6 +118,7 @@ def _page(
         offered=OFFERED,
         form=form,
         strengths=strengths(block, rows),
+        has_result=survey.definition.expected_reports >= survey.definition.min_reports,
         unknown=unknown,
         cannot=unsupported_features(block),
         secret=_secret(block, partners),

@@ -92,7 +92,7 @@ def test_an_unchanged_draft_has_nothing_to_publish(office: Office) -> None:
     assert (same in text, form in text, "Publish as version 2" in text) == (False, True, True)
 
 
-OLDER = "Links of earlier versions show the text of their version and accept answers"
+OLDER = "Links of earlier versions show the text of their version; while the survey is open they accept answers"
 
 
 def test_a_new_version_says_what_the_earlier_link_does(office: Office) -> None:

@@ -519,6 +519,10 @@ def test_margins_are_shown_for_the_expected_number_of_answers(own_office: Office
         return dict(re.findall(r'data-th="([0-9,]+) answers">([^<]*)<', row))
 
     few = columns(expected=80, least=81)
+    # The strengths are compared at the expected number, which gives none a result.
+    strengths = client.get(f"/admin/surveys/{own_office.survey}/protection").text
+    cells = re.findall(r'data-th="Margin of a share">([^<]*)<', strengths)
+    assert set(cells) == {"no result"}
     assert list(few) == ["80", "500", "5,000", "50,000"]
     assert [number for number, cell in few.items() if cell == "no result"] == ["80"]
     enough = columns(expected=80, least=80)
