@@ -201,12 +201,19 @@ def _guess_sentence(
         return texts.say("guess", **chances)
     if not isinstance(block.mechanism, AgreementMechanism):
         return texts.say("guess_of_all", **chances)
-    easiest = block.questions[block.mechanism.easiest]
-    if easiest.box is None:
-        name = easiest.text[language]
-    else:
-        name = f"{easiest.box.text[language]} – {easiest.box.label[language]}"
+    easiest = block.mechanism.easiest
+    names = [_name(question, language) for question in block.questions]
+    name = names[easiest]
+    # Questions of the same words are told apart by their order.
+    if names.count(name) > 1:
+        name += f" ({names[: easiest + 1].count(name)})"
     return texts.say("guess_of_many", question=name, **chances)
+
+
+def _name(question: Question, language: str) -> str:
+    if question.box is None:
+        return question.text[language]
+    return f"{question.box.text[language]} – {question.box.label[language]}"
 
 
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:

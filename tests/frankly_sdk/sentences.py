@@ -83,7 +83,7 @@ def share(percent: str) -> Fraction:
 
 def asked_once(told: Told, i: int, text: str, choices: str) -> None:
     questions = [one for one in told.document.blocks[i].questions if one.text["en"] == text]
-    assert [" / ".join(c.label["en"] for c in one.choices) for one in questions] == [choices]
+    assert choices in [" / ".join(c.label["en"] for c in one.choices) for one in questions]
 
 
 def asked_by_boxes(told: Told, i: int, text: str, labels: str) -> None:
@@ -92,11 +92,17 @@ def asked_by_boxes(told: Told, i: int, text: str, labels: str) -> None:
 
 
 def names_of(block: Block) -> list[str]:
-    """Return the name under which each question is known to its reader."""
-    return [
+    """Return the name under which each question is known to its reader, numbered if words repeat."""
+    words = [
         one.text["en"] if one.box is None else f"{one.box.text['en']} – {one.box.label['en']}"
         for one in block.questions
     ]
+    seen: dict[str, int] = defaultdict(int)
+    names = []
+    for word in words:
+        seen[word] += 1
+        names.append(f"{word} ({seen[word]})" if words.count(word) > 1 else word)
+    return names
 
 
 def guesses(told: Told, i: int) -> tuple[Fraction, list[Fraction]]:
@@ -487,17 +493,24 @@ def _left(cap: Decimal, spent: Fraction) -> Decimal:
 def sent(told: Told, n: str, template: str) -> None:
     """Check the length of every report, and the shapes of the symbols, from all that can be sent."""
     document = told.document
-    strata = {one.id: max((c.id for c in one.choices), key=len) for one in document.strata}
-    shapes, longest = zip(*map(_shape, told.mechanisms), strict=True)
-    report = {"v": 1, "doc": document.digest, "id": "0" * 32, "y": longest, "strata": strata,
-              "token": "A" * MAX_TOKEN if document.token else None}  # fmt: skip
-    assert int(n) == len(json.dumps(report, separators=(",", ":")))
-    public = ",".join(f'"{name}":"your public answer"' for name in strata)
+    sent_length(told, n)
+    shapes = [_shape(mechanism)[0] for mechanism in told.mechanisms]
+    public = ",".join(f'"{one.id}":"your public answer"' for one in document.strata)
     token = '"your token"' if document.token else "null"
     assert template == (
         f'{{"v":1,"doc":"{document.digest}","id":<32 random hex digits>,"y":[{",".join(shapes)}],'
         f'"strata":{{{public}}},"token":{token}}}'
     )
+
+
+def sent_length(told: Told, n: str) -> None:
+    """Check the length of every report: that of the longest one."""
+    document = told.document
+    strata = {one.id: max((c.id for c in one.choices), key=len) for one in document.strata}
+    longest = [_shape(mechanism)[1] for mechanism in told.mechanisms]
+    report = {"v": 1, "doc": document.digest, "id": "0" * 32, "y": longest, "strata": strata,
+              "token": "A" * MAX_TOKEN if document.token else None}  # fmt: skip
+    assert int(n) == len(json.dumps(report, separators=(",", ":")))
 
 
 def _shape(mechanism: AnyMechanism) -> tuple[str, object]:

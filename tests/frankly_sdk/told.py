@@ -34,6 +34,8 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
             asked.append(_dressed(one, first, rng))
             # Within a block, boxes are made only where no question could have a rule.
             first = first or asked[0]
+        if rng.random() < 0.3:  # questions of the same words
+            asked = [replace(one, text=asked[0].text) for one in asked]
         blocks.append(replace(block, questions=_boxes(tuple(asked), block.id, rng)))
     tokens = (None, None, TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     consent = rng.choice((None, {"en": "Please answer."}))

@@ -59,9 +59,12 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
 
 /** Return the chances of a right guess, from the symbol and without it, and a sentence that names what is guessed. */
 function guessed(/** @type {Block} */ { mechanism: m, questions }, /** @type {string} */ language, /** @type {Texts} */ t) {
-  const [guess, blind, easiest] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers), 0], { text, box } = questions[easiest];
+  const [guess, blind, easiest] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers), 0];
   const name = questions.length === 1 ? "guess" : m.kind === "agreement" ? "guess_of_many" : "guess_of_all";
-  const question = box ? `${box.text[language]} – ${box.label[language]}` : text[language];
+  const names = questions.map(({ text, box }) => box ? `${box.text[language]} – ${box.label[language]}` : text[language]);
+  // Questions of the same words are told apart by their order.
+  const alike = names.flatMap((other, j) => other === names[easiest] ? [j] : []);
+  const question = names[easiest] + (alike.length > 1 ? ` (${alike.indexOf(easiest) + 1})` : "");
   return { guess, blind, guessWords: t.say("explanation", name, { question, guess: t.figure(percent(guess)), blind: t.figure(percent(blind)) }) };
 }
 

@@ -18,7 +18,7 @@ from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import survey_templates
-from frankly_server.surveys.older_links import older_links
+from frankly_server.surveys.older_versions import older_links
 from frankly_server.whole_report import cost_words, level_table, report_json
 
 if TYPE_CHECKING:

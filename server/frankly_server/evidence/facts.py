@@ -258,7 +258,8 @@ def guess_words(facts: Facts, block: Block) -> str:
     if isinstance(mechanism, AgreementMechanism):
         easiest = mechanism.easiest
         guess, choices = mechanism.guesses[easiest], mechanism.choices[easiest]
-        about = f"the answer to “{facts.text_of(block.questions[easiest])}”, the easiest to guess"
+        question = block.questions[easiest]
+        about = f"the answer to “{facts.text_of(question)}” ({question.id}), the easiest to guess"
     else:
         guess, choices = mechanism.guess, mechanism.answers
         about = "the answer" if len(block.questions) == 1 else "all answers of the block at once"

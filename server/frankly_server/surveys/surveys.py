@@ -35,6 +35,7 @@ from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.obstacles import KEYS_UNUSABLE, is_ahead, obstacles, require_accepting
+from frankly_server.surveys.older_versions import larger_minimum
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition as definitions
@@ -56,7 +57,7 @@ class Change:
     status : ``created``, ``updated`` or ``unchanged``. diff : the fields that differ. survey_id :
     None for a survey that a dry run would create. level : an upper bound on the report's level,
     within the survey's budget. warnings : sentences about devices that would refuse
-    the survey.
+    the survey, and about a larger minimum of an earlier version.
     """
 
     status: str
@@ -197,13 +198,14 @@ class Surveys:
                     recorder("created", survey_id)(tx)
                 diff = differences({}, loads(new))
                 return Change("created", survey_id, name, diff, level, warnings)
-            if row.definition == new:
-                return Change("unchanged", row.id, row.name, [], level, warnings)
-            if not dry_run:
+            status = "unchanged" if row.definition == new else "updated"
+            if status == "updated" and not dry_run:
                 tx.surveys.change(row.id, definition=new)
-                recorder("updated", row.id)(tx)
-            diff = differences(loads(row.definition), loads(new))
-            return Change("updated", row.id, row.name, diff, level, warnings)
+                recorder(status, row.id)(tx)
+        diff = differences(loads(row.definition), loads(new))
+        # After the transaction, because parsing the versions can take seconds.
+        minimum = larger_minimum(self.versions(row.id), definition.min_reports)
+        return Change(status, row.id, row.name, diff, level, (*warnings, *minimum))
 
     def publish(
         self,
@@ -296,13 +298,17 @@ class Surveys:
         """Return the stored draft. Raises InvalidInput(survey_unknown)."""
         return definitions.SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
 
-    def versions(self, name_or_id: str) -> Sequence[SurveyDocument]:
-        """Return every published version, oldest first. Raises InvalidInput(survey_unknown)."""
+    def versions(self, name_or_id: str, before: int | None = None) -> Sequence[SurveyDocument]:
+        """Return every published version, oldest first. Raises InvalidInput(survey_unknown).
+
+        before : only versions with smaller numbers.
+        """
         row, _ = self._find(name_or_id)
         with self._database.reading("list versions") as tx:
             return [
                 SurveyDocument.from_envelope(version.envelope)
                 for version in tx.documents.versions(row.id)
+                if before is None or version.version < before
             ]
 
     def open_versions(self, name_or_id: str) -> Sequence[SurveyDocument]:
@@ -473,6 +479,7 @@ class Surveys:
             warnings=(
                 *devices.warnings_of(document),
                 *live.without_result(document, definition.expected_reports),
+                *larger_minimum(self.versions(row.id, stored.version), document.min_reports),
                 *self._obstacles(stored, document),
             ),
         )

@@ -136,17 +136,20 @@ def table_of_secret(told: Told, name: str, belief: str, odds: str, public: str |
         require_bound(Fraction(public or 0), sentences.worst(told.strata(name), Rows.odds))
 
 
+def guess_of_easiest(told: Told, i: int, words: str, name: str, chance: str, blind: str) -> None:
+    (asked,) = (one for one in told.document.blocks[i].questions if one.id == name)
+    box = asked.box
+    assert words == (asked.text["en"] if box is None else f"{box.text['en']} ({box.label['en']})")
+    guess(told, i, name, chance, blind)
+
+
 def guess(told: Told, i: int, name: str | None, chance: str, blind: str) -> None:
     whole, single = sentences.guesses(told, i)
     sizes = told.case.shape.questions[i]
     if name is None:
         true, choices = whole, len(told.columns(i)[0])
     else:
-        texts = [
-            one.text["en"] if one.box is None else f"{one.box.text['en']} ({one.box.label['en']})"
-            for one in told.document.blocks[i].questions
-        ]
-        j = texts.index(name)
+        j = [one.id for one in told.document.blocks[i].questions].index(name)
         true, choices = single[j], sizes[j]
         assert true == max(single)
     require_reached(Fraction(chance), true, true * CHANCE)
@@ -309,7 +312,10 @@ REPORT: tuple[tuple[str, Callable[..., None]], ...] = (
     (r"(s\d) \| ×([\d.∞]+) \| ×([\d.∞]+)(?: \| ×([\d.∞]+))?", table_of_secret),
 )
 BLOCK: tuple[tuple[str, Callable[..., None]], ...] = (
-    (rf"the answer to {NAME}, the easiest to guess: at most ([\d.]+) \(blind: 1 in (\d+)\)", guess),
+    (
+        rf"the answer to {NAME} \(([\w-]+)\), the easiest to guess: at most ([\d.]+) \(blind: 1 in (\d+)\)",
+        guess_of_easiest,
+    ),
     (r"the answer: at most ([\d.]+) \(blind: 1 in (\d+)\)", guess_of_one),
     (
         r"all answers of the block at once()?: at most ([\d.]+) \(blind: 1 in (\d+)\)",

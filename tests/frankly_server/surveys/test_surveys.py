@@ -185,6 +185,26 @@ def test_a_change_becomes_a_new_version_and_the_old_version_stays(make: Make) ->
     ]
 
 
+def test_a_larger_minimum_of_an_earlier_version_is_said(make: Make) -> None:
+    """Estimates need the largest minimum of the versions whose reports they use."""
+    surveys = make()
+
+    def applied(least: int) -> tuple[str, ...]:
+        warnings = surveys.apply(parse_value(value({("min_reports",): least}))).warnings
+        return tuple(words for words in warnings if "Version" in words)
+
+    assert applied(30) == ()
+    surveys.publish("habits")
+    for least in (30, 40):
+        assert applied(least) == ()
+    assert len(applied(20)) == 1
+    second = surveys.publish("habits")
+    warning = second.warnings[-1]
+    assert (warning,) == applied(20)
+    assert re.findall(r"\d+", warning) == ["1", "30", "30", "20"]
+    assert surveys.publish("habits").warnings == second.warnings
+
+
 def test_states_follow_the_clock(make: Make) -> None:
     surveys = make(NOW - timedelta(days=60))
     surveys._keys._clock = FixedClock(NOW)

@@ -7,6 +7,7 @@ from flask import Response
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
+from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
 from frankly_server.web.admin.survey_page import OpenedSurvey, show
@@ -30,6 +31,9 @@ def form_page(
         values["notes"] = [note for block in document.blocks for note in form_notes(block)]
         if tab == "margins":
             values["margins"], values["least"] = rows, document.min_reports
+            values["larger_minimum"] = larger_minimum(
+                services.surveys.versions(survey.id), document.min_reports
+            )
         if answers is not None:
             values["rehearsal"] = rehearse(document, answers)
     except InvalidInput as fault:

@@ -13,6 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.preview import (
     PREVIEW_S,
     LevelRow,
@@ -97,6 +98,9 @@ def _margins(
         found=found.alternatives,
         reports=points,
         least=survey.definition.min_reports,
+        larger_minimum=larger_minimum(
+            services.surveys.versions(survey.id), survey.definition.min_reports
+        ),
         usual=comparison_point(people),
         people=people,
         levels=found.levels,

@@ -18,7 +18,7 @@ from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
-from frankly_server.surveys.older_links import older_links
+from frankly_server.surveys.older_versions import larger_minimum, older_links
 from frankly_server.surveys.published import form_notes, regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
@@ -133,9 +133,8 @@ def _home(
     except InvalidInput as error:  # the draft may have been saved before this check existed
         unfit = error
     # Newest first, like on the page.
-    versions = [
-        (document, warnings_of(document)) for document in services.surveys.versions(survey.id)
-    ][::-1]
+    documents = services.surveys.versions(survey.id)
+    versions = [(document, warnings_of(document)) for document in documents][::-1]
     if versions:
         newest, warnings = versions[0]
         versions[0] = (
@@ -157,7 +156,11 @@ def _home(
         expected=form,
         unfit=unfit,
         ln_up=ln_up,
-        warnings=(*(warnings_of(form) if form else ()), *may_be_without_result(survey.definition)),
+        warnings=(
+            *(warnings_of(form) if form else ()),
+            *may_be_without_result(survey.definition),
+            *larger_minimum(documents, survey.definition.min_reports),
+        ),
         is_unstated=is_unstated,
         cost_words=cost_words,
         level_factors=level_factors,

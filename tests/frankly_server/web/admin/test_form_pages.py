@@ -126,6 +126,9 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
         assert (first[0] == "no result") == (expected < LEAST)
         assert len(others) == 3
         assert not any(result == "no result" for result, _ in others)
+    assert "Version 1 promised" not in margins
+    office.services.surveys.apply(definition.model_copy(update={"min_reports": 20}))
+    assert f"needs {LEAST}, not 20." in owner.get(f"{path}/margins").text
 
 
 @pytest.mark.parametrize(

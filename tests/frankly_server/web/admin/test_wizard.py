@@ -534,6 +534,26 @@ def test_margins_are_shown_for_the_expected_number_of_answers(own_office: Office
     assert enough["80"] == f"±{100 * 1.959964 / (2 * (2 * p - 1) * math.sqrt(80)):.1f}"
     assert list(columns(expected=500, least=80)) == ["500", "5,000", "50,000"]
     assert list(columns(expected=700, least=80, query="?population=600")) == ["500", "600"]
+    # The tables below compare margins at 5,000 answers, or of the whole population.
+    compared = "With 600 answers there is no result, because a result needs\n  601: the margins are for comparison only."
+    for least, query, count in (
+        (600, "?population=600", 0),
+        (601, "?population=600", 2),
+        (601, "", 0),
+    ):
+        columns(700, least, query)
+        assert client.get(path + query).text.count(compared) == count
+
+
+def test_a_larger_minimum_of_an_earlier_version_is_shown(own_office: Office) -> None:
+    surveys, client = own_office.services.surveys, own_office.client("admin")
+    least = surveys.versions("habits")[0].min_reports
+    for changed, words in ((least, None), (least - 1, f"needs {least}, not {least - 1}.")):
+        surveys.apply(surveys.draft("habits").model_copy(update={"min_reports": changed}))
+        for tab in ("/margins", ""):
+            page = client.get(f"/admin/surveys/{own_office.survey}{tab}").text
+            assert ("Version 1 promised" in page) == (words is not None)
+            assert words is None or words in page
 
 
 @pytest.mark.parametrize("people", ["many", "-3", "1", "1.5", "9" * 17])
