@@ -112,11 +112,15 @@ def _section(result: Row) -> Iterator[str]:
         yield from ("", *markdown(rows)) if rows else ()
     if missed := [*_missed(result)]:
         yield from ("", "Missed:", "", *missed)
+    if result.get("exceptions"):
+        usual = {name: f"≤ {bound:g}" for name, bound in result["usual"].items()}
+        yield from ("", words["exceptions"], "", *_cells(result["exceptions"], usual))
 
 
 def _words(result: Row) -> Row:
     words: Row = WORDS.get(result["bench"], {})
-    return {"title": result["bench"], "items": {}, "figures": {}, "reasons": {}} | words
+    empty = {"items": {}, "figures": {}, "reasons": {}, "exceptions": "Exceptions:"}
+    return {"title": result["bench"]} | empty | words
 
 
 def _targets(result: Row) -> dict[str, str]:
@@ -223,7 +227,12 @@ def _missed(result: Row) -> Iterator[str]:
         figure = beside(result[name], target, digits) + unit if name in result else "not stored"
         bound = target + unit if target else "not stored"
         yield f"- `{name}`: {figure}; target {bound}. {reasons.get(name, 'No reason is stated.')}"
-    for (demand, design), group in _grouped(result.get("missed", ()), "demand", "design").items():
+    yield from _cells(result.get("missed", ()), targets)
+
+
+def _cells(rows: Iterable[Row], targets: dict[str, str]) -> Iterator[str]:
+    """Yield a line about cells beyond a target per demand and design."""
+    for (demand, design), group in _grouped(rows, "demand", "design").items():
         target = next((text for name, text in targets.items() if name.endswith(demand)), "")
         cells = [
             f"{cell['kind']}, {cell['truth']}, n = {cell['n']}, no. {cell['target']}: "

@@ -4,10 +4,10 @@
 coverage: coverage of margins in simulated surveys: by the server's code for twelve designs, and
 from the scores of single reports for every example design, survey template and demo survey, with
 cross-tables, differences, ratios and pooled versions (limits: _estimate/demands.py; cells that miss
-one are printed). latency: one estimate from counts and from symbols. stored: a response of the
-analysts' service over bulk-loaded SQLite databases. rivals: pure-ldp and multi-freq-ldpy on the
-same reports, in separate environments (see bench/sdk.py). products: errors of our projection and
-of clipping at several truths.
+one, and those that two of them leave out, are printed). latency: one estimate from counts and from
+symbols. stored: a response of the analysts' service over bulk-loaded SQLite databases. rivals:
+pure-ldp and multi-freq-ldpy on the same reports, in separate environments (see bench/sdk.py).
+products: errors of our projection and of clipping at several truths.
 
 Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency
 ratio exceeds 1.5, a limit of the shipped designs is missed, or a rival is less than 10 times as
@@ -87,9 +87,12 @@ def main() -> None:
         ]
     if held:
         samples["shipped_cells"] = [len(held)]
+        # A share of all cells says nothing about a few designs.
+        shares = {} if chosen.only else demands.shares_of_exceptions(figures, len(held))
+        samples |= {f"shipped_{name}": [share] for name, share in shares.items()}
         wide = [figure for figure in figures if figure.demand == "score_width_anywhere"]
         samples["shipped_cells_of_wide_scores"] = [
-            sum(figure.figure > demands.LIMITS["score_width"] for figure in wide)
+            sum(figure.figure > demands.USUAL["score_width"] for figure in wide)
         ]
     missed = [
         asdict(figure)
@@ -99,11 +102,13 @@ def main() -> None:
     extra: dict[str, Any] = {"part": bool(chosen.part or chosen.only)} | (
         {"coverage": _rows(cells)} if cells else {}
     )
-    extra |= {"shipped": demands.rows(held), "missed": missed} if held else {}
+    if held:
+        beyond = [asdict(figure) for figure in demands.exceptions(figures)]
+        extra |= {"shipped": demands.rows(held), "missed": missed, "exceptions": beyond}
+        extra["usual"] = demands.USUAL
     if cells and not chosen.json:
-        print(
-            *markdown(extra["coverage"]), *markdown(extra["shipped"]), *markdown(missed), sep="\n"
-        )
+        for table in (extra["coverage"], extra["shipped"], missed, extra["exceptions"]):
+            print(*(markdown(table) if table else ()), sep="\n")
     print_result(result(samples, extra), as_json=chosen.json, before=before)
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upper limit of the stack: a Flask route that only stores a report, with one INSERT and COMMIT.
+"""Upper limit of the stack: a Flask route that only stores reports.
 
-It uses the same gunicorn options, table columns, key and database settings as the server. If a
-document is given, the route validates each report first; otherwise it accepts every report.
+A single report takes one INSERT and COMMIT, a batch one transaction: a COPY on PostgreSQL, on
+SQLite an INSERT of each row. It uses the same gunicorn options, table columns, key and database
+settings as the server. If a document is given, the route validates each report first; otherwise it
+accepts every report.
 ``bare.py URL PORT THREADS [DOCUMENT]``.
 """
 
@@ -11,7 +13,7 @@ import re
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,13 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.cli.gunicorn_server import Production
 
 Row = tuple[bytes, bytes, bytes, str, str]
-Insert = Callable[[Row], None]
+Insert = Callable[[Sequence[Row]], None]
 Read = Callable[[Any], Row]
 TABLE = """CREATE TABLE IF NOT EXISTS bare (
 survey {bytes} NOT NULL, id {bytes} NOT NULL, document {bytes} NOT NULL, symbols TEXT NOT NULL, strata TEXT NOT NULL,
 PRIMARY KEY (survey, id))"""
 _INTO = "INSERT INTO bare (survey, id, document, symbols, strata) VALUES "
+_COPY = "COPY bare (survey, id, document, symbols, strata) FROM STDIN"
 _KEYS = {"v", "doc", "id", "y", "strata", "token"}
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -39,10 +42,13 @@ def application(insert: Insert, read: Callable[[str], Read]) -> Flask:
     def report(survey: str) -> tuple[dict[str, Any], int]:
         body = request.get_json()
         try:
-            row = read(survey)(body)
+            if "reports" in body:
+                insert([*map(read(survey), body["reports"])])
+                accepted = [{"status": "accepted", "id": one["id"]} for one in body["reports"]]
+                return {"results": accepted}, 200
+            insert([read(survey)(body)])
         except (KeyError, TypeError, ValueError):
             return {"status": "refused"}, 422
-        insert(row)
         return {"status": "accepted", "id": body["id"]}, 201
 
     @app.get("/health/live")
@@ -117,7 +123,7 @@ def _digest(text: str) -> bytes:
 
 
 def inserting(url: str) -> Insert:
-    """Create the table; return the function that inserts a row, with a connection per thread."""
+    """Create the table; return the function that inserts rows, with a connection per thread."""
     return (
         _on_sqlite(url.removeprefix("sqlite:///"))
         if url.startswith("sqlite")
@@ -130,13 +136,23 @@ def _on_postgresql(url: str) -> Insert:
     with psycopg.connect(where) as connection:
         connection.execute(TABLE.format(bytes="BYTEA"))
 
-    def insert(row: Row) -> None:
+    def insert(rows: Sequence[Row]) -> None:
         if not hasattr(local, "connection"):
             local.connection = psycopg.connect(where)
-        local.connection.execute(_INTO + "(%s, %s, %s, %s, %s)", row)
+        if len(rows) == 1:
+            local.connection.execute(_INTO + "(%s, %s, %s, %s, %s)", rows[0])
+        else:
+            copied(local.connection, rows)
         local.connection.commit()
 
     return insert
+
+
+def copied(connection: psycopg.Connection[Any], rows: Sequence[Row]) -> None:
+    """Copy rows into the table, without a commit."""
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _on_sqlite(path: str) -> Insert:
@@ -153,11 +169,11 @@ def _on_sqlite(path: str) -> Insert:
 
     connected().execute(TABLE.format(bytes="BLOB") + " WITHOUT ROWID")
 
-    def insert(row: Row) -> None:
+    def insert(rows: Sequence[Row]) -> None:
         if not hasattr(local, "connection"):
             local.connection = connected()
         with one_writer:
-            local.connection.execute(_INTO + "(?, ?, ?, ?, ?)", row)
+            local.connection.executemany(_INTO + "(?, ?, ?, ?, ?)", rows)
             local.connection.commit()
 
     return insert

@@ -7,9 +7,7 @@ import time
 import psycopg
 from frankly_protocol.documents import SurveyDocument
 
-from _intake.bare import TABLE
-
-Row = tuple[bytes, bytes, bytes, str, str]
+from _intake.bare import TABLE, Row, copied
 
 
 class Copying:
@@ -26,12 +24,7 @@ class Copying:
         rows = _rows(self._document, n)
         start = time.perf_counter()
         for at in range(0, n, size):
-            with (
-                self._connection.cursor() as cursor,
-                cursor.copy("COPY bare (survey, id, document, symbols, strata) FROM STDIN") as copy,
-            ):
-                for row in rows[at : at + size]:
-                    copy.write_row(row)
+            copied(self._connection, rows[at : at + size])
             self._connection.commit()
         return n / (time.perf_counter() - start)
 

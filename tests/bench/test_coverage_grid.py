@@ -65,7 +65,8 @@ def test_cells_of_two_symbols_are_enumerated_and_demands_hold(every: dict[str, A
     assert {cell.kind for cell in cells} == {"shares", "differences", "ratios"}
     for figure in demands.figures(cells):
         if figure.design == "families/warner":
-            assert figure.figure <= demands.LIMITS.get(figure.demand, inf), figure
+            limits = demands.USUAL | demands.LIMITS
+            assert figure.figure <= limits.get(figure.demand, inf), figure
 
 
 def test_a_cell_with_low_coverage_exceeds_the_limit(every: dict[str, Any]) -> None:
@@ -74,6 +75,23 @@ def test_a_cell_with_low_coverage_exceeds_the_limit(every: dict[str, Any]) -> No
     figures = [f.figure for f in demands.figures([worse]) if f.demand == "score_errors_below"]
     assert figures
     assert min(figures) > demands.LIMITS["score_errors_below"]
+
+
+def test_exceptions_are_counted_as_a_share_of_all_cells(every: dict[str, Any]) -> None:
+    cell = next(iter(grid.cells(every["families/warner"], RUNS, seed=1)))
+    below, good = (
+        {m: rate * 0 + level for m, rate in cell.coverage.items()} for level in (0.9, 0.95)
+    )
+    width = {**cell.width, "score": cell.width["clt"] * 1.3}
+    low, wide = replace(cell, coverage=below), replace(cell, coverage=good, width=width)
+    found = list(demands.figures([cell, low, wide]))
+    assert [figure.demand for figure in demands.exceptions(found)] == [*demands.USUAL]
+    assert demands.shares_of_exceptions(found, 4) == {
+        "score_errors_below_93_exceptions": 0.25,
+        "score_width_exceptions": 0.25,
+    }
+    limits = {figure.demand: figure.figure for figure in demands.figures([low])}
+    assert limits["score_errors_below"] <= demands.LIMITS["score_errors_below"]
 
 
 def test_everything_that_is_shipped_is_in_the_grid() -> None:

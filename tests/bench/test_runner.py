@@ -103,8 +103,11 @@ def test_the_sdk_is_measured_beside_peers(bench: Any, monkeypatch: pytest.Monkey
     result = sdk.measure()
     assert result.figures["peers_missing"] == len(peer.PEERS)
     assert len(result.samples["frankly_sdk_grr_2_us"]) == 2
-    assert {"ratio_import_requests", "seal_send_erase_s", "import_sdk_s"} <= set(result.figures)
-    assert result.demands == {"import_sdk_s": "≤ 0.2"}
+    assert {"import_dependencies_s", "seal_send_erase_s", "import_sdk_s"} <= set(result.figures)
+    assert result.demands == {
+        "ratio_import_dependencies": "≤ 1.25",
+        "ratio_import_with_http": "≤ 2",
+    }
 
 
 def test_bounds_of_estimates_follow_the_kind_of_figure(bench: Any) -> None:

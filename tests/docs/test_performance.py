@@ -75,6 +75,14 @@ def test_every_stored_target_is_counted_and_every_miss_listed(
                 f"{cell['kind']}, {cell['truth']}, n = {cell['n']}, no. {cell['target']}: " in line
             )
         assert missed.count("; target") == len(short) + rows.count(False)
+        for cell in result.get("exceptions", ()):
+            where = f"{cell['kind']}, {cell['truth']}, n = {cell['n']}, no. {cell['target']}: "
+            start = (
+                f"- `{cell['demand']}` ≤ {result['usual'][cell['demand']]:g}, {cell['design']}: "
+            )
+            assert any(line.startswith(start) and where in line for line in section.splitlines()), (
+                cell
+            )
 
 
 def test_words_are_about_stored_figures(performance: Any, results: list[dict[str, Any]]) -> None:
@@ -120,12 +128,36 @@ def test_missed_figures_are_listed_with_their_reasons(
         "asked": {"import_sdk_s": "≤ 0.2", "ratio_fastest_grr_2": "≤ 5", "ratio_fastest_grr_16": "≤ 5"},
         "short": ["import_sdk_s", "ratio_fastest_grr_2"],
     }  # fmt: skip
+    reasons = {"ratio_fastest_grr_2": "The fastest peer draws floats."}
+    monkeypatch.setitem(performance.WORDS["sdk"], "reasons", reasons)
     text = page(performance, monkeypatch, tmp_path, sdk)
     assert "| import the SDK | 0.2 s | ≤ 0.2 s | **0 of 1** |" in text
     assert " | 4 to 6.33 | ≤ 5 | **1 of 2** |" in text
     assert "- `import_sdk_s`: 0.20004 s; target ≤ 0.2 s. No reason is stated." in text
-    assert "- `ratio_fastest_grr_2`: 6.33; target ≤ 5. The fastest peer draws" in text
+    assert "- `ratio_fastest_grr_2`: 6.33; target ≤ 5. The fastest peer draws floats." in text
     assert "other" not in text.partition("| what |")[2].replace("other libraries", "")
+
+
+def test_exceptions_are_listed_after_the_misses(
+    performance: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cell = {
+        "demand": "width", "figure": 3.14159, "coverage": 0.9, "design": "a", "kind": "shares",
+        "truth": "even", "n": 50,
+    }  # fmt: skip
+    new = {
+        "bench": "new", "late": 2, "asked": {"late": "≤ 1"}, "short": ["late"],
+        "exceptions": [cell | {"target": 1}, cell | {"target": 2, "figure": 1.20016}], "usual": {"width": 1.2},
+    }  # fmt: skip
+    text = page(performance, monkeypatch, tmp_path, new)
+    missed, _, exceptions = text.partition("Missed:")[2].partition("Exceptions:")
+    assert missed.split("\n")[2] == "- `late`: 2; target ≤ 1. No reason is stated."
+    assert (
+        exceptions.split()
+        == (
+            "- `width` ≤ 1.2, a: shares, even, n = 50, no. 1: 3.14; shares, even, n = 50, no. 2: 1.2002."
+        ).split()
+    )
 
 
 def test_a_bench_without_words_is_on_the_page_with_its_misses(
