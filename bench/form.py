@@ -18,6 +18,7 @@ from random import Random
 from _form import rivals
 from frankly_protocol import canonical
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
+from frankly_server.design.form.request import distribution
 from frankly_server.design.tables.limits import Limits
 
 WITHIN = 1.005
@@ -162,7 +163,7 @@ def _large() -> Iterator[Row]:
 
 
 def _ordinal() -> Iterator[Row]:
-    design, seconds = _designed([FormQuestion((1,) * 11, "distribution")], "1")
+    design, seconds = _designed([FormQuestion((1,) * 11, distribution(11))], "1")
     rival, value = min(rivals.distribution(11, 1).items(), key=lambda entry: entry[1])
     yield _row(
         "distribution of 11 points, ε = 1",
@@ -177,7 +178,7 @@ def _ordinal() -> Iterator[Row]:
     for points in (2, 3, 5, 7, 11, 16, 21):
         for epsilon in ("0.5", "1", "2", "4"):
             scores = tuple(Fraction(2 * x, points - 1) - 1 for x in range(points))
-            design, seconds = _designed([FormQuestion((1,) * points, "mean", scores)], epsilon)
+            design, seconds = _designed([FormQuestion((1,) * points, (scores,))], epsilon)
             rival, value = min(
                 rivals.means(points, float(epsilon)).items(), key=lambda entry: entry[1]
             )
@@ -190,8 +191,9 @@ def _scales() -> Iterator[Row]:
     for points in (21, 41, 64):
         for wanted in ("distribution", "mean"):
             for epsilon in ("1", "2", "4"):
-                scores = tuple(map(Fraction, range(points))) if wanted == "mean" else None
-                question = FormQuestion((1,) * points, wanted, scores)
+                mean = (tuple(map(Fraction, range(points))),)
+                rows = mean if wanted == "mean" else distribution(points)
+                question = FormQuestion((1,) * points, rows)
                 design, seconds = _designed([question], epsilon, limit_s=60)
                 case = f"{wanted} of {points} points, ε = {epsilon}"
                 yield _row(case, design.value, "bound", design.bound, 1.05, seconds, design.excess)

@@ -79,7 +79,8 @@ func parseDocument(payload []byte) *Document {
 	}
 	ids := []string{}
 	for _, item := range f.get("strata").items(0, 8) {
-		question := d.readQuestion(item, false)
+		question := d.readQuestion(item)
+		item.requirePlain()
 		d.strata = append(d.strata, question)
 		ids = append(ids, question.id)
 	}
@@ -201,7 +202,7 @@ func (d *Document) readBlock(f field) *Block {
 	joint := 1
 	sizes := []int{}
 	for _, item := range f.get("questions").items(1, most) {
-		question := d.readQuestion(item, true)
+		question := d.readQuestion(item)
 		b.questions = append(b.questions, question)
 		sizes = append(sizes, len(question.choices))
 		if joint *= len(question.choices); joint > maxAnswers && !isForm {
@@ -274,16 +275,23 @@ func (f field) role() string {
 	return f.text
 }
 
-func (d *Document) readQuestion(f field, protected bool) *Question {
-	if protected {
-		f.object([]string{"id", "text", "choices"}, "box", "ask_if")
-	} else {
-		f.object([]string{"id", "text", "choices"})
+// requirePlain refuses a public question with fields that only randomised questions have.
+func (f field) requirePlain() {
+	plain := len(f.keys) == 3
+	for _, choice := range f.get("choices").list {
+		plain = plain && len(choice.keys) == 2
 	}
+	if !plain {
+		f.fail("a public question has plain choices only")
+	}
+}
+
+func (d *Document) readQuestion(f field) *Question {
+	f.object([]string{"id", "text", "choices"}, "box", "ask_if", "wanted")
 	q := &Question{id: f.get("id").id()}
 	f.get("text").words(d.languages)
 	choices := f.get("choices")
-	d.readChoices(q, choices, protected)
+	d.readChoices(q, choices)
 	if f.has("box") {
 		box := f.get("box")
 		box.object([]string{"of", "text", "label"}, "role")
@@ -304,12 +312,40 @@ func (d *Document) readQuestion(f field, protected bool) *Question {
 		rule := f.get("ask_if")
 		rule.object([]string{"question", "choices"})
 		q.askIf = rule.get("question").id()
-		for _, item := range rule.get("choices").items(1, 999) {
+		for _, item := range rule.get("choices").items(1, 63) {
 			q.answers = append(q.answers, item.id())
 		}
 		rule.get("choices").unique(q.answers, "choices")
 	}
+	if f.has("wanted") {
+		q.checkWanted(f.get("wanted"), choices)
+	}
 	return q
+}
+
+// checkWanted checks the figure for which a question is asked (spec 3.5); only estimates use it.
+func (q *Question) checkWanted(f, choices field) {
+	f.object([]string{"figure"}, "numbers")
+	figure := f.get("figure").matches(figurePattern, "mean, distribution or contrast")
+	if f.has("numbers") != (figure == "contrast") {
+		f.fail("a contrast has numbers, and no other figure has")
+	}
+	numbers := len(q.choices)
+	if f.has("numbers") {
+		numbers = 0
+		for _, item := range f.get("numbers").items(2, maxAnswers) {
+			item.score()
+			numbers++
+		}
+	}
+	if q.box != nil || numbers != len(q.choices) {
+		f.fail("a contrast has one number for each choice, and a box is asked for its share")
+	}
+	for i, item := range choices.items(2, maxAnswers) {
+		if figure == "mean" && q.roles[i] == "" && !item.has("score") {
+			f.fail("a mean needs a score in every choice without a role")
+		}
+	}
 }
 
 func joined(words map[string]string, languages []string) string {
@@ -321,16 +357,12 @@ func joined(words map[string]string, languages []string) string {
 }
 
 // readChoices reads choices with their roles, ranges and scores (spec 3.5).
-func (d *Document) readChoices(q *Question, f field, protected bool) {
+func (d *Document) readChoices(q *Question, f field) {
 	ranges, scores, plain := 0, 0, 0
 	last := int64(-maxNumber - 1)
 	rising := true
 	for _, item := range f.items(2, maxAnswers) {
-		if protected {
-			item.object([]string{"id", "label"}, "role", "from", "score")
-		} else {
-			item.object([]string{"id", "label"})
-		}
+		item.object([]string{"id", "label"}, "role", "from", "score")
 		q.choices = append(q.choices, item.get("id").id())
 		item.get("label").words(d.languages)
 		role := ""
@@ -344,9 +376,7 @@ func (d *Document) readChoices(q *Question, f field, protected bool) {
 			last = from
 		}
 		if item.has("score") {
-			if text := item.get("score").matches(scorePattern, "a decimal such as -1.5"); text == "-0" {
-				item.get("score").fail("expected 0")
-			}
+			item.get("score").score()
 			scores++
 			rising = rising && role == ""
 		}

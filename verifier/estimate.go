@@ -381,7 +381,9 @@ func checkResult(result, counts *Value, documents map[string]*Document) *Checked
 		}
 	}
 	request := result.at("inputs").at("request")
-	plain := request.at("targets").kind == isText && request.at("targets").text == "shares" &&
+	targets := request.at("targets")
+	// A question that is wanted for its mean, distribution or contrast has fewer or other rows than choices.
+	plain := targets.kind == isText && (targets.text == "shares" || targets.text == "wanted") &&
 		result.at("percent").kind == isNull && result.at("weights").text == "respondents"
 	for _, q := range result.at("questions").list {
 		name := q.at("id").text
@@ -425,7 +427,7 @@ func (done *Checked) checkRow(result, q, row *Value, i int, parts []*Part) {
 				continue
 			}
 			choice := indexOf(p.choices[question], row.at("choice").text)
-			if choice < 0 {
+			if choice < 0 || len(q.at("rows").list) != len(p.choices[question]) {
 				done.Skipped = append(done.Skipped, name+": not a choice of the counts' question")
 				return
 			}

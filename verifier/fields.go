@@ -25,6 +25,7 @@ var (
 	timePattern   = regexp.MustCompile(`^2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`)
 	rsaKey        = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	scorePattern  = regexp.MustCompile(`^-?([1-9][0-9]{0,8}|0)(\.[0-9]{0,5}[1-9])?$`)
+	figurePattern = regexp.MustCompile(`^(mean|distribution|contrast)$`)
 	tongue        = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
 )
 
@@ -118,6 +119,13 @@ func (f field) matches(pattern *regexp.Regexp, what string) string {
 		f.fail("expected %s", what)
 	}
 	return f.text
+}
+
+// score checks a number written as its shortest decimal text.
+func (f field) score() {
+	if f.matches(scorePattern, "a decimal such as -1.5") == "-0" {
+		f.fail("expected 0")
+	}
 }
 
 func (f field) id() string { return f.matches(idPattern, "an id of a-z, 0-9, - and _") }

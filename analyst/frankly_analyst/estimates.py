@@ -57,7 +57,9 @@ class Estimates:
                 for question in questions
                 for row in question["rows"]
             ),
-            insufficient={_name(q): q["needed"] - q["n"] for q in questions if q["status"] != "ok"},
+            insufficient={
+                _name(q): q["needed"] - q["n"] for q in questions if q["status"] == "insufficient"
+            },
             covariances={(q["id"], _group(q)): q.get("covariance") for q in questions},
             body=body,
             ask=ask,

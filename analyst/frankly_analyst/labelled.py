@@ -19,7 +19,7 @@ from frankly_analyst.rows import Estimate, localised
 
 _CODED: Final = ("question", "choice", "status", "method")
 _DESCRIPTIONS: Final = {item.name: item.metadata["description"] for item in fields(Estimate)} | {
-    "status": "ok, or insufficient: fewer reports than needed.",
+    "status": "ok; insufficient: fewer reports than needed; not_identifiable: no figure here can be estimated.",
     "needed": "Reports needed for an estimate.",
 }
 _LABEL_LENGTH: Final = {"sav": 256, "dta": 80}

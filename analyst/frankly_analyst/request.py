@@ -32,8 +32,10 @@ RESPONDENTS: Final = "respondents"
 INVERSE_VARIANCE: Final = "inverse-variance"
 WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
 """Weights of pooled versions."""
+WANTED: Final = "wanted"
+"""Default of `targets`: of every question the figure for which the survey asks it, by default its shares."""
 SHARES: Final = "shares"
-"""Default of `targets`: the shares of every question."""
+"""Value of `targets`: the shares of every question."""
 SCALES: Final = "scales"
 """Value of `targets`: mean, distribution and median of every question with scores or ranges."""
 FIRST, PREVIOUS, MEAN, ALL = "first", "previous", "mean", "all"
@@ -85,10 +87,12 @@ class EstimatesRequest:
         },
     )
     targets: Any = field(
-        default=SHARES,
+        default=WANTED,
         kw_only=True,
         metadata={
-            "description": "`shares`; `scales` for mean, distribution and median of the questions with scores or "
+            "description": "`wanted`, of each question the figure for which the survey asks it: the shares of its "
+            "choices, or its mean, distribution or contrast; `shares` of every question; `scales` for mean, "
+            "distribution and median of the questions with scores or "
             "ranges; or JSON: a list of question ids for their joint table, or combinations of "
             'choices by question, such as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is '
             'a ratio, and "over": "answered" divides by those who answered.',

@@ -32,6 +32,8 @@ export interface Question {
   box?: { of: string; text: Words; label: Words; role?: ChoiceRole };
   /** Asked only if the answer to an earlier question is one of these choices of it. */
   ask_if?: { question: string; choices: string[] };
+  /** The figure for which it is asked, used by estimates only; `numbers` of a contrast, one for each choice, as decimal texts. */
+  wanted?: { figure: "mean" | "distribution" | "contrast"; numbers?: string[] };
 }
 
 /** The state of an answer; `detail` is a message, as in an error. */

@@ -23,6 +23,8 @@ NO_ANSWER: Final = "no_answer"
 NOT_APPLICABLE: Final = "not_applicable"
 ROLES: Final = (NO_ANSWER, NOT_APPLICABLE)
 """Roles of a choice or box that is not an answer: prefers not to say, or was not asked."""
+MEAN, DISTRIBUTION, CONTRAST = FIGURES = ("mean", "distribution", "contrast")
+"""Figures that a question can be asked for, if not for the shares of its choices."""
 NO, YES = BOX_CHOICES = ("no", "yes")
 _NO_SKIPPED: Final = f"a question with a rule needs a choice or a box of the role {NOT_APPLICABLE}"
 _SCORE: Final = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
@@ -120,14 +122,47 @@ class AskIf:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """The figure for which a question is asked, instead of the shares of its choices.
+
+    figure : one of FIGURES. numbers : of a contrast, one for each choice, in their order; else empty.
+    """
+
+    figure: str
+    numbers: tuple[Fraction, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: Any, field: str) -> "Wanted":
+        """Read a wanted figure; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"figure"}, {"numbers"})
+        if data["figure"] not in FIGURES:
+            raise schema.reject(f"expected one of {', '.join(FIGURES)}", field + ".figure")
+        if ("numbers" in data) != (data["figure"] == CONTRAST):
+            raise schema.reject("a contrast has numbers, and no other figure has", field)
+        if "numbers" not in data:
+            return cls(data["figure"])
+        where = field + ".numbers"
+        return cls(CONTRAST, schema.items(data["numbers"], where, 2, MAX_SET_ANSWERS, _score))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wanted figure in its JSON form."""
+        numbers = [decimal_text(number) for number in self.numbers]
+        return {"figure": self.figure} | _given({"numbers": numbers or None})
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """A question with 2 to 1000 choices, or one box."""
+    """A question with 2 to 1000 choices, or one box.
+
+    wanted : the figure for which it is asked; None for the shares of its choices.
+    """
 
     id: str
     text: Words
     choices: tuple[Choice, ...]
     box: Box | None = None
     ask_if: AskIf | None = None
+    wanted: Wanted | None = None
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +206,8 @@ class Question:
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
         """Read a question; raises DocumentRejected("schema"), naming the field."""
-        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"}, {"box", "ask_if"})
+        optional = {"box", "ask_if", "wanted"}
+        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"}, optional)
         question = cls(
             schema.identifier(data["id"], field + ".id"),
             schema.words(data["text"], field + ".text", languages),
@@ -184,19 +220,22 @@ class Question:
             ),
             Box.from_json(data["box"], field + ".box", languages) if "box" in data else None,
             AskIf.from_json(data["ask_if"], field + ".ask_if") if "ask_if" in data else None,
+            Wanted.from_json(data["wanted"], field + ".wanted") if "wanted" in data else None,
         )
         question._require_choices(field + ".choices")
+        question._require_wanted(field + ".wanted")
         if question.box is not None:
             question._require_box(question.box, field)
         return question
 
     @classmethod
     def public_from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
-        """Read a public question: it has no boxes, rules, roles, ranges or scores."""
+        """Read a public question: it has no boxes, rules, wanted figure, roles, ranges or scores."""
         question = cls.from_json(value, field, languages)
         if (
             question.box
             or question.ask_if
+            or question.wanted
             or any(choice != Choice(choice.id, choice.label) for choice in question.choices)
         ):
             raise schema.reject("a public question has plain choices only", field)
@@ -229,6 +268,18 @@ class Question:
         if any(a >= b for a, b in pairwise(lows)):
             raise schema.reject("expected ranges in increasing order", field)
 
+    def _require_wanted(self, field: str) -> None:
+        if self.wanted is None:
+            return
+        if self.box is not None:
+            raise schema.reject("a box is asked for its share", field)
+        if self.wanted.figure == MEAN and any(
+            choice.score is None for choice in self.choices if choice.role is None
+        ):
+            raise schema.reject("a mean needs a score in every choice that is an answer", field)
+        if self.wanted.numbers and len(self.wanted.numbers) != len(self.choices):
+            raise schema.reject("a contrast has one number for each choice", field)
+
     def _require_box(self, box: Box, field: str) -> None:
         plain = zip(BOX_CHOICES, self.choices, strict=False)
         if self.choices != tuple(Choice(name, choice.label) for name, choice in plain):
@@ -242,6 +293,7 @@ class Question:
         optional = {
             "box": self.box and self.box.to_json(),
             "ask_if": self.ask_if and self.ask_if.to_json(),
+            "wanted": self.wanted and self.wanted.to_json(),
         }
         return {"id": self.id, "text": dict(self.text), "choices": choices} | _given(optional)
 

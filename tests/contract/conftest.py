@@ -184,6 +184,7 @@ form:
     - id: stop
       type: scale
       text: {en: "How hard would it be to stop smoking?"}
+      wanted: mean
       choices:
         - {id: easy, label: {en: Easy}, score: 0}
         - {id: mixed, label: {en: In between}, score: 1}

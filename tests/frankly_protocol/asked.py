@@ -12,7 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.promises import Promise
-from frankly_protocol.questions import AskIf, Box, Choice, Question
+from frankly_protocol.questions import AskIf, Box, Choice, Question, Wanted
 
 from tests.frankly_protocol.samples import put, question, survey
 
@@ -25,8 +25,11 @@ AGE = Question(
         Choice("old", {"en": "60 or more"}, low=60),
         Choice("silent", {"en": "Prefer not to say"}, role="no_answer"),
     ),
+    wanted=Wanted("distribution"),
 )
-WORK = question("work", "no", "yes")
+WORK = replace(
+    question("work", "no", "yes"), wanted=Wanted("contrast", (Fraction(-1, 2), Fraction(1)))
+)
 STRESS = Question(
     "stress",
     {"en": "How stressful is your work?"},
@@ -37,6 +40,7 @@ STRESS = Question(
         Choice("none", {"en": "Does not apply"}, role="not_applicable"),
     ),
     ask_if=AskIf("work", ("yes",)),
+    wanted=Wanted("mean"),
 )
 
 
@@ -147,6 +151,39 @@ INVALID_EDITS: list[tuple[str, Any, str]] = [
     _fault("signs-pain", "choices.0.id", "off", "@.choices"),
     _fault("signs-pain", "choices.1.role", "no_answer", "@.choices"),
     _fault("signs-skipped", "box.role", ..., "signs"),
+    _fault("age", "wanted", None),
+    _fault("age", "wanted", "distribution"),
+    _fault("age", "wanted.figure", ...),
+    _fault("age", "wanted.figure", "median"),
+    _fault("age", "wanted.figure", "toString"),
+    _fault("age", "wanted.figure", ["mean"]),
+    _fault("age", "wanted.figure", "contrast", "@.wanted"),
+    _fault("age", "wanted.figure", "mean", "@.wanted"),
+    _fault("age", "wanted.numbers", ["1", "0", "0", "0"], "@.wanted"),
+    _fault("age", "wanted.numbers", None, "@.wanted"),
+    _fault("age", "wanted.scale", "1"),
+    _fault("stress", "wanted.numbers", ["1", "0", "0", "0"], "@.wanted"),
+    _fault("work", "wanted.figure", "mean", "@.wanted"),
+    _fault("work", "wanted.figure", "shares"),
+    _fault("work", "wanted.numbers", ..., "@.wanted"),
+    _fault("work", "wanted.numbers", None),
+    _fault("work", "wanted.numbers", []),
+    _fault("work", "wanted.numbers", ["1"]),
+    _fault("work", "wanted.numbers", ["0"] * 1001),
+    _fault("work", "wanted.numbers", ["1", "0", "2"], "@.wanted"),
+    _fault("work", "wanted.numbers.0", "1.50"),
+    _fault("work", "wanted.numbers.0", "-0"),
+    _fault("work", "wanted.numbers.1", "1e3"),
+    _fault("work", "wanted.numbers.1", 1),
+    _fault("work", "wanted.numbers.1", None),
+    _fault("drugs-beer", "wanted", {"figure": "distribution"}),
+    _fault("drugs-weed", "wanted", {"figure": "contrast", "numbers": ["0", "1"]}),
+    ("strata", [WORK.to_json()], "strata[0]"),
+    (
+        "strata",
+        [question("town", "no", "yes").to_json() | {"wanted": {"figure": "mean"}}],
+        "strata[0].wanted",
+    ),
 ]
 """Edits after which a device rejects the document as malformed: path, value, field of the error."""
 

@@ -22,7 +22,7 @@ from tests.frankly_protocol.asked import (
     asked,
     form,
 )
-from tests.frankly_protocol.samples import survey
+from tests.frankly_protocol.samples import question, survey
 from tests.refusals import refusal
 
 
@@ -35,7 +35,7 @@ def test_a_document_with_every_kind_of_question_survives_its_bytes() -> None:
 
 
 def test_plain_questions_have_no_new_fields() -> None:
-    body = json.loads(survey(form(WORK)).payload())
+    body = json.loads(survey(form(question("work", "no", "yes"))).payload())
     (plain,) = body["blocks"][0]["questions"]
     assert set(plain) == {"id", "text", "choices"}
     assert all(set(choice) == {"id", "label"} for choice in plain["choices"])
@@ -59,7 +59,7 @@ def test_boxes_are_adjacent_and_one_of_them_is_an_answer(
 
 def test_a_public_question_has_plain_choices_only() -> None:
     body = json.loads(asked().payload())
-    for one in (AGE, DRUGS[0]):
+    for one in (AGE, WORK, DRUGS[0]):
         body["strata"] = [replace(one, id="region-x").to_json() | {"id": "region"}]
         if one.box:
             body["strata"][0]["id"] = "drugs-x"

@@ -72,6 +72,12 @@ FORBIDDEN: dict[str, tuple[str, Any, int | None]] = {
     "a level too low by a hair": ("blocks.0.claims.0.level.1", 2**48 + 2**10, 9),
 }
 
+WANTED = "blocks.0.questions.0.wanted"
+FIGURES: dict[str, tuple[str, Any, int | None]] = {
+    "asked for a distribution": (WANTED, {"figure": "distribution"}, None),
+    "asked for a contrast": (WANTED, {"figure": "contrast", "numbers": ["-0.5", "1"]}, None),
+    "asked for a mean without scores": (WANTED, {"figure": "mean"}, 4),
+}
 FORM = "blocks.0.components.0."
 COVER = FORM + "pools.1.cover"
 FORMS: dict[str, tuple[str, Any, int | None]] = {
@@ -238,7 +244,12 @@ def acceptance() -> Case:
     body = json.loads(PLAIN.payload())
     cases.append(_case("spaces after colons", sealed(json.dumps(body, sort_keys=True).encode()), 4))
     form = sample_documents()["agreement ldp"]
-    for document, edits in ((PLAIN, FORBIDDEN), (STRATA, BY_STRATUM), (form, FORMS)):
+    for document, edits in (
+        (PLAIN, FORBIDDEN),
+        (PLAIN, FIGURES),
+        (STRATA, BY_STRATUM),
+        (form, FORMS),
+    ):
         for name, (path, value, step) in edits.items():
             cases.append(_case(name, sealed(_edited(path, value, document)), step))
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}

@@ -15,7 +15,8 @@ _SCORE = re.compile(r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
 
 def require_ways(questions: list[Question]) -> None:
     """Raise Refused("4") unless the questions of a document follow section 3.5."""
-    if not all(map(_is_choice_list, questions)) or not all(map(_is_box, questions)):
+    checks = (_is_choice_list, _is_box, _is_figure)
+    if not all(check(question) for check in checks for question in questions):
         raise Refused("4")
     for i, question in enumerate(questions):
         rule = question.get("ask_if")
@@ -67,6 +68,19 @@ def _is_box(question: Question) -> bool:
         and len(question["id"]) > len(question["box"]["of"]) + 1
         and [choice["id"] for choice in question["choices"]] == ["no", "yes"]
         and all(set(choice) == {"id", "label"} for choice in question["choices"])
+    )
+
+
+def _is_figure(question: Question) -> bool:
+    if "wanted" not in question:
+        return True
+    figure, numbers = question["wanted"]["figure"], question["wanted"].get("numbers")
+    plain = [choice for choice in question["choices"] if "role" not in choice]
+    return (
+        "box" not in question
+        and (figure != "mean" or all("score" in choice for choice in plain))
+        and (numbers is not None) == (figure == "contrast")
+        and (numbers is None or len(numbers) == len(question["choices"]))
     )
 
 

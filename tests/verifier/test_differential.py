@@ -41,8 +41,27 @@ VALUES: list[Any] = [
         1.5,
         "\u202e",
     ),
+    *(
+        {"figure": "mean"},
+        {"figure": "distribution"},
+        {"figure": "contrast", "numbers": ["0", "1"]},
+    ),
+    *("mean", "contrast", ["-1", "0.5"], "-0"),
 ]
-NAMES = ("extra", "aa", "role", "score", "from", "box", "ask_if", "level", "prior")
+NAMES = (
+    "extra",
+    "aa",
+    "role",
+    "score",
+    "from",
+    "box",
+    "ask_if",
+    "wanted",
+    "figure",
+    "numbers",
+    "level",
+    "prior",
+)
 LARGEST = 200_000
 
 

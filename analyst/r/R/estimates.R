@@ -2,7 +2,7 @@
 # Estimates of a survey with their margins: an object with the methods of an R model.
 
 # The arguments after `survey` are the fields of the server's estimates request.
-estimates <- function(server, survey, targets = "shares", by = NULL, method = NULL, level = 0.95,
+estimates <- function(server, survey, targets = "wanted", by = NULL, method = NULL, level = 0.95,
                       census = FALSE, population = NULL, simultaneous = FALSE, percent = NULL,
                       quantiles = NULL, weights = "respondents", since = NULL, until = NULL,
                       compare = NULL, language = NULL) {
@@ -61,10 +61,10 @@ estimates <- function(server, survey, targets = "shares", by = NULL, method = NU
   as.character(value)
 }
 
-# "shares", "scales" and JSON stay unchanged; question ids become a list, combinations an object.
+# "wanted", "shares", "scales" and JSON stay unchanged; question ids become a list, combinations an object.
 .targets <- function(value) {
   if (is.character(value) && is.null(names(value)) && length(value) == 1L &&
-      (value %in% c("shares", "scales") || grepl("^\\s*[[{]", value))) {
+      (value %in% c("wanted", "shares", "scales") || grepl("^\\s*[[{]", value))) {
     return(value)
   }
   if (is.character(value)) value <- as.list(value)

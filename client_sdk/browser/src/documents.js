@@ -40,7 +40,7 @@ function question(/** @type {any} */ value, /** @type {string} */ path, /** @typ
 /** @returns {Question} */
 function publicQuestion(/** @type {any} */ value, /** @type {string} */ path, /** @type {any} */ root) {
   const read = question(value, path, root);
-  if (read.box || read.ask_if || !read.choices.every(isPlain)) throw reject(path, "public_plain");
+  if (read.box || read.ask_if || read.wanted || !read.choices.every(isPlain)) throw reject(path, "public_plain");
   return read;
 }
 

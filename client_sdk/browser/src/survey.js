@@ -8,10 +8,11 @@ import { ClockError } from "./errors.js";
  * @typedef {import("./audit.js").Claim} Claim
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {Record<string, string>} Words a text per language
- * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box` and `ask_if`
+ * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box`, `ask_if` and `wanted`
  * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
  * @typedef {{question: string, choices: string[]}} Rule
- * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule}} Question
+ * @typedef {{figure: string, numbers?: string[]}} Wanted
+ * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule, wanted?: Wanted}} Question
  * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
  * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is the sum over all strata

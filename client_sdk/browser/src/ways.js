@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Ways of answering (spec 3.5): boxes to tick, numbers, scores, rules that skip a question, and choices with a role. parts.js
- * loads this module if a document needs it. Errors never contain an answer.
+ * Ways of answering (spec 3.5): boxes to tick, numbers, scores, rules that skip a question, choices with a role, and wanted
+ * figures. parts.js loads this module if a document needs it. Errors never contain an answer.
  */
 
 import { UnknownChoice } from "./errors.js";
@@ -17,12 +17,19 @@ import { identifier, integer, list, matching, object, reject, requireDistinct, u
 
 const role = matching(/^(no_answer|not_applicable)$/, "no_role");
 const score = matching(/^(?!-0$)-?(0|[1-9]\d{0,8})(\.\d{0,5}[1-9])?$/, "no_score");
+const figure = matching(/^(mean|distribution|contrast)$/, "no_figure");
 /** Readers of a choice's fields that may be left out. */
 export const CHOICE = { role, from: integer(-Number.MAX_SAFE_INTEGER), score };
 /** Readers of a question's fields that may be left out. */
 export const QUESTION = {
   box: object({ of: identifier, text: words, label: words }, [], { role }),
   ask_if: object({ choices: list(1, 63, identifier, (name) => name), question: identifier }),
+  wanted: object({
+    figure: (value, path, _root, wanted, at = path) => {
+      if ((figure(value, path) === "contrast") !== "numbers" in wanted) throw reject(at, "no_figure");
+      return value;
+    },
+  }, [], { numbers: list(2, 1000, score) }),
 };
 
 /** Throw if two entries have the same role, if all have one, or if a rule can skip the question and no entry has the role for that. */
@@ -33,14 +40,16 @@ function requireRoles(/** @type {{role?: string}[]} */ entries, /** @type {Rule 
   if (rule && !roles.includes("not_applicable")) throw reject(path, "no_skipped");
 }
 
-/** Throw unless roles, ranges and scores of a question that has been read fit each other, and a box is one. */
-export function requireForm(/** @type {Question} */ { id, choices, box }, /** @type {string} */ path) {
+/** Throw unless roles, ranges, scores and wanted figure of a question that has been read fit each other, and a box is one. */
+export function requireForm(/** @type {Question} */ { id, choices, box, wanted }, /** @type {string} */ path) {
   const at = under(path, "choices"), answers = choices.filter((choice) => !choice.role);
   requireRoles(choices, undefined, at);
   for (const name of ["from", "score"])
     if (choices.some((choice) => name in choice !== (!choice.role && name in answers[0]))) throw reject(at, "not_all", name);
   const lows = answers.flatMap(({ from }) => from ?? []);
   if (lows.some((low, i) => low <= lows[i - 1])) throw reject(at, "order_of_ranges");
+  if (wanted && (box || (wanted.figure === "mean" && !answers[0].score) || (wanted.numbers ?? choices).length !== choices.length))
+    throw reject(under(path, "wanted"), "no_figure");
   if (!box) return;
   if (choices.some((choice, i) => choice.id !== BOX_CHOICES[i] || Object.keys(choice).length > 2)) throw reject(at, "box_choices");
   if (!id.startsWith(`${box.of}-`) || id.length === box.of.length + 1) throw reject(under(path, "id"), "box_id", box.of);

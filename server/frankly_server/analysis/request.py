@@ -19,6 +19,7 @@ from frankly_analyst.request import (
     ROW,
     SCALES,
     SHARES,
+    WANTED,
     EstimatesRequest,
 )
 from frankly_protocol.canonical import parse_json
@@ -196,10 +197,13 @@ def _is_table(questions: Any) -> bool:
 
 _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
     (
-        lambda r: r.targets not in (SHARES, SCALES) and not isinstance(r.targets, list | Mapping),
+        lambda r: (
+            r.targets not in (WANTED, SHARES, SCALES) and not isinstance(r.targets, list | Mapping)
+        ),
         Problem.TARGETS_INVALID,
         "targets",
-        'give "shares", "scales", a list of question ids for their joint table, or combinations of choices by question',
+        'give "wanted", "shares", "scales", a list of question ids for their joint table, or combinations of '
+        "choices by question",
     ),
     (
         lambda r: isinstance(r.targets, list) and not _is_table(r.targets),
@@ -226,7 +230,7 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "percentages need a table of two questions: name both in targets",
     ),
     (
-        lambda r: r.percent == ANSWERED and r.targets != SHARES,
+        lambda r: r.percent == ANSWERED and r.targets not in (WANTED, SHARES),
         Problem.TARGETS_INVALID,
         "percent",
         'percent=answered applies to targets=shares only; in combinations use "over": "answered"',

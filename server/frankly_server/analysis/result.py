@@ -22,7 +22,13 @@ from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import BETA, pool
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.rows import NO_PRODUCTS, part_targets, table_json, target_places
+from frankly_server.analysis.rows import (
+    NO_PRODUCTS,
+    UNKNOWN,
+    part_targets,
+    table_json,
+    target_places,
+)
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
 from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
@@ -136,10 +142,16 @@ def _question(table: Table, group: Group, request: Request) -> tuple[dict[str, A
     parts = [_part(source, keys, table) for source, keys in used]
     pooled = pool(parts, request)
     body = table_json(table, parts, pooled, request, digests, group.name)
-    rows = {row["choice"]: row for row in body["rows"]}
+    rows = {row["choice"]: row for row in body["rows"] if row["estimate"] is not None}
     spans = {t.id: place for t, place in zip(table.targets, target_places(table), strict=True)}
     sample = Sample("", group.name, parts, digests, pooled, rows, spans)
-    return head | {"status": "ok"} | body, sample
+    return head | {"status": _status(body["rows"])} | body, sample
+
+
+def _status(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return ok, or not_identifiable if no row has a figure because none can be estimated."""
+    is_lost = all(row["estimate"] is None and UNKNOWN in row["flags"] for row in rows)
+    return UNKNOWN if is_lost else "ok"
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:

@@ -12,19 +12,20 @@ from frankly_analyst.plots import NUMBER
 from frankly_analyst.rows import Estimate
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
+from frankly_protocol.questions import MEAN
 
 from frankly_server import rational
 from frankly_server.analysis.independence import independence
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.scales import MEAN, MEDIAN, QUANTILE
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.figures import sampling_factors
 from frankly_server.estimate.flags import row_flags
 from frankly_server.estimate.margins import DEFAULT, normal_quantile
 from frankly_server.estimate.ratios import Margin, Ratio, pairs_of, ratio
+from frankly_server.scales import MEDIAN, QUANTILE
 from frankly_server.surveys.devices import is_unstated
 
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
@@ -44,6 +45,9 @@ _SHARED: Final = (
 )
 """Columns that are equal in all rows of a table."""
 
+UNKNOWN: Final = "not_identifiable"
+"""Flag of a row whose figure no number of reports can estimate."""
+
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
     ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
 )
@@ -59,8 +63,8 @@ def table_json(
 ) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    pooled : result of `pool` for the parts. by : label of the group. Targets that are not
-    identifiable have no row, and the other rows are then flagged `not_identifiable`.
+    pooled : result of `pool` for the parts. by : label of the group. The row of a target that is not
+    identifiable has no figures; it and the other rows are flagged `not_identifiable`.
     """
     shared = {
         "by": by,
@@ -84,14 +88,10 @@ def table_json(
             if is_ratio
             else _row(pooled, spans[0], request)
         )
-        if row is None:
-            continue
         places.append(spans[0])
-        row["flags"] = list(
-            dict.fromkeys(
-                [*pooled.mean.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]
-            )
-        )
+        own = [UNKNOWN] if row is None else _row_flags(target, row, _uncut(pooled, spans, row))
+        flags = list(dict.fromkeys([*pooled.mean.flags, *own]))
+        row = (row or {"method": request.method}) | {"flags": flags}
         named = {
             "question": table.id,
             "choice": target.id,
@@ -100,7 +100,7 @@ def table_json(
         }
         rows.append(_EMPTY | named | row | shared)
     rows += _quantiles(table, rows, request)
-    identifiable = [row["choice"] for row in rows]
+    identifiable = [row["choice"] for row in rows if row["estimate"] is not None]
     return {
         "rows": rows,
         "covariance": _covariance(pooled, table, places),
@@ -118,11 +118,14 @@ def _quantiles(
     cuts = [row for row in rows if row["choice"] != MEAN]
     quantiles = []
     for text, level in request.quantile_levels.items():
-        figures = table.scale.quantile(cuts, level)
-        if figures is not None:
-            name = MEDIAN if level == 0.5 else QUANTILE + text
-            named = {"choice": name, "label": dict.fromkeys(table.text, name), "unit": NUMBER}
-            quantiles.append(_EMPTY | {key: cuts[0][key] for key in _SHARED} | named | figures)
+        # Without the whole distribution there is no quantile.
+        figures = table.scale.quantile(cuts, level) or {
+            "method": request.method,
+            "flags": cuts[0]["flags"],
+        }
+        name = MEDIAN if level == 0.5 else QUANTILE + text
+        named = {"choice": name, "label": dict.fromkeys(table.text, name), "unit": NUMBER}
+        quantiles.append(_EMPTY | {key: cuts[0][key] for key in _SHARED} | named | figures)
     return quantiles
 
 
@@ -299,8 +302,13 @@ def _possible(target: Target) -> tuple[float, float]:
     return float(min(quotients)), float(max(quotients))
 
 
-def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
-    """Return the covariance of the rows' estimates; None if it is unknown or not defined here."""
+def _covariance(
+    pooled: Pooled, table: Table, places: Sequence[int]
+) -> list[list[float | None]] | None:
+    """Return the covariance of the rows' estimates; None if it is unknown or not defined here.
+
+    The entries of a row without an estimate are None.
+    """
     # Ratios and medians are not linear in the shares, so their covariance is not that of the
     # targets.
     if (
@@ -309,10 +317,13 @@ def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[lis
         or any(target.over is not None for target in table.targets)
     ):
         return None
-    covariance: list[list[float]] = np.array(pooled.mean.covariance)[
-        np.ix_(places, places)
-    ].tolist()
-    return covariance
+    covariance, known = pooled.mean.covariance, pooled.mean.unbiased
+    is_known = [known[place] is not None for place in places]
+    values = np.array(covariance, dtype=np.float64)[np.ix_(places, places)].tolist()
+    return [
+        [value if s and t else None for value, t in zip(line, is_known, strict=True)]
+        for line, s in zip(values, is_known, strict=True)
+    ]
 
 
 def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict[str, Any]:

@@ -9,19 +9,20 @@ from math import prod
 from typing import Final
 
 from frankly_analyst.plots import NUMBER, SHARE
-from frankly_analyst.request import ANSWERED, SCALES
+from frankly_analyst.request import ANSWERED, INVERSE_VARIANCE, SCALES, WANTED
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import DISTRIBUTION
 
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
-from frankly_server.analysis.scales import MEAN, Scale
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.forms import PartTable, counted_blocks
 from frankly_server.joint_tables import is_estimable
+from frankly_server.scales import Figure, Scale, wanted_figures
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
@@ -83,7 +84,8 @@ class Table:
 def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     """Return the requested tables.
 
-    Raises InvalidInput(targets_invalid) for questions or choices that do not exist.
+    Raises InvalidInput: targets_invalid for questions or choices that do not exist, unsupported for
+    inverse-variance weights of wanted ratios.
     """
     if request.joint is not None:
         return [_joint_table(documents, request.joint, request.percent, "targets")]
@@ -93,7 +95,7 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     if request.combinations is None:
         if request.percent == ANSWERED:
             return [Table((q,), _among_answered(q), sources, shares=False) for q, sources in groups]
-        return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in groups]
+        return [_of_one(q, sources, request) for q, sources in groups]
     # Reversed, so that the newest of several questions with the same id remains.
     newest = {question.id: (question, sources) for question, sources in reversed(groups)}
     requested = []
@@ -115,16 +117,7 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
     for question, sources in groups:
         scale = Scale.of(question)
         if scale is not None:
-            targets = tuple(
-                Target(
-                    name,
-                    dict.fromkeys(question.text, name),
-                    weights,
-                    scale.over,
-                    NUMBER if name == MEAN else SHARE,
-                )
-                for name, weights in scale.named_weights().items()
-            )
+            targets = _targets(question, scale.figures)
             scale_tables.append(Table((question,), targets, sources, shares=False, scale=scale))
     if not scale_tables:
         raise InvalidInput(
@@ -133,6 +126,38 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
             "targets",
         )
     return scale_tables
+
+
+def _of_one(question: Question, sources: tuple[Received, ...], request: Request) -> Table:
+    """Return the table of a question: its wanted figures, or the shares of its choices."""
+    figures = wanted_figures(question) if request.targets == WANTED else ()
+    if not figures:
+        return Table((question,), _shares((question,)), sources, shares=True)
+    if request.weights == INVERSE_VARIANCE and any(figure.over for figure in figures):
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the wanted figure of {question.id} is a ratio, which needs a single weight per version: "
+            "leave the weights out, or request shares",
+            "weights",
+        )
+    # Quantiles are added to a distribution of numbers.
+    scale = (
+        Scale.of(question) if question.wanted and question.wanted.figure == DISTRIBUTION else None
+    )
+    return Table((question,), _targets(question, figures), sources, shares=False, scale=scale)
+
+
+def _targets(question: Question, figures: Sequence[Figure]) -> tuple[Target, ...]:
+    return tuple(
+        Target(
+            figure.name,
+            dict.fromkeys(question.text, figure.name),
+            figure.weights,
+            figure.over,
+            NUMBER if figure.is_number else SHARE,
+        )
+        for figure in figures
+    )
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:

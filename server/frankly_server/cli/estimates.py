@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import click
 from frankly_analyst import Estimate, Estimates
 from frankly_analyst.plots import figure
-from frankly_analyst.request import FIELDS, KINDS, SCALES, SHARES
+from frankly_analyst.request import FIELDS, KINDS, SCALES, WANTED
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
@@ -66,7 +66,7 @@ def request_options(command: Command) -> Command:
 @click.option(
     "--scales",
     is_flag=True,
-    help="Mean, distribution and median of the questions with scores or ranges, instead of shares.",
+    help="Mean, distribution and median of every question with scores or ranges.",
 )
 @click.option("--language", help="Language of the labels [default: the survey's first].")
 @click.option(
@@ -95,8 +95,8 @@ def estimates(
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     if scales and crosstab:
         raise InvalidInput(Problem.USAGE, "choose --scales or --crosstab", "scales")
-    # The API has a single parameter for shares and joint tables.
-    fields["targets"] = list(crosstab) or (SCALES if scales else SHARES)
+    # The API has a single parameter for wanted figures and joint tables.
+    fields["targets"] = list(crosstab) or (SCALES if scales else WANTED)
     remote = remote_of(survey, url, key)
     with analyst_errors():
         response = (

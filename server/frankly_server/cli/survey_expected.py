@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.questions import CONTRAST, MEAN
 from rich.table import Table
 
 from frankly_server.cli.console import table
@@ -24,13 +25,15 @@ else:
 class ExpectedQuestion:
     """A question or table if the expected number of people answer.
 
-    text : its questions. reports : number of reports about it. margin : half-width at 95% of a
-    share; None without a result, or if some shares cannot be estimated. has_result : False if
-    there are fewer reports than `min_reports`.
+    text : its questions. reports : number of reports about it. figure : what is wanted of it: shares,
+    mean, distribution or contrast. margin : half-width at 95% of that figure, the widest of several;
+    None without a result, or if some figure cannot be estimated. has_result : False if there are
+    fewer reports than `min_reports`.
     """
 
     text: str
     reports: int
+    figure: str
     margin: float | None
     has_result: bool
 
@@ -54,7 +57,8 @@ def questions_of(
     for row in rows:
         has_result = row.about[place] >= definition.min_reports
         margin = row.margins[place] if has_result else None
-        questions.append(ExpectedQuestion(row.text, row.about[place], margin, has_result))
+        about = row.about[place]
+        questions.append(ExpectedQuestion(row.text, about, row.figure, margin, has_result))
     return questions
 
 
@@ -79,12 +83,15 @@ def shown(
         f"If {definition.expected_reports} people answer (a result needs {definition.min_reports} "
         "answers about its question)"
     )
-    columns = ("question", "answers about it", "margin of a share, in points")
-    rows = [(one.text, str(one.reports), _margin(one)) for one in questions]
+    columns = ("question", "answers about it", "wanted", "margin")
+    rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in questions]
     return table(title, columns, rows)
 
 
 def _margin(question: ExpectedQuestion) -> str:
     if not question.has_result:
         return "no result"
-    return "unknown" if question.margin is None else f"±{100 * question.margin:.1f}"
+    if question.margin is None:
+        return "unknown"
+    is_number = question.figure in (MEAN, CONTRAST)
+    return f"±{question.margin:.2g}" if is_number else f"±{100 * question.margin:.1f} points"

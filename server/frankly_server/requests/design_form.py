@@ -24,7 +24,7 @@ from pydantic import (
 
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.form.comparisons import one_question, separate_blocks
-from frankly_server.design.form.request import check
+from frankly_server.design.form.request import check, distribution
 from frankly_server.design.tables.limits import Limits
 from frankly_server.faults import named
 from frankly_server.forms import chance_shown
@@ -34,40 +34,49 @@ from frankly_server.requests.measure import finite
 
 _MOST_CHOICES = 64
 _NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
+ALL_EQUAL: Final = "the numbers are all equal: nothing would be left to estimate"
 
 
 class Wanted(ClosedModel):
     """Wanted estimates of a question; a subclass adds `choices`, a list of them or their number.
 
     wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
-    `scores`. distribution : the share of every choice together with those before it, for choices in
-    order. contrast : the sum of the shares times the numbers in `contrast`.
-    scores, contrast : one number for each choice, in their order. importance : weight of the
-    question's variance in the design.
+    scores. distribution : the share of every choice together with those before it, for choices in
+    order. contrast : the sum of the shares times the numbers in `contrast`, one for each choice, in
+    their order. importance : weight of the question's variance in the design.
     """
 
     wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
     # Defaults are validated, so that the error for missing numbers has the right field.
-    scores: tuple[Number, ...] | None = Field(None, validate_default=True)
     contrast: tuple[Number, ...] | None = Field(None, validate_default=True)
     importance: Positive = "1"
 
-    @field_validator("scores", "contrast")
+    @field_validator("contrast")
     @classmethod
     def _one_for_each_choice(
         cls, numbers: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
-        if numbers is None:
-            if info.data.get("wanted") == _NEEDED_BY[str(info.field_name)]:
-                raise custom(
-                    Problem.FIELD_MISSING,
-                    "the field wanted needs this: one number for each choice, in order",
-                )
-            return None
-        require_one_each(numbers, info)
-        if len({Decimal(text) for text in numbers}) == 1:
-            raise ValueError("the numbers are all equal: nothing would be left to estimate")
-        return numbers
+        return _checked_numbers(numbers, info)
+
+
+def _checked_numbers(
+    numbers: tuple[str, ...] | None, info: ValidationInfo
+) -> tuple[str, ...] | None:
+    """Return the numbers of a wanted figure; raises unless they are given exactly if it needs them."""
+    needed_by = _NEEDED_BY[str(info.field_name)]
+    if numbers is None:
+        if info.data.get("wanted") == needed_by:
+            raise custom(
+                Problem.FIELD_MISSING,
+                "the field wanted needs this: one number for each choice, in order",
+            )
+        return None
+    if info.data.get("wanted", needed_by) != needed_by:
+        raise custom(Problem.UNSUPPORTED, f"these are used only with wanted: {needed_by}")
+    require_one_each(numbers, info)
+    if len({Decimal(text) for text in numbers}) == 1:
+        raise ValueError(ALL_EQUAL)
+    return numbers
 
 
 def require_one_each(numbers: Sized, info: ValidationInfo) -> None:
@@ -129,28 +138,30 @@ class ChoiceFields(ClosedModel):
 
 # The choices are the first field, because the validators of other fields need their number.
 class FormQuestionFields(Wanted, ChoiceFields):
-    """A question of a form: its choices and its wanted estimates."""
+    """A question of a form: its choices and its wanted estimates.
 
-    @field_validator("scores", "contrast")
+    scores : the numbers of a wanted mean, one for each choice, in their order.
+    """
+
+    scores: tuple[Number, ...] | None = Field(None, validate_default=True)
+
+    @field_validator("scores")
     @classmethod
-    def _if_wanted(
+    def _score_for_each_choice(
         cls, numbers: tuple[str, ...] | None, info: ValidationInfo
     ) -> tuple[str, ...] | None:
-        needed_by = _NEEDED_BY[str(info.field_name)]
-        if numbers is not None and info.data.get("wanted", needed_by) != needed_by:
-            raise custom(Problem.UNSUPPORTED, f"these are used only with wanted: {needed_by}")
-        return numbers
+        return _checked_numbers(numbers, info)
 
     @property
     def question(self) -> FormQuestion:
         """The question as an object of the form designer."""
+        return FormQuestion(self.prior, self._rows(), Fraction(self.importance))
+
+    def _rows(self) -> tuple[tuple[Fraction, ...], ...] | None:
         numbers = self.scores or self.contrast
-        return FormQuestion(
-            prior=self.prior,
-            wanted=self.wanted,
-            scores=None if numbers is None else tuple(map(Fraction, numbers)),
-            importance=Fraction(self.importance),
-        )
+        if numbers is not None:
+            return (tuple(map(Fraction, numbers)),)
+        return None if self.wanted == "shares" else distribution(len(self.prior))
 
 
 class FormFields(ClosedModel):

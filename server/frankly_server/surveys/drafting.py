@@ -12,15 +12,19 @@ from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
 
+from frankly_server import rational
 from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.tables.limits import Limits
+from frankly_server.estimate.decoder import decoder
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
+from frankly_server.forms import part_blocks
+from frankly_server.scales import design_rows, wanted_figures
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
@@ -133,7 +137,8 @@ def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
 def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedForm:
     """Design a form for the requested estimates of its questions.
 
-    Raises the InvalidInput errors of `design_form`, with the path of the form.
+    Raises the InvalidInput errors of `design_form`, with the path of the form, and not_identifiable if
+    the mechanism cannot estimate a wanted figure.
     """
     with named("form"):
         designed = design_form(form_request(form, epsilon, limits))
@@ -148,7 +153,32 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
         mechanism_name=AgreementMechanism.kind,
         certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
     )
+    for part in part_blocks(block):
+        _require_estimable(part)
     return DraftedForm(block, designed)
+
+
+def _require_estimable(part: Block) -> None:
+    """Raise InvalidInput(not_identifiable) for a wanted figure that no number of reports can estimate.
+
+    Decided in exact arithmetic; the design's own figures are floats.
+    """
+    table, asked = part.numbered_mechanism, part.questions[0]
+    figures = wanted_figures(asked) if len(part.questions) == 1 else ()
+    rows = [row for figure in figures for row in (figure.weights, figure.over) if row is not None]
+    if not isinstance(table, DenseMechanism):
+        return
+    if rows:
+        is_known = None not in decoder(table, tuple(rows), part.design_prior).rows
+    else:
+        is_known = rational.least_rank(table.weights) == table.answers
+    if not is_known:
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE,
+            f"no mechanism was found that can estimate what is wanted of {asked.id}: merge choices, or raise the "
+            "level",
+            "form.questions",
+        )
 
 
 def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequest:
@@ -163,13 +193,10 @@ def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequ
 
 
 def _form_question(item: FormItem) -> FormQuestion:
-    question = item.question
-    numbers = {"mean": question.scores, "contrast": question.contrast}.get(question.wanted)
     return FormQuestion(
         prior=item.expected,
-        wanted=question.wanted,
-        scores=None if numbers is None else tuple(map(Fraction, numbers)),
-        importance=Fraction(question.importance),
+        rows=design_rows(item.for_devices(), item.expected),
+        importance=Fraction(item.question.importance),
     )
 
 

@@ -58,7 +58,9 @@ def add_question(
     if wanted and "form" in edited:
         question["wanted"] = wanted
     if question.get("wanted") == "mean":
-        question["scores"] = [str(i) for i in range(len(question["choices"]))]
+        question["choices"] = [
+            choice | {"score": str(i)} for i, choice in enumerate(question["choices"])
+        ]
     if public:
         edited.setdefault("strata", []).append(question)
         return edited

@@ -15,7 +15,7 @@ from frankly_server.estimate.planner import Setting, least_reports
 from frankly_server.forms import estimated_blocks
 from frankly_server.intake.times import next_release
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.preview import planned
+from frankly_server.surveys.preview import wanted_plan
 
 SMALL: Final = 10  # a smaller number could reveal that a single person has answered
 _LADDER: Final = (1, 2, 5)
@@ -37,12 +37,14 @@ class VersionCount:
 class BlockOutlook:
     """Expected precision of a block: current margin (half-width at 95%), and missing reports.
 
-    text : its question, in the first language; joint questions have × between them. margin : None
-    with fewer than 10 reports, or if some shares cannot be estimated. more : reports missing for
+    text : its question, in the first language; joint questions have × between them. figure : what
+    is wanted of it (`WantedPlan`); margins of a mean or a contrast are shares of its range. margin :
+    None with fewer than 10 reports, or if some figure cannot be estimated. more : reports missing for
     the target; 0 if it is reached, None if it cannot be reached.
     """
 
     text: str
+    figure: str
     margin: float | None
     target: float
     more: int | None
@@ -120,15 +122,12 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def margins_of_one_report(document: SurveyDocument) -> Margins:
-    """Return the half-width at 95% of each estimated block as if n were one report.
+    """Return the half-width at 95% of each estimated block's wanted figure as if n were one report.
 
-    It falls with the square root of n. None if some share cannot be estimated. This takes seconds
-    for a document of many large blocks.
+    It falls with the square root of n. Half-widths of means and contrasts are shares of their range.
+    None if some figure cannot be estimated. This takes seconds for a document of many large blocks.
     """
-    plans = (
-        planned(block.numbered_mechanism, block.design_prior)
-        for block, _ in estimated_blocks(document)
-    )
+    plans = (wanted_plan(block).plan for block, _ in estimated_blocks(document))
     return tuple(None if plan is None else plan.margin(1) for plan in plans)
 
 
@@ -173,7 +172,7 @@ def may_be_without_result(definition: SurveyDefinition) -> tuple[str, ...]:
 def required_reports(document: SurveyDocument, margins: Margins, target: float) -> int | None:
     """Return the number of reports at which every half-width at 95% is at most `target`.
 
-    margins : `margins_of_one_report`. Returns None if some share cannot be estimated.
+    margins : `margins_of_one_report`. Returns None if some figure cannot be estimated.
     """
     report_counts = []
     for (_, share_of_reports), margin in zip(estimated_blocks(document), margins, strict=True):
@@ -195,7 +194,9 @@ def _outlook(
             if of_one is None
             else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
         )
-        outlook.append(BlockOutlook(text_of(block, document), margin, target, missing))
+        asked = block.questions[0].wanted if len(block.questions) == 1 else None
+        figure = "shares" if asked is None else asked.figure
+        outlook.append(BlockOutlook(text_of(block, document), figure, margin, target, missing))
     return outlook
 
 

@@ -5,9 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 from frankly_protocol.audit import ln_up
+from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
@@ -16,8 +18,9 @@ from frankly_server.design.api import engine
 from frankly_server.design.api.regret import Regret, regret
 from frankly_server.design.api.result import Design
 from frankly_server.design.tables.limits import Limits, TimeExceeded
-from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Plan, Setting
+from frankly_server.scales import linear_row, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
 from frankly_server.surveys.priors import block_request
@@ -202,13 +205,47 @@ def planned(
 
     people : size of the population, in which each person answers at most once; None if unlimited.
     """
+    return _plan(mechanism, shares(mechanism.answers), prior, people)
+
+
+def _plan(
+    mechanism: Mechanism, targets: Targets, prior: tuple[int, ...] | None, people: int | None
+) -> Plan | None:
     try:
-        return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
+        return Plan(mechanism, targets, prior, Setting(population=people))
     except InvalidInput as refused:
         # Other errors are mistakes in the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPlan:
+    """The plan of what is wanted of a question or table.
+
+    figure : "shares", or one of frankly_protocol.questions.FIGURES. plan : of the shares, or of the
+    figures divided by `span`; None if some cannot be estimated. A ratio is planned as if as many
+    people answer as the design expects. span : largest minus smallest value of a mean or a contrast
+    over the answers; 1 for shares.
+    """
+
+    figure: str
+    plan: Plan | None
+    span: float = 1.0
+
+
+def wanted_plan(block: Block) -> WantedPlan:
+    """Return the plan of a counted block. Several questions are wanted for their joint shares."""
+    mechanism, prior, asked = block.numbered_mechanism, block.design_prior, block.questions[0]
+    figures = wanted_figures(asked) if len(block.questions) == 1 else ()
+    if asked.wanted is None or not figures:
+        return WantedPlan("shares", planned(mechanism, prior))
+    # The figures of one question have the same unit.
+    values = [w for f in figures if f.is_number for w in f.weights] or [Fraction(0), Fraction(1)]
+    span = max(values) - min(values)
+    rows = [tuple(w / span for w in linear_row(figure, prior)) for figure in figures]
+    return WantedPlan(asked.wanted.figure, _plan(mechanism, tuple(rows), prior, None), float(span))
 
 
 def margin_of(

@@ -97,13 +97,17 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
 def _estimability(block: Block) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the estimable combinations of shares, and the undetectable changes of shares.
 
-    For a form, these are the combinations and changes of its parts.
+    For a form, these are the combinations and changes of its parts, with the ids of their questions.
     """
-    parts = part_blocks(block) or (block,)
-    each = [in_words(part.numbered_mechanism, answers_of(part)) for part in parts]
-    return tuple(s for part in each for s in part.can), tuple(
-        s for part in each for s in part.cannot
-    )
+    can: list[str] = []
+    cannot: list[str] = []
+    for part in part_blocks(block) or (block,):
+        words = in_words(part.numbered_mechanism, answers_of(part))
+        name = " × ".join(question.id for question in part.questions)
+        prefix = f"{name}: " if part is not block else ""
+        can += [prefix + sentence for sentence in words.can]
+        cannot += [prefix + sentence for sentence in words.cannot]
+    return tuple(can), tuple(cannot)
 
 
 def regret_of(block: Block) -> Regret | None:

@@ -5,9 +5,10 @@ A file may use short forms (`type`, `ranges`, `no_answer`, `not_applicable`) ins
 choices. Parsing replaces them with choices; they are not stored.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
@@ -17,6 +18,7 @@ from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import NO, ROLES, YES, AskIf, Box, Choice, Question, require_rules
+from frankly_protocol.questions import Wanted as WantedFigure
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -26,8 +28,8 @@ from pydantic import (
     model_validator,
 )
 
-from frankly_server.requests.design_form import Wanted, require_one_each
-from frankly_server.requests.fields import ClosedModel, Number, Slug, Whole, custom
+from frankly_server.requests.design_form import ALL_EQUAL, Wanted, require_one_each
+from frankly_server.requests.fields import NUMERAL, ClosedModel, Number, Slug, Whole, custom
 from frankly_server.surveys.fields import LocalisedText, folded
 from frankly_server.surveys.lookalikes import code_points
 
@@ -169,19 +171,51 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
     """A question of a form with its wanted estimates.
 
     boxes : for a question of type multi; each is randomised as a separate question with the choices
-    no and yes. expected : expected counts of the choices, in their order; the design is best for
-    these shares, and estimates are unbiased for any true shares. See `Wanted` for the other fields.
+    no and yes. scores : short form of the choices' scores, for a wanted mean; not stored.
+    expected : expected counts of the choices, in their order; the design is best for these shares,
+    and estimates are unbiased for any true shares. See `Wanted` for the other fields.
     """
 
     boxes: Annotated[tuple[BoxDefinition, ...], Field(max_length=MAX_QUESTIONS)] = ()
+    # The default is validated, so that the error for missing scores has the right field.
+    scores: tuple[Number, ...] | None = Field(None, validate_default=True)
     expected: tuple[Whole, ...] | None = None
 
     @field_validator("boxes")
     @classmethod
-    def _that_differ(cls, boxes: tuple[BoxDefinition, ...]) -> tuple[BoxDefinition, ...]:
+    def _that_differ(
+        cls, boxes: tuple[BoxDefinition, ...], info: ValidationInfo
+    ) -> tuple[BoxDefinition, ...]:
         if boxes:
             require_different(boxes)
+            if info.data.get("wanted", "shares") != "shares":
+                raise ValueError("the share of each box is estimated: leave wanted out")
         return boxes
+
+    @field_validator("scores")
+    @classmethod
+    def _of_the_choices(
+        cls, scores: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        """Raise unless the wanted figure can be estimated from the choices' scores."""
+        wanted, choices = info.data.get("wanted"), info.data.get("choices")
+        if wanted is None or choices is None:
+            return None  # these have errors of their own
+        answers = [choice for choice in choices if choice.role is None]
+        # `_move_scores` has moved scores that fit into the choices.
+        if scores is not None:
+            raise _misplaced(scores, wanted, answers)
+        numbers = {None if c.score is None else Decimal(c.score) for c in answers}
+        if wanted == "mean" and None in numbers:
+            raise custom(
+                Problem.FIELD_MISSING,
+                "the field wanted needs this: one number for each choice that is an answer, in order",
+            )
+        if wanted in ("mean", "distribution") and None not in numbers and len(numbers) == 1:
+            raise ValueError(ALL_EQUAL)
+        if wanted == "distribution" and len(answers) == 1:
+            raise ValueError("a distribution needs two choices that are answers: leave wanted out")
+        return None
 
     @field_validator("expected")
     @classmethod
@@ -191,6 +225,15 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
         if expected is not None:
             require_one_each(expected, info)
         return expected
+
+    def for_devices(self) -> Question:
+        """Return the question of the signed document, with its wanted figure."""
+        question = QuestionDefinition.for_devices(self)
+        if self.wanted == "shares":
+            return question
+        return replace(
+            question, wanted=WantedFigure(self.wanted, tuple(map(Fraction, self.contrast or ())))
+        )
 
     @property
     def items(self) -> tuple["FormItem", ...]:
@@ -271,6 +314,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
         question["choices"] = _of_ranges(ranges, languages)
     if kind in ("yes-no", "multi") and "choices" not in question:
         question["choices"] = [{"id": name, "label": _label(name, languages)} for name in (NO, YES)]
+    _move_scores(question)
     if kind == "scale":
         _require_scores(question.get("choices"))
     listed = "boxes" if kind == "multi" else "choices"
@@ -280,7 +324,6 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
         if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
             label = given if isinstance(given, Mapping) else _label(role, languages)
             question[listed] = [*question[listed], {"id": _IDS[role], "label": label, "role": role}]
-    _fill_scores(question)
     return question
 
 
@@ -326,23 +369,43 @@ def _require_scores(choices: Any) -> None:
         raise custom(Problem.FIELD_MISSING, "every choice of a scale needs a score")
 
 
-def _fill_scores(question: dict[str, Any]) -> None:
-    """Set the `scores` of a requested mean from the choices' scores (0 for choices with a role)."""
-    choices = question.get("choices")
-    if (
-        question.get("wanted") != "mean"
-        or "scores" in question
-        or not isinstance(choices, list | tuple)
-    ):
+def _move_scores(question: dict[str, Any]) -> None:
+    """Move the `scores` of a wanted mean into the choices that are answers.
+
+    Scores that do not fit stay, and are refused with their own path (`_misplaced`).
+    """
+    scores, choices = question.get("scores"), question.get("choices")
+    if question.get("wanted") != "mean" or not isinstance(scores, list | tuple):
         return
-    scores = [
-        choice.get("score", "0" if choice.get("role") else None)
+    if not isinstance(choices, list | tuple) or not all(isinstance(c, Mapping) for c in choices):
+        return
+    answers = [choice for choice in choices if not choice.get("role")]
+    are_decimals = all(NUMERAL.fullmatch(str(score).removeprefix("-")) for score in scores)
+    if len(scores) != len(answers) or not are_decimals or any("score" in c for c in answers):
+        return
+    remaining = iter(scores)
+    question["choices"] = [
+        dict(choice) if choice.get("role") else dict(choice) | {"score": next(remaining)}
         for choice in choices
-        if isinstance(choice, Mapping)
     ]
-    # A choice without a score is left to the check of the scores, whose error names the choice.
-    if None not in scores:
-        question["scores"] = scores
+    del question["scores"]
+
+
+def _misplaced(
+    scores: Sequence[str], wanted: str, answers: Sequence[ChoiceDefinition]
+) -> Exception:
+    """Return the error of `scores` that were not moved into the choices."""
+    if wanted != "mean":
+        return custom(
+            Problem.UNSUPPORTED,
+            "these are used only with wanted: mean; otherwise write a score at each choice",
+        )
+    if len(scores) != len(answers):
+        return ValueError(
+            f"give one number for each choice that is an answer: {len(answers)} numbers, "
+            f"not {len(scores)}"
+        )
+    return ValueError("the choices have scores of their own: give the numbers once")
 
 
 def require_asked(

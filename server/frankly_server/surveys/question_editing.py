@@ -26,7 +26,7 @@ _WITHOUT_ORDER: Final = {
     "accept_identity",
     "accept_unidentifiable",
 }
-_NEW_VALUE: Final = {"scores": "0", "contrast": "0", "expected": 1}
+_NEW_VALUE: Final = {"contrast": "0", "expected": 1}
 """Value of a new choice in the lists of a form's question."""
 
 
@@ -88,8 +88,6 @@ def change_question(
                     question[field] = [
                         value if place is None else numbers[place] for place in places
                     ]
-    if "scores" in question and name == "choices":
-        question["scores"] = [row.score or "0" for row in kept]
     new_choice_ids = {
         row.was: choice["id"] for row, choice in zip(kept, question[name], strict=True) if row.was
     }
@@ -196,14 +194,15 @@ def _place(choices: Sequence[Draft], choice_id: str) -> int | None:
 
 def _choices(old: Sequence[Draft], rows: Sequence[ChoiceRow], first: str) -> list[Draft]:
     choices: list[Draft] = []
+    are_scored = any("score" in choice for choice in old)
     for row in rows:
         place = _place(old, row.was)
         known = {} if place is None else copy.deepcopy(old[place])
         used = [choice["id"] for choice in choices]
         choice_id = row.id or slug(row.labels.get(first, ""), used)
         choice = known | {"id": choice_id, "label": dict(row.labels)}
-        if row.score and "score" in known:
-            choice["score"] = row.score
+        if are_scored and "role" not in known:
+            choice["score"] = row.score or known.get("score", "0")
         choices.append(choice)
     return choices
 

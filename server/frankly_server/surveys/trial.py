@@ -20,6 +20,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
 from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import CONTRAST, MEAN
 from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
@@ -28,7 +29,7 @@ from frankly_server.forms import estimated_blocks
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
 from frankly_server.surveys.live import text_of
-from frankly_server.surveys.preview import margin_points, planned, previewed
+from frankly_server.surveys.preview import margin_points, previewed, wanted_plan
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
@@ -82,13 +83,16 @@ def drafted(
 class ExpectedRow:
     """What to expect of a question or table of a draft, for each of `answer_points`.
 
-    text : its questions. about : numbers of reports about it. margins : half-widths at 95%; None
-    if there are no reports, or some shares cannot be estimated.
+    text : its questions. about : numbers of reports about it. figure : what is wanted of it
+    (`WantedPlan`). margins : half-widths at 95% of that figure, the widest of several; None if there
+    are no reports, or some figure cannot be estimated. is_number : False for margins of shares.
     """
 
     text: str
     about: tuple[int, ...]
+    figure: str
     margins: tuple[float | None, ...]
+    is_number: bool
 
 
 def answer_points(definition: SurveyDefinition) -> tuple[int, ...]:
@@ -105,10 +109,14 @@ def expectations(
     """
     document, rows = drafted(definition, now, url), []
     for block, share in estimated_blocks(document):
-        plan = planned(block.numbered_mechanism, block.design_prior)
-        about = tuple(int(n * share) for n in answer_points(definition))
-        margins = tuple(None if plan is None or n < 1 else plan.margin(n) for n in about)
-        rows.append(ExpectedRow(text_of(block, document), about, margins))
+        wanted = wanted_plan(block)
+        plan, about = wanted.plan, tuple(int(n * share) for n in answer_points(definition))
+        margins = tuple(
+            None if plan is None or n < 1 else wanted.span * plan.margin(n) for n in about
+        )
+        is_number = wanted.figure in (MEAN, CONTRAST)
+        text = text_of(block, document)
+        rows.append(ExpectedRow(text, about, wanted.figure, margins, is_number))
     return document, rows
 
 

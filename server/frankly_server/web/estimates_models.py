@@ -117,14 +117,15 @@ class QuestionEstimates(Shape):
     block: str
     text: dict[str, str]
     by: dict[str, str] | None
-    status: Literal["ok", "insufficient"]
+    status: Literal["ok", "insufficient", "not_identifiable"]
     n: int
     received: int
     needed: int
     documents: list[str]
     rows: list[EstimateRow]
-    covariance: list[list[float]] | None = Field(
-        description="Unbiased covariance matrix of the rows' estimates, in the order of the rows."
+    covariance: list[list[float | None]] | None = Field(
+        description="Unbiased covariance matrix of the rows' estimates, in the order of the rows; null for a row "
+        "without an estimate."
     )
     independence: IndependenceTest | None = Field(
         description="Of a joint table of two questions: the test that they are independent."

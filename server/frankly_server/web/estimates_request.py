@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field
 from typing import Any, Final
 
-from frankly_analyst.request import FIELDS, KINDS, SCALES, SHARES, as_text
+from frankly_analyst.request import FIELDS, KINDS, SCALES, SHARES, WANTED, as_text
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -40,15 +40,15 @@ PARAMETERS: Final = tuple(map(_parameter, FIELDS.values()))
 
 
 def _targets(text: str, _name: str) -> Any:
-    # Two values are words; all others are JSON.
-    if text in (SHARES, SCALES):
+    # Three values are words; all others are JSON.
+    if text in (WANTED, SHARES, SCALES):
         return text
     try:
         return parse_json(text.encode(), max_bytes=reading.MAX_QUERY_BYTES, decimals=True)
     except (InvalidInput, UnicodeEncodeError):
         raise InvalidInput(
             Problem.TARGETS_INVALID,
-            'write shares, scales, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": '
+            'write wanted, shares, scales, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": '
             '{"yes": 1, "no": -1}}}',
             "targets",
         ) from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from frankly_protocol.questions import Wanted
 from frankly_protocol.tokens import TokenRule
 from playwright.sync_api import BrowserContext, Page
 
@@ -108,6 +109,12 @@ def ways(_page: Page, wire: Wire) -> str:
     return wire.publish(asked())
 
 
+def figure(_page: Page, wire: Wire) -> str:
+    block = ldp_block()
+    wanted = replace(block.questions[0], wanted=Wanted("distribution"))
+    return wire.publish(survey(replace(block, questions=(wanted,))))
+
+
 def form(_page: Page, wire: Wire) -> str:
     return wire.publish(documents()["agreement ldp"])
 
@@ -141,6 +148,7 @@ PARTS: dict[str, tuple[str, Need]] = {
     "sets": ("rare", Need(rare_sets)),
     "kinds": ("kinds", Need(of_sets)),
     "ways": ("ways", Need(ways)),
+    "figure": ("ways", Need(figure)),
     "form": ("agreement", Need(form)),
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),

@@ -24,6 +24,7 @@ from tests.frankly_protocol.asked import (
     SETTLED,
     SIGNS,
     UNSETTLED,
+    WORK,
     form,
 )
 from tests.frankly_protocol.samples import NOW, put, question, sealed, survey
@@ -33,12 +34,15 @@ Verdict = list[str | None] | None
 
 NAMES = [f"c{i}" for i in range(64)]
 AGE_AT, STRESS_AT = "blocks.0.questions.0.choices.", "blocks.0.questions.2."
+WORK_AT = "blocks.0.questions.1.wanted.numbers"
 EDGES: list[tuple[str, Any, Any]] = [
     (STRESS_AT + "ask_if.choices", NAMES[:63], NAMES),
     (AGE_AT + "0.from", 1 - 2**53, -(2**53)),
     (AGE_AT + "2.from", 2**53 - 1, 31.0),
     (STRESS_AT + "choices.0.score", "-999999999.999999", "-1000000000"),
     (STRESS_AT + "choices.0.score", "0.000001", "0.0000001"),
+    (WORK_AT, ["-999999999.999999", "0.000001"], ["-1000000000", "0.000001"]),
+    (WORK_AT, ["0"] * 1000, ["0"] * 1001),  # too many for the question, too many for any question
 ]
 
 
@@ -67,7 +71,7 @@ def with_questions(*questions: Question) -> dict[str, Any]:
 def test_boxes_must_be_adjacent_and_public_questions_plain(page: Page) -> None:
     bodies = [with_questions(*questions) for questions, _ in OTHERS]
     expected: list[Verdict] = [["document_schema", field] for _, field in OTHERS]
-    for public in (AGE, DRUGS[0], QUESTIONS[2], SIGNS[0]):
+    for public in (AGE, WORK, DRUGS[0], QUESTIONS[2], SIGNS[0]):
         body = json.loads(ASKED.payload())
         body["strata"] = [json.loads(json.dumps(public.to_json()).replace("drugs", "other"))]
         bodies.append(body)
@@ -80,6 +84,7 @@ def test_boxes_must_be_adjacent_and_public_questions_plain(page: Page) -> None:
 SWAPS = (
     "no_answer", "not_applicable", "yes", "no", "work", "stress", "signs", "drugs", "signs-pain", "signs-sleep",
     "signs-", "1", "-1", "0.5", "-0", "1.50", "-0.000001", "1234567890", ".5",
+    "mean", "distribution", "contrast", {"figure": "mean"}, ["1", "0"],
     -1, 0, 18, 60, 2**53 - 1, 1 - 2**53, -(2**53), True, None,
 )  # fmt: skip
 
@@ -89,6 +94,7 @@ PARTS: tuple[list[Any], ...] = (
     _PARTS,
     [one["ask_if"] for one in _PARTS if "ask_if" in one],
     [one["box"] for one in _PARTS if "box" in one],
+    [one["wanted"] for one in _PARTS if "wanted" in one],
     [choice for one in _PARTS for choice in one["choices"]],
 )
 """Parts of questions that can be copied into another question."""

@@ -370,7 +370,7 @@ def test_versions_with_different_questions_are_not_pooled(sqlite: Database) -> N
     ]
 
 
-def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
+def test_choices_that_cannot_be_estimated_have_no_figures(sqlite: Database) -> None:
     half = 1 << 47
     weights = (
         (1 << 48, 0),
@@ -391,6 +391,9 @@ def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
     )
     document = put(sqlite, survey(block))
     _receive(sqlite, document, [[70, 30]])
-    (row,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")
-    assert row["choice"] == "a"
-    assert "not_identifiable" in row["flags"]
+    rows = _rows(Analysis(sqlite).estimates(SURVEY), "q")
+    assert [row["choice"] for row in rows if row["estimate"] is not None] == ["a"]
+    assert all("not_identifiable" in row["flags"] for row in rows)
+    for lost in rows[1:]:
+        figures = ("estimate", "se", "margin", "low", "high", "se_privacy", "efficiency")
+        assert [lost[name] for name in figures] == [None] * len(figures)

@@ -146,11 +146,14 @@ def _of(world: World, **by: str) -> list[ReportRow]:
 def _agrees(question_result: Mapping[str, Any], shares: Any, covariance: Any) -> None:
     """Compare with an API result to within 1e-12."""
     estimates = [r["estimate"] for r in question_result["rows"]]
-    known = [share for share in shares if share is not None]
-    np.testing.assert_allclose(known, estimates, rtol=0, atol=1e-12)
-    expected = np.array(question_result["covariance"], dtype=float)
-    got = np.array(covariance, dtype=float)
-    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(_floats(shares), _floats(estimates), rtol=0, atol=1e-12)
+    expected = _floats(question_result["covariance"])
+    np.testing.assert_allclose(_floats(covariance), expected, rtol=1e-12, atol=1e-12)
+
+
+def _floats(values: Any) -> np.ndarray:
+    """Return the values as an array; None, of a share that cannot be estimated, is NaN."""
+    return np.array(values, dtype=float)
 
 
 ONE_WAY = [q.id for b in BLOCKS for q in b.questions]
@@ -184,7 +187,7 @@ def test_joint_tables_are_computed_by_hand_from_counts_of_pairs(
     compared = 0
     fields = {"targets": list(questions), "by": by, "method": "clt"}
     for result in world.analysis.estimates(SURVEY, **fields)["questions"]:
-        if result["status"] == "ok":
+        if result["status"] != "insufficient":
             stratum = part.stratum(**(result["by"] or {}))
             shares = part.shares(stratum, *questions)
             _agrees(result, shares, part.covariance(stratum, *questions))

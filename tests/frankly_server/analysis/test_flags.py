@@ -80,16 +80,25 @@ def test_many_plausible_reports_have_no_flag(sqlite: Database) -> None:
     assert [row["flags"] for row in question_result["rows"]] == [[], []]
 
 
-def test_targets_that_are_not_identifiable_have_no_row_and_the_others_are_flagged(
+def test_targets_that_are_not_identifiable_have_no_figures_and_all_are_flagged(
     sqlite: Database,
 ) -> None:
     """None of the three shares is identifiable, but the difference of the first two is."""
     _received(sqlite, MIXED, (120, 200, 80))
     targets = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}
     (question_result,) = Analysis(sqlite).estimates(SURVEY, targets=targets)["questions"]
-    assert [row["choice"] for row in question_result["rows"]] == ["first more than second"]
-    assert question_result["rows"][0]["estimate"] == pytest.approx(2 * (120 - 80) / 400)
-    assert "not_identifiable" in question_result["rows"][0]["flags"]
+    first, third = question_result["rows"]
+    assert first["estimate"] == pytest.approx(2 * (120 - 80) / 400)
+    assert third["estimate"] is None
+    assert all("not_identifiable" in row["flags"] for row in (first, third))
+    assert question_result["status"] == "ok"
+    (variance, covariance), others = question_result["covariance"]
+    assert variance == pytest.approx(first["se"] ** 2)
+    assert [covariance, *others] == [None] * 3
+    # Without any figure, the question is not "ok".
+    only = {"b-0": {"the third": {"c2": 1}}}
+    (lost,) = Analysis(sqlite).estimates(SURVEY, targets=only)["questions"]
+    assert (lost["status"], len(lost["rows"])) == ("not_identifiable", 1)
 
 
 @pytest.mark.parametrize("options", [{"census": True}, {"population": 1000}])

@@ -59,9 +59,11 @@ def test_apply_says_which_questions_of_a_form_will_have_no_result(
         reports = int(70 * about[part])
         assert (question["reports"], question["has_result"]) == (reports, reports >= 50)
         assert (question["margin"] is None) == (reports < 50)
-        (line,) = re.findall(rf"{re.escape(question['text'])} *│ (\d+) *│ (.*?) *\n", said.err)
-        margin = "no result" if reports < 50 else f"±{100 * question['margin']:.1f}"
-        assert line == (str(reports), margin)
+        (line,) = re.findall(
+            rf"{re.escape(question['text'])} *│ (\d+) *│ (\w+) *│ (.*?) *\n", said.err
+        )
+        margin = "no result" if reports < 50 else f"±{100 * question['margin']:.1f} points"
+        assert line == (str(reports), "shares", margin)
     assert not all(question["has_result"] for question in expected["questions"])
 
 

@@ -212,6 +212,7 @@ def require_known(told: Told) -> None:
             assert not is_number or piece in FIXED, piece
 
 
+@pytest.mark.slow
 def test_every_other_number_is_a_fact(full: bool) -> None:
     """--full tests 500 documents."""
     for seed in range(500 if full else COUNT):

@@ -37,7 +37,7 @@ def test_a_form_is_designed_as_in_python() -> None:
         (
             FormQuestion((1, 1)),
             FormQuestion((3, 2, 1)),
-            FormQuestion((1, 1, 1), "mean", tuple(map(Fraction, range(3))), Fraction(5, 2)),
+            FormQuestion((1, 1, 1), (tuple(map(Fraction, range(3))),), Fraction(5, 2)),
         ),
         Fraction(2),
         ((0, 1),),

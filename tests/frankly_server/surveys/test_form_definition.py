@@ -54,7 +54,7 @@ def test_a_valid_file_is_read_and_survives_its_stored_form() -> None:
     definition = parse_value(SOUND)
     assert definition.form is not None
     assert definition.form_epsilon == "2"
-    assert definition.form.questions[2].scores == ("-1", "0", "1")
+    assert [choice.score for choice in definition.form.questions[2].choices] == ["-1", "0", "1"]
     assert definition.form.questions[1].expected == (3, 2, 1)
     again = SurveyDefinition.from_json(definition.to_json())
     assert again == definition
@@ -102,6 +102,29 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     ),
     "an expected count of 0": (
         {(*DRINK, "expected"): ["1", "0", "2"]}, "field_type", "form.questions[1].expected[1]", "whole number from 1",
+    ),
+    "scores without a mean": (
+        {(*DRINK, "scores"): ["1", "2", "3"]}, "unsupported", "form.questions[1].scores", "a score at each choice",
+    ),
+    "scores twice": (
+        {(*MOOD, "choices", 0, "score"): "1"}, "definition_invalid", "form.questions[2].scores", "numbers once",
+    ),
+    "a contrast that is not wanted": (
+        {(*DRINK, "contrast"): ["1", "0", "-1"]}, "unsupported", "form.questions[1].contrast", "wanted: contrast",
+    ),
+    "a mean of ranges": (
+        {(*QUESTIONS, 2): {"id": "age", "text": {"en": "?"}, "ranges": [18, 30, 60], "wanted": "mean"}},
+        "field_missing", "form.questions[2].scores", "that is an answer",
+    ),
+    "a distribution of one answer": (
+        {(*QUESTIONS, 3): question("sleep", 2, wanted="distribution")
+         | {"choices": [{"id": "a", "label": {"en": "A"}}, {"id": "b", "label": {"en": "B"}, "role": "no_answer"}]}},
+        "definition_invalid", "form.questions[3].scores", "two choices that are answers",
+    ),
+    "a mean of boxes": (
+        {(*QUESTIONS, 3): {"id": "sleep", "type": "multi", "text": {"en": "?"}, "wanted": "distribution",
+                           "boxes": [{"id": "a", "label": {"en": "A"}}]}},
+        "definition_invalid", "form.questions[3].boxes", "share of each box",
     ),
     "equal scores": (
         {(*MOOD, "scores"): ["1", "1.0", "1"]}, "definition_invalid", "form.questions[2].scores", "all equal",

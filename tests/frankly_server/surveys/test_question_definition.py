@@ -64,7 +64,7 @@ def test_short_forms_are_expanded() -> None:
         ("60_up", "60+", 60, None),
         ("no-answer", "Prefer not to say", None, "no_answer"),
     ]
-    assert stress.scores == ("-1", "0.5", "2", "0")
+    assert [choice.score for choice in stress.choices] == ["-1", "0.5", "2", None]
     assert stress.choices[-1].label["de"] == "Ich rauche nicht"
     assert [box.id for box in drugs.boxes] == ["beer", "weed", "no-answer"]
     assert [item.id for item in definition.form.items][3:] == [

@@ -86,12 +86,8 @@ def rows_of(draft: Draft, question_id: str) -> list[ChoiceRow]:
     """Return the rows that change nothing."""
     question = question_of(draft, question_id)
     return [
-        ChoiceRow(choice["id"], choice["id"], choice["label"], score)
-        for choice, score in zip(
-            question[list_name(question)],
-            question.get("scores", [""] * len(question[list_name(question)])),
-            strict=True,
-        )
+        ChoiceRow(choice["id"], choice["id"], choice["label"], choice.get("score", ""))
+        for choice in question[list_name(question)]
     ]
 
 
@@ -150,22 +146,8 @@ def test_lists_of_a_form_question_follow_its_choices() -> None:
     edited = changed(draft, "smokes", [third, first, new])
     question = question_of(edited, "smokes")
     assert [choice["id"] for choice in question["choices"]] == ["a-lot", "no", "very-much"]
-    assert question["scores"] == ["20", "0", "40"]
+    assert [choice["score"] for choice in question["choices"]] == ["20", "0", "40"]
     assert question["expected"] == [20, 50, 1]
-
-
-def test_boxes_change_without_the_scores_of_no_and_yes() -> None:
-    draft = draft_of(FORM)
-    question_of(draft, "sports").update({"wanted": "mean", "scores": ["0", "1"]})
-    boxes = [
-        ChoiceRow(box["id"], box["id"], box["label"])
-        for box in question_of(draft, "sports")["boxes"]
-    ]
-    question = question_of(
-        changed(draft, "sports", [*boxes, ChoiceRow("", "", {"en": "Rowing"})]), "sports"
-    )
-    assert [box["id"] for box in question["boxes"]] == ["ball", "swim", "rowing"]
-    assert question["scores"] == ["0", "1"]
 
 
 def test_counts_for_each_choice_are_never_given_to_other_choices() -> None:

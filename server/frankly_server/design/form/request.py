@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
@@ -14,21 +13,19 @@ from frankly_protocol.problems import Problem
 from frankly_server.arrays import FloatArray
 from frankly_server.design.tables.limits import Limits
 
-WANTED: Final = ("shares", "mean", "distribution", "contrast")
-
 
 @dataclass(frozen=True, slots=True)
 class FormQuestion:
     """One question of a form.
 
     prior : positive counts of its 2 to 64 choices; the design is optimised for these shares.
-    wanted : one of WANTED. scores : the numbers of a mean or a contrast, one for each choice.
-    importance : weight of the question's variance in the objective, greater than 0.
+    rows : weights of the wanted sums of shares, one for each choice, at least two of them different;
+    None for the share of every choice. importance : weight of the question's variance in the
+    objective, greater than 0.
     """
 
     prior: tuple[int, ...]
-    wanted: str = "shares"
-    scores: tuple[Fraction, ...] | None = None
+    rows: tuple[tuple[Fraction, ...], ...] | None = None
     importance: Fraction = Fraction(1)
 
     @property
@@ -39,19 +36,22 @@ class FormQuestion:
     @property
     def targets(self) -> tuple[tuple[Fraction, ...], ...]:
         """Rows W of weights for the choices; the design minimises the sum of their variances."""
+        if self.rows is not None:
+            return self.rows
         size = self.choices
-        if self.wanted in ("mean", "contrast"):
-            return (self.scores or (),)
-        if self.wanted == "distribution":
-            return tuple(
-                tuple(Fraction(int(x <= cut)) for x in range(size)) for cut in range(size - 1)
-            )
         return tuple(tuple(Fraction(int(x == z)) for x in range(size)) for z in range(size))
 
     @property
     def target_matrix(self) -> FloatArray:
         """The targets in floats, shape (targets, choices)."""
         return np.array([[float(v) for v in row] for row in self.targets])
+
+
+def distribution(choices: int) -> tuple[tuple[Fraction, ...], ...]:
+    """Return the rows of a distribution: the share of each choice but the last with all before it."""
+    return tuple(
+        tuple(Fraction(int(x <= last)) for x in range(choices)) for last in range(choices - 1)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +93,14 @@ def check(request: FormRequest) -> None:
 def _check_question(question: FormQuestion, where: str) -> None:
     if not 2 <= question.choices <= 64 or not all(type(n) is int and n > 0 for n in question.prior):
         raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
-    if question.wanted not in WANTED:
-        raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
-    # With equal numbers the mean does not depend on the answers.
-    needs_scores = question.wanted in ("mean", "contrast")
-    if needs_scores != (question.scores is not None) or (
-        needs_scores and len(set(question.scores or ())) < 2
-    ):
-        raise _invalid(
-            "a mean or a contrast needs different numbers for the choices, and others none",
-            f"{where}.scores",
-        )
-    if question.scores is not None and len(question.scores) != question.choices:
-        raise _invalid("give one number for each choice", f"{where}.scores")
+    if question.rows == ():
+        raise _invalid("give a row, or none for all shares", f"{where}.rows")
+    for j, row in enumerate(question.rows or ()):
+        if len(row) != question.choices:
+            raise _invalid("give one number for each choice", f"{where}.rows[{j}]")
+        # With equal numbers the sum does not depend on the answers.
+        if len(set(row)) < 2:
+            raise _invalid("give different numbers for the choices", f"{where}.rows[{j}]")
     if question.importance <= 0:
         raise _invalid("the importance must be above 0", f"{where}.importance")
 

@@ -130,7 +130,7 @@ def _own(question: FormQuestion, number: int) -> tuple[Unit, tuple[int, ...], bo
     unit = Unit(
         shares_of(question.prior), question.target_matrix, number * float(question.importance)
     )
-    return unit, question.prior, question.wanted == "shares"
+    return unit, question.prior, question.rows is None
 
 
 def _class(

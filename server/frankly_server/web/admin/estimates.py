@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response
-from frankly_analyst.request import ALL, PREVIOUS, RESPONDENTS, SCALES, SHARES
+from frankly_analyst.request import ALL, PREVIOUS, RESPONDENTS, SCALES, SHARES, WANTED
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
-from frankly_server.analysis.scales import Scale
 from frankly_server.intake.times import next_release
+from frankly_server.scales import Scale
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.web.admin.estimates_query import (
@@ -67,6 +67,9 @@ def _page(
         return show("estimates.html", survey, "estimates", refused, found=None)
     try:
         fields = query.request.given() | _compared(documents, query)
+        # Sentences and plots are about shares; the wanted figures have tables of their own.
+        if query.request.targets == WANTED:
+            fields["targets"] = SHARES
         answer = services.analysis.estimates(survey.id, **fields)
     except InvalidInput as error:
         # The page then shows the default query and the error. If the default query fails too,
@@ -74,10 +77,14 @@ def _page(
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)
-    scales = None
-    if _has_scales(documents) and _can_show_scales(query):
-        fields = query.request.given() | {"targets": SCALES}
-        scales = services.analysis.estimates(survey.id, **fields)
+    scales = wanted = None
+    if _can_show_figures(query):
+        questions = [q for document in documents for q in document.questions.values()]
+        if any(map(Scale.of, questions)):
+            fields = query.request.given() | {"targets": SCALES}
+            scales = services.analysis.estimates(survey.id, **fields)
+        if any(question.wanted for question in questions):
+            wanted = services.analysis.estimates(survey.id, **query.request.given())
     names, now = names_of(documents), services.surveys.now()
     pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
     next_time = min(next_release(document.release_every, now) for document in documents)
@@ -86,7 +93,8 @@ def _page(
         survey,
         "estimates",
         refused,
-        found=sections_of(answer, query, names, scales),
+        found=sections_of(answer, query, names, scales, wanted),
+        has_wanted=wanted is not None,
         n=answer["n"],
         pending=pending,
         next_release=next_time,
@@ -95,13 +103,7 @@ def _page(
         flag_words=flag_words,
         notes=answer["notes"],
         url=services.settings.public_url,
-        flags=_flags(answer),
-    )
-
-
-def _has_scales(documents: Sequence[SurveyDocument]) -> bool:
-    return any(
-        Scale.of(question) for document in documents for question in document.questions.values()
+        flags=_flags(answer, wanted),
     )
 
 
@@ -122,9 +124,9 @@ def _compared(documents: Sequence[SurveyDocument], query: Asked) -> dict[str, st
     return {"compare": ALL} if groups <= _COMPARED else {}
 
 
-def _can_show_scales(query: Asked) -> bool:
+def _can_show_figures(query: Asked) -> bool:
     """Return True unless the page has a joint table, or weights that ratios do not support."""
-    return query.request.targets == SHARES and query.request.weights == RESPONDENTS
+    return query.request.targets == WANTED and query.request.weights == RESPONDENTS
 
 
 def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any]:
@@ -146,10 +148,12 @@ def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any
     }
 
 
-def _flags(answer: Mapping[str, Any]) -> list[str]:
-    """Return the distinct flags of a result, in order of first appearance."""
+def _flags(*answers: Mapping[str, Any] | None) -> list[str]:
+    """Return the distinct flags of results, in order of first appearance."""
     every = (
         flag
+        for answer in answers
+        if answer is not None
         for question in answer["questions"]
         for row in question["rows"]
         for flag in row["flags"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import urlencode
 
-from frankly_analyst.request import FIELDS, SHARES, EstimatesRequest
+from frankly_analyst.request import FIELDS, WANTED, EstimatesRequest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -70,7 +70,7 @@ class Asked:
         fields = estimates_request.read({name: texts[name] for name in _SHARED if name in texts})
         fields["by"] = ",".join(own[name] for name in ("by", "period") if name in own) or None
         table = [own[name] for name in ("row", "column") if name in own]
-        fields["targets"] = table or SHARES
+        fields["targets"] = table or WANTED
         if len(table) < 2:
             # The form sends this field even if no table is selected.
             fields.pop("percent", None)

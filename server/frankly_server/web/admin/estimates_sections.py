@@ -22,15 +22,16 @@ _DRAWN: Final = 40
 """Largest number of bars of a plot; a plot with more would be unreadable and is left out."""
 
 
-ScaleRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-"""Rows of scales by question id and group name."""
+FigureRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+"""Rows of scales, or of wanted figures, by question id and group name."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : name of the group, or "". n : number of reports used for the question. product : shares
+    name : name of the group, or "". n : number of reports used for the question. wanted : rows of the
+    figure for which the question is asked; () for its shares. product : shares
     of the selected product, by choice; None if the page shows unbiased estimates. intervals :
     intervals of these shares, [low, high] by choice.
     """
@@ -44,6 +45,7 @@ class EstimatesTable:
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
     sentences: Sentences
+    wanted: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Section:
     @property
     def common_flags(self) -> list[str]:
         """Return the flags of every row of two or more, which the page states once."""
-        rows = [row for group in self.groups if group.status == "ok" for row in group.rows]
+        rows = [row for group in self.groups for row in group.rows]
         return (
             [f for f in rows[0]["flags"] if all(f in r["flags"] for r in rows)] if rows[1:] else []
         )
@@ -127,16 +129,18 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
 
 
 def sections_of(
-    answer: Mapping[str, Any], asked: Asked, names: Names, scales: Mapping[str, Any] | None = None
+    answer: Mapping[str, Any],
+    asked: Asked,
+    names: Names,
+    scales: Mapping[str, Any] | None = None,
+    wanted: Mapping[str, Any] | None = None,
 ) -> list[Section]:
     """Return one section per question, in order of first appearance, with all its groups.
 
-    scales : the result of the same request for scales, None if there are none.
+    scales, wanted : the results of the same request for scales and for wanted figures, None if there
+    are none.
     """
-    scale_rows = {
-        (question["id"], names.group(question["by"])): question["rows"]
-        for question in (scales or {"questions": ()})["questions"]
-    }
+    scale_rows, wanted_rows = _figures(scales, names), _figures(wanted, names)
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
         # By text too, because versions may ask different questions under the same id.
@@ -145,20 +149,26 @@ def sections_of(
         )
     compared = answer["comparisons"]
     return [
-        _section(questions, asked, names, scale_rows, compared) for questions in together.values()
+        _section(questions, asked, names, (scale_rows, wanted_rows), compared)
+        for questions in together.values()
     ]
+
+
+def _figures(result: Mapping[str, Any] | None, names: Names) -> FigureRows:
+    questions = result["questions"] if result else ()
+    return {(one["id"], names.group(one["by"])): one["rows"] for one in questions}
 
 
 def _section(
     questions: Sequence[Mapping[str, Any]],
     asked: Asked,
     names: Names,
-    scale_rows: ScaleRows,
+    figures: tuple[FigureRows, FigureRows],
     compared: Sequence[Mapping[str, Any]],
 ) -> Section:
     level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
-    groups = [_group(question, asked, level, names, scale_rows) for question in questions]
+    groups = [_group(question, asked, level, names, *figures) for question in questions]
     # Bars of the same choice are adjacent, so that they can be compared.
     order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
     bars = sorted(
@@ -217,10 +227,19 @@ def _place(order: Sequence[str], choice: str) -> int:
 
 
 def _group(
-    question: Mapping[str, Any], asked: Asked, level: float, names: Names, scale_rows: ScaleRows
+    question: Mapping[str, Any],
+    asked: Asked,
+    level: float,
+    names: Names,
+    scale_rows: FigureRows,
+    wanted_rows: FigureRows,
 ) -> EstimatesTable:
     name = names.group(question["by"])
-    ok = question["status"] == "ok"
+    has_result = question["status"] != "insufficient"
+    wanted = wanted_rows.get((question["id"], name), ())
+    # Without a wanted figure these are the shares, which have a table already.
+    if [row["choice"] for row in wanted] == [row["choice"] for row in question["rows"]]:
+        wanted = ()
     return EstimatesTable(
         name=name,
         status=question["status"],
@@ -235,8 +254,9 @@ def _group(
         sentences=sentences_of(question, level, names.language, asked.request.percent).after(
             scale_sentences(scale_rows.get((question["id"], name), ()))
         )
-        if ok
+        if has_result
         else Sentences((), ()),
+        wanted=wanted,
     )
 
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from frankly_analyst.plots import NUMBER, figure, interval
+from frankly_analyst.request import ANSWERED
+from frankly_protocol.questions import MEAN
 
-from frankly_server.analysis.scales import MEAN, MEDIAN
 from frankly_server.estimate.margins import normal_quantile, widened
+from frankly_server.scales import MEDIAN
 
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
     "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
-    "not_identifiable": "Some shares cannot be estimated from these reports, however many come in.",
+    "not_identifiable": "Some figures of this question cannot be estimated, however many reports come in.",
     "reports_do_not_fit": "The mechanism hardly ever produces such reports: a fault, fake reports, or rare chance.",
     "margin_too_wide": "The interval's half-width exceeds the range of possible values: it says almost nothing.",
     "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
@@ -35,6 +37,8 @@ FLAGS: Final = {
     "privacy_part_negative": "The part of the error due to privacy could not be separated.",
     "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
 }
+_PEOPLE: Final = {"": "all who took part", ANSWERED: "those who answered it"}
+"""Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
 _MAX_STATED = 3  # the sentences mention at most this many shares or differences
 _WARNED: Final = (
     "outside_unit_interval",
@@ -65,27 +69,31 @@ class Sentences:
 def sentences_of(
     question: Mapping[str, Any], level: float, language: str, percent: str | None = None
 ) -> Sentences:
-    """Return the sentences about one question of the analysis (status ok).
+    """Return the sentences about one question of the analysis that has enough reports.
 
-    percent : "row" or "column" for shares within a row or column; None for shares of all answers.
+    percent : "row" or "column" for shares within a row or column, "answered" for those among the people
+    who answered; None for shares of all.
     """
-    rows = sorted(
-        question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"]
-    )
+    known = [row for row in question["rows"] if not _is_lost(row)]
+    rows = sorted(known, key=lambda row: math.inf if row["estimate"] is None else -row["estimate"])
     if not rows:
         return Sentences(
             (), ("This question's shares cannot be estimated, however many answers come in.",)
         )
     # One more sentence is shorter than a note that one row is left out.
     stated_rows = rows if len(rows) <= _MAX_STATED + 1 else rows[:_MAX_STATED]
-    population_text = (
-        "those who answered" if percent is None else "those with the answer after the bar"
-    )
+    population_text = _PEOPLE.get(percent or "", "those with the answer after the bar")
     share_sentences = [_share(row, language, population_text) for row in stated_rows]
+    lost = [_label(row, language) for row in question["rows"] if _is_lost(row)]
     findings = (
         *share_sentences,
+        *(
+            [f"However many answers come in, no share can be estimated of {', '.join(lost)}."]
+            if lost
+            else []
+        ),
         *_ranking(question, level, language),
-        *_versions(rows[0], population_text if percent else "all who answered"),
+        *_versions(rows[0], population_text if percent else "all who took part"),
     )
     return Sentences(findings, (*_limits(rows, language), *_flags(rows)))
 
@@ -127,12 +135,12 @@ def scale_sentences(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return sentences about the mean and the median from the rows of a question's scale."""
     named = {row["choice"]: row for row in rows}
     mean, median, sentences = named.get(MEAN), named.get(MEDIAN), []
-    if mean is not None and mean["low"] is not None:
+    if mean is not None and None not in (mean["estimate"], mean["low"]):
         ends = interval(mean["low"], mean["high"], NUMBER)
         sentences.append(
             f"Mean of the answers with a score: {figure(mean['estimate'], NUMBER)} ({ends})."
         )
-    if median is not None:
+    if median is not None and median["estimate"] is not None:
         ends = interval(median["low"], median["high"], NUMBER)
         what = "Median of the answers with a score:" if mean else "The median's range begins at"
         sentences.append(f"{what} {figure(median['estimate'], NUMBER)} ({ends}).")
@@ -154,6 +162,11 @@ def interval_words(low: float, high: float) -> str:
 def flag_words(flag: str) -> str:
     """Return the explanation of a flag."""
     return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
+
+
+def _is_lost(row: Mapping[str, Any]) -> bool:
+    """Return True for a figure that no number of reports can estimate."""
+    return row["estimate"] is None and "not_identifiable" in row["flags"]
 
 
 def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
@@ -188,7 +201,8 @@ def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
     """Yield the most common answer, or the answers that are too close for a ranking."""
     covariance, rows = question["covariance"], question["rows"]
-    if covariance is None or len(rows) < 2:
+    # Without some share, the most common answer is not known.
+    if covariance is None or len(rows) < 2 or any(row["estimate"] is None for row in rows):
         return
     pairs = math.comb(len(rows), 2)
     order = sorted(range(len(rows)), key=lambda i: -rows[i]["estimate"])

@@ -75,14 +75,11 @@ def _change(services: Services, survey: OpenedSurvey, make: Any) -> Response:
 def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None = None) -> Response:
     question = question_of(survey.draft, question_id)
     name = list_name(question)
-    # A wanted mean has its scores in the question, a scale in its choices.
-    own = question.get("scores") if name == "choices" else None
-    scores = own or [choice.get("score", "") for choice in question[name]]
-    values, rows = question, list(map(_row_of, question[name], scores))
+    values, rows = question, list(map(_row_of, question[name]))
     if refused is not None:
         values = {"id": field("id", 64), "text": by_language(survey, "text")}
         rows = _rows(survey)
-    scored = any(scores)
+    scored = any("score" in choice for choice in question[name])
     # A row more would need a number, which only a file can state.
     has_ranges = any("from" in choice for choice in question[name])
     if not has_ranges:
@@ -102,8 +99,8 @@ def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None =
     )
 
 
-def _row_of(choice: dict[str, Any], score: object) -> ChoiceRow:
-    return ChoiceRow(choice["id"], choice["id"], choice["label"], str(score))
+def _row_of(choice: dict[str, Any]) -> ChoiceRow:
+    return ChoiceRow(choice["id"], choice["id"], choice["label"], str(choice.get("score", "")))
 
 
 def _rows(survey: OpenedSurvey) -> list[ChoiceRow]:

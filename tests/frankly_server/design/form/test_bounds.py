@@ -13,7 +13,7 @@ from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.design.form.bounds import lower_bound
 from frankly_server.design.form.gain_curve import GainCurve, concave_hull
-from frankly_server.design.form.request import shares_of
+from frankly_server.design.form.request import distribution, shares_of
 from frankly_server.design.notions.prior import Prior
 
 
@@ -21,11 +21,14 @@ def asked(rng: Random, choices: int) -> FormQuestion:
     """Return a question with a random prior and target; its importance is a square number."""
     prior = tuple(rng.choice(((1,) * choices, [rng.randint(1, 5) for _ in range(choices)])))
     wanted = rng.choice(("shares", "mean", "distribution", "contrast"))
-    scores = None
-    if wanted in ("mean", "contrast"):
+    if wanted == "shares":
+        rows = None
+    elif wanted == "distribution":
+        rows = distribution(choices)
+    else:
         scores = tuple(Fraction(i * rng.choice((1, 2)) - rng.randint(0, 1)) for i in range(choices))
-        scores = scores if len(set(scores)) > 1 else tuple(map(Fraction, range(choices)))
-    return FormQuestion(prior, wanted, scores, Fraction(rng.choice((1, 4))))
+        rows = (scores if len(set(scores)) > 1 else tuple(map(Fraction, range(choices))),)
+    return FormQuestion(prior, rows, Fraction(rng.choice((1, 4))))
 
 
 def joint_optimum(questions: tuple[FormQuestion, ...], level: tuple[int, int]) -> float:
@@ -137,8 +140,8 @@ def test_forms_of_few_joint_answers_are_certified(sizes: tuple[int, ...], epsilo
 def test_scales_are_close_to_their_bound(points: int, wanted: str, epsilon: str) -> None:
     """Values are within 1.5 % of the bound; with both sides of every cut, 64 points at one nat were
     291 % above it."""
-    scores = tuple(map(Fraction, range(points))) if wanted == "mean" else None
-    question = FormQuestion((1,) * points, wanted, scores)
+    mean = (tuple(map(Fraction, range(points))),)
+    question = FormQuestion((1,) * points, mean if wanted == "mean" else distribution(points))
     found = design_form(FormRequest((question,), Fraction(epsilon)))
     assert 0 <= found.excess < 0.015
 
@@ -170,6 +173,6 @@ def test_even_forms_are_close_to_their_bound(
 
 def test_tails_halve_the_distance_of_means_from_their_bound() -> None:
     """For four means of five points at ε = 2, values were up to 195 % above the bound without tails."""
-    question = FormQuestion((1, 2, 3, 2, 1), "mean", tuple(map(Fraction, range(5))))
+    question = FormQuestion((1, 2, 3, 2, 1), (tuple(map(Fraction, range(5))),))
     found = design_form(FormRequest((question,) * 4, Fraction(2)))
     assert 0 <= found.excess < 1.05

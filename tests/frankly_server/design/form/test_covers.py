@@ -22,7 +22,7 @@ def test_a_mean_or_contrast_alone_is_as_good_as_the_certified_optimum(seed: int)
     scores = tuple(Fraction(rng.randint(-6, 6), 2) for _ in range(answers))
     scores = scores if len(set(scores)) > 1 else tuple(map(Fraction, range(answers)))
     epsilon = Fraction(rng.choice(("0.3", "1", "2", "4")))
-    form = design_form(FormRequest((FormQuestion(prior, "mean", scores),), epsilon))
+    form = design_form(FormRequest((FormQuestion(prior, (scores,)),), epsilon))
     block = design(
         DesignRequest(
             prior=Prior.from_rows([list(prior)]),

@@ -12,6 +12,7 @@ from frankly_protocol.audit import exp_upper, level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
+from frankly_server.design.form.request import distribution
 from frankly_server.estimate.decoder import decoder
 from frankly_server.forms import chance_shown, part_table
 
@@ -126,13 +127,13 @@ REQUESTS = {
     ),
     "skewed": FormRequest((FormQuestion((7, 2, 1)), FormQuestion((1, 9))), Fraction(2)),
     "mean": FormRequest(
-        (question(5, wanted="mean", scores=tuple(map(Fraction, range(5)))), question(3)), Fraction(1)
+        (question(5, rows=(tuple(map(Fraction, range(5))),)), question(3)), Fraction(1)
     ),
     "distribution": FormRequest(
-        (question(4, wanted="distribution"), question(2)), Fraction(1)
+        (question(4, rows=distribution(4)), question(2)), Fraction(1)
     ),
     "contrast": FormRequest(
-        (question(3, wanted="contrast", scores=(Fraction(1), Fraction(0), Fraction(-1))),),
+        (question(3, rows=((Fraction(1), Fraction(0), Fraction(-1)),)),),
         Fraction("0.5"),
     ),
     "pair": FormRequest((question(3), question(2), question(2)), Fraction(2), ((0, 1),)),
@@ -215,13 +216,13 @@ def test_random_forms_are_never_worse_than_sampling_one_question(full: bool) -> 
 
 
 def test_a_distribution_alone_is_near_the_certified_optimum() -> None:
-    request = FormRequest((question(11, wanted="distribution"),), Fraction(1))
+    request = FormRequest((question(11, rows=distribution(11)),), Fraction(1))
     assert design_form(request).value <= 42.234 * 1.005
 
 
 def test_the_mean_of_many_scores_is_estimable() -> None:
     scores = tuple(Fraction(x, 10) - 1 for x in range(21))
-    request = FormRequest((question(21, wanted="mean", scores=scores),), Fraction(1, 2))
+    request = FormRequest((question(21, rows=(scores,)),), Fraction(1, 2))
     assert design_form(request).value < 16.67  # Duchi's mechanism: ((e^ε+1)/(e^ε−1))²
 
 
@@ -237,21 +238,13 @@ BAD: list[tuple[FormRequest, str]] = [
     (replace(GOOD, questions=(question(1),)), "questions[0].prior"),
     (replace(GOOD, questions=(question(2), question(65))), "questions[1].prior"),
     (replace(GOOD, questions=(FormQuestion((1, 0)),)), "questions[0].prior"),
-    (replace(GOOD, questions=(question(2, wanted="median"),)), "questions[0].wanted"),
-    (replace(GOOD, questions=(question(2, wanted="mean"),)), "questions[0].scores"),
-    (
-        replace(GOOD, questions=(question(2, wanted="mean", scores=(Fraction(1),) * 2),)),
-        "questions[0].scores",
-    ),
+    (replace(GOOD, questions=(question(2, rows=()),)), "questions[0].rows"),
+    (replace(GOOD, questions=(question(2, rows=((Fraction(1),) * 2,)),)), "questions[0].rows[0]"),
     (
         replace(
-            GOOD, questions=(question(2, wanted="mean", scores=(Fraction(1), Fraction(2)) * 2),)
+            GOOD, questions=(question(2, rows=(*distribution(2), (Fraction(1), Fraction(2)) * 2)),)
         ),
-        "questions[0].scores",
-    ),
-    (
-        replace(GOOD, questions=(question(2, scores=(Fraction(1), Fraction(2))),)),
-        "questions[0].scores",
+        "questions[0].rows[1]",
     ),
     (replace(GOOD, questions=(question(2, importance=Fraction(0)),)), "questions[0].importance"),
     (replace(GOOD, cross_tables=((0, 0),)), "cross_tables[0]"),

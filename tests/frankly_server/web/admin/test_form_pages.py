@@ -78,7 +78,8 @@ def test_pages_describe_the_form(office: Office) -> None:
         "Of two questions, only these joint tables can be estimated: smoke × drink." in protection
     )
     margins = owner.get(f"{path}/margins").text
-    assert re.search(r"mood asked</th>\s*<td[^>]*>±", margins)
+    # The margin of a mean is in the unit of its scores.
+    assert re.search(r"mood asked <small>mean</small></th>\s*<td[^>]*>±0\.\d+ <small>", margins)
     published = owner.get(path).text
     assert "Each report is about" in published
 
@@ -118,7 +119,11 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
 
     margins = owner.get(f"{path}/margins").text
     for question, expected in about.items():
-        (row,) = re.findall(rf"<th scope=\"row\">{question}</th>(.*?)</tr>", margins, re.DOTALL)
+        (row,) = re.findall(
+            rf"<th scope=\"row\">{question}(?: <small>mean</small>)?</th>(.*?)</tr>",
+            margins,
+            re.DOTALL,
+        )
         first, *others = re.findall(
             r"<td[^>]*>(.*?) <small>([\d,]+)&nbsp;about&nbsp;it</small>", row
         )
@@ -195,9 +200,9 @@ def test_a_form_is_created_and_changed_without_a_file(tmp_path: Path) -> None:
     definition = office.services.surveys.draft(_id(office, "mood"))
     assert definition.form is not None
     assert (definition.blocks, definition.form_epsilon) == ((), "1.5")
-    assert [(q.wanted, q.scores) for q in definition.form.questions] == [
-        ("shares", None),
-        ("mean", ("0", "1", "2")),
+    assert [(q.wanted, [c.score for c in q.choices]) for q in definition.form.questions] == [
+        ("shares", [None, None]),
+        ("mean", ["0", "1", "2"]),
     ]
     refused = send(owner, f"{path}/protection", epsilon="much")
     assert refused.status_code == 422

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales: numbers assigned to a question's choices, with mean, distribution and quantiles.
+"""Figures of a question: what is wanted of it, and the mean, distribution and quantiles of a scale.
+
+Survey files, the design of forms, plans and estimates all take a question's wanted figure from here.
 
 A choice has a score, or a range with a known smallest number. Choices with a role ("prefer not to
 say", "does not apply") have no number: all figures refer to people whose answer has a number.
@@ -18,9 +20,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from frankly_protocol.blocks import Question
-from frankly_protocol.questions import decimal_text
+from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN, decimal_text
 
-MEAN: Final = "mean"
 MEDIAN: Final = "median"
 QUANTILE: Final = "quantile "
 """Prefix of the name of any other quantile; the level follows."""
@@ -29,6 +30,77 @@ UP_TO: Final = "up to "
 _OF_CUTS: Final = ("few_informative", "exact_not_available", "score_instead")
 
 Weights = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number about a question: the sum of the shares times `weights`, divided by that with `over`.
+
+    weights : one for each choice. over : None for no division. is_number : False for a share.
+    """
+
+    name: str
+    weights: Weights
+    over: Weights | None = None
+    is_number: bool = False
+
+
+def wanted_figures(question: Question) -> tuple[Figure, ...]:
+    """Return the figures for which a question is asked; () for the shares of its choices."""
+    wanted = question.wanted
+    if wanted is None:
+        return ()
+    if wanted.figure == CONTRAST:
+        is_number = any(abs(number) > 1 for number in wanted.numbers)
+        return (Figure(CONTRAST, wanted.numbers, is_number=is_number),)
+    scale = Scale.of(question)
+    if wanted.figure == DISTRIBUTION:
+        return _in_order(question) if scale is None else scale.distribution
+    return () if scale is None else (scale.mean,)
+
+
+def _in_order(question: Question) -> tuple[Figure, ...]:
+    """Return the share up to each choice without a role but the last one, in their order."""
+    answers = [i for i, choice in enumerate(question.choices) if choice.role is None]
+    over = _indicator(question, answers)
+    return tuple(
+        Figure(
+            UP_TO + question.choices[last].id,
+            _indicator(question, answers[: answers.index(last) + 1]),
+            over if 0 in over else None,
+        )
+        for last in answers[:-1]
+    )
+
+
+def _indicator(question: Question, choices: Sequence[int]) -> Weights:
+    return tuple(Fraction(int(i in choices)) for i in range(len(question.choices)))
+
+
+def design_rows(question: Question, prior: Sequence[int]) -> tuple[Weights, ...] | None:
+    """Return the rows whose variances a design for the wanted figures adds up; None for all shares.
+
+    prior : expected counts of the choices. The variance of a ratio a/b is close to that of
+    (a − ρb)/b with ρ its value and b the denominator at the prior (the delta method); b is a row of
+    its own, because without it a/b could not be estimated at other shares.
+    """
+    figures = wanted_figures(question)
+    # All ratios of a question have one denominator.
+    denominators = dict.fromkeys(figure.over for figure in figures if figure.over is not None)
+    return (*(linear_row(figure, prior) for figure in figures), *denominators) or None
+
+
+def linear_row(figure: Figure, prior: Sequence[int]) -> Weights:
+    """Return the weights of a figure; of a ratio, those of (a − ρb)/b at the prior's shares."""
+    if figure.over is None:
+        return figure.weights
+    below = _at(figure.over, prior)
+    ratio = _at(figure.weights, prior) / below
+    return tuple((a - ratio * b) / below for a, b in zip(figure.weights, figure.over, strict=True))
+
+
+def _at(weights: Weights, prior: Sequence[int]) -> Fraction:
+    return sum((w * n for w, n in zip(weights, prior, strict=True)), Fraction(0)) / sum(prior)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +136,27 @@ class Scale:
             return None
         return tuple(Fraction(int(number is not None)) for number in self.by_choice)
 
-    def named_weights(self) -> dict[str, Weights]:
-        """Return the weights of the mean, if there is one, and of the share up to each number.
+    @property
+    def mean(self) -> "Figure":
+        """The mean of the numbers; not for ranges."""
+        weights = tuple(number or Fraction(0) for number in self.by_choice)
+        return Figure(MEAN, weights, self.over, is_number=True)
 
-        The last number is left out, because its cumulative share is 1.
-        """
-        numbers = self.numbers
-        named = {}
-        if not self.are_ranges:
-            named[MEAN] = tuple(number or Fraction(0) for number in self.by_choice)
-        for number, following in pairwise(numbers):
+    @property
+    def distribution(self) -> tuple["Figure", ...]:
+        """The share up to each number but the last one, whose share is 1."""
+        figures = []
+        for number, following in pairwise(self.numbers):
             # A range ends where the next one begins.
             end = following - 1 if self.are_ranges else number
-            named[UP_TO + decimal_text(end)] = tuple(
-                Fraction(int(v is not None and v <= number)) for v in self.by_choice
-            )
-        return named
+            weights = tuple(Fraction(int(v is not None and v <= number)) for v in self.by_choice)
+            figures.append(Figure(UP_TO + decimal_text(end), weights, self.over))
+        return tuple(figures)
+
+    @property
+    def figures(self) -> tuple["Figure", ...]:
+        """The mean, if there is one, and the distribution."""
+        return self.distribution if self.are_ranges else (self.mean, *self.distribution)
 
     def quantile(self, cuts: Sequence[Mapping[str, Any]], level: float) -> dict[str, Any] | None:
         """Return the figures of a quantile from the rows of the distribution, in order.

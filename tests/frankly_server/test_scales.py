@@ -17,8 +17,8 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.promises import Promise
 from frankly_protocol.questions import Choice, Question
 from frankly_server.analysis import Analysis, encode
-from frankly_server.analysis.scales import Scale
 from frankly_server.estimate import estimate
+from frankly_server.scales import Scale
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import survey

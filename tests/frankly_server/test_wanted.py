@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wanted figures: refused, or estimated without bias and shown by name, for random survey files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.questions import Question
+from frankly_server import scales
+from frankly_server.analysis.counted_document import CellCounts, Key, Received
+from frankly_server.analysis.periods import ALL_TIME
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.result import estimates_json
+from frankly_server.design.tables.limits import Limits
+from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.drafting import Place, draft_document, draft_part
+
+from tests.frankly_protocol.samples import NOW
+from tests.refusals import refusal
+
+TYPES = ("single", "yes-no", "scale", "number", "multi")
+WISHES = ("shares", "mean", "distribution", "contrast")
+
+
+def file_of(seed: int) -> dict[str, Any]:
+    """Return a random survey file with one form: every type, role, rule and wish; many are refused."""
+    rng = Random(f"wanted {seed}")
+    questions: list[dict[str, Any]] = []
+    for number in range(rng.randint(1, 3)):
+        questions.append(_question(rng, f"q{number}", questions))
+    return {
+        "name": "asked",
+        "title": {"en": "Asked"},
+        "languages": ["en"],
+        "budget": "6",
+        "min_reports": 10,
+        "form": {"questions": questions, "epsilon": rng.choice(("1", "2", "4"))},
+    }
+
+
+def _question(rng: Random, name: str, earlier: list[dict[str, Any]]) -> dict[str, Any]:
+    kind, size = rng.choice(TYPES), rng.randint(2, 5)
+    choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(size)]
+    asked: dict[str, Any] = {"id": name, "type": kind, "text": {"en": f"{name}?"}}
+    if kind == "single":
+        asked["choices"] = choices
+    elif kind == "scale":
+        # Scores need not increase, and may be equal.
+        low = rng.choice((0, 0, -1, 100))
+        scores = rng.choice((range(size), [rng.randint(-2, 3) for _ in choices]))
+        asked["choices"] = [
+            c | {"score": str(low + s)} for c, s in zip(choices, scores, strict=True)
+        ]
+    elif kind == "number":
+        asked["ranges"] = [18 + 10 * i for i in range(size)]
+    elif kind == "multi":
+        asked["boxes"] = [{"id": f"b{i}", "label": {"en": f"Box {i}"}} for i in range(2)]
+    for role in ("no_answer", "not_applicable"):
+        if rng.random() < 0.35:
+            asked[role] = True
+    if earlier and rng.random() < 0.4 and "boxes" not in earlier[-1]:
+        asked |= {"not_applicable": True, "ask_if": _rule(earlier[-1])}
+    _wish(asked, size if kind in ("single", "scale", "number") else 2, rng)
+    return asked
+
+
+def _wish(asked: dict[str, Any], answers: int, rng: Random) -> None:
+    """Add a wanted figure and perhaps expected counts. answers : number of choices without a role."""
+    asked["wanted"] = rng.choice(WISHES)
+    choices = answers + ("no_answer" in asked) + ("not_applicable" in asked)
+    if asked["wanted"] == "mean" and asked["type"] == "single" and rng.random() < 0.8:
+        asked["scores"] = [str(i) for i in range(answers)]
+    if asked["wanted"] == "contrast":
+        asked["contrast"] = [str(rng.randint(-1, 2)) for _ in range(choices)]
+    if rng.random() < 0.3 and "boxes" not in asked:
+        asked["expected"] = [rng.randint(1, 9) for _ in range(choices)]
+
+
+def _rule(earlier: dict[str, Any]) -> dict[str, Any]:
+    if "ranges" in earlier:
+        first = earlier["ranges"][0]
+        return {"question": earlier["id"], "choices": [f"{first}_{first + 9}"]}
+    first = earlier["choices"][0]["id"] if "choices" in earlier else "yes"
+    return {"question": earlier["id"], "choices": [first]}
+
+
+def document_of(definition: SurveyDefinition) -> SurveyDocument:
+    """Return the document of a definition, found with a short search."""
+    parts = [
+        draft_part(definition, i, Limits.within(0.3, _clock()))
+        for i in range(len(definition.parts))
+    ]
+    place = Place("ab" * 16, 1, None, NOW, "https://ask.example/v1/surveys/x/reports")
+    return draft_document(definition, parts, place)
+
+
+def _clock() -> Any:
+    """Return a clock that counts its calls, so that a search does not depend on the machine."""
+    calls: Iterator[int] = iter(range(10**9))
+    return lambda: next(calls) / 2_000
+
+
+def shares_of(document: SurveyDocument, rng: Random) -> dict[str, list[Fraction]]:
+    """Return random shares of the choices of every question."""
+    shares = {}
+    for asked in document.questions.values():
+        numbers = [rng.randint(1, 20) for _ in asked.choices]
+        shares[asked.id] = [Fraction(n, sum(numbers)) for n in numbers]
+    return shares
+
+
+def expected_reports(
+    document: SurveyDocument, shares: Mapping[str, Sequence[Fraction]]
+) -> Received:
+    """Return reports in exactly the proportions of the law at these shares.
+
+    For every part of the form, the count of a column is Σ_x p(x)·Q(column|x), times a large number.
+    """
+    cells: dict[Key, CellCounts] = {}
+    for position, block in enumerate(counted_blocks(document)):
+        table = block.mechanism
+        if not isinstance(table, PartTable):
+            cells[(position,), "", ALL_TIME] = CellCounts(10**6, {})
+            continue
+        (asked,) = block.questions
+        p = shares[asked.id]
+        whole = lcm(*(share.denominator for share in p))
+        tally: dict[tuple[int, ...], int] = {
+            (y,): int(
+                sum(whole * share * row[y] for share, row in zip(p, table.weights, strict=True))
+            )
+            for y in range(table.reports)
+        }
+        cells[(position,), "", ALL_TIME] = CellCounts(sum(tally.values()), tally)
+    return Received(document, cells, 1)
+
+
+def default_view(received: Received) -> dict[str, dict[str, Any]]:
+    """Return the questions of an estimates request without parameters, by id."""
+    result = estimates_json("ab" * 16, [received], Request.from_json({}))
+    return {question["id"]: question for question in result["questions"]}
+
+
+def truths(asked: Question, wanted: str, p: list[Fraction]) -> dict[str, Fraction]:
+    """Return the true wanted figures by name, from the definition in the guide."""
+    answers = [i for i, choice in enumerate(asked.choices) if choice.role is None]
+    answered = sum(p[i] for i in answers)
+    if wanted == "shares":
+        return {choice.id: share for choice, share in zip(asked.choices, p, strict=True)}
+    if wanted == "contrast":
+        assert asked.wanted is not None
+        return {
+            "contrast": sum(
+                (c * s for c, s in zip(asked.wanted.numbers, p, strict=True)), Fraction(0)
+            )
+        }
+    scores = [asked.choices[i].score for i in answers]
+    if wanted == "mean":
+        total = sum((s or 0) * p[i] for s, i in zip(scores, answers, strict=True))
+        return {"mean": Fraction(total) / answered}
+    lows = [asked.choices[i].low for i in answers]
+    if lows[0] is not None:
+        return {
+            f"up to {after - 1}": sum(p[i] for i in answers[: k + 1]) / answered
+            for k, after in enumerate(lows[1:])
+            if after is not None
+        }
+    if scores[0] is not None:
+        known = {i: score for i, score in zip(answers, scores, strict=True) if score is not None}
+        return {
+            f"up to {float(end):g}": sum(p[i] for i in answers if known[i] <= end) / answered
+            for end in sorted(set(known.values()))[:-1]
+        }
+    return {
+        f"up to {asked.choices[i].id}": sum(p[j] for j in answers[: k + 1]) / answered
+        for k, i in enumerate(answers[:-1])
+    }
+
+
+def require_wanted(seed: int) -> str:
+    """Fail unless every wanted figure of a file is refused or estimated; return which."""
+    file = file_of(seed)
+    try:
+        definition = parse_value(file)
+    except InvalidInput as refused:
+        assert refused.field is not None
+        assert refused.field.startswith("form.questions["), refused
+        return f"refused {refused.field.rpartition('.')[2]}"
+    document = document_of(definition)
+    shares = shares_of(document, Random(seed))
+    found = default_view(expected_reports(document, shares))
+    assert definition.form is not None
+    for item in definition.form.items:
+        question, wanted = document.questions[item.id], item.question.wanted
+        rows = {row["choice"]: row for row in found[item.id]["rows"]}
+        assert found[item.id]["status"] == "ok"
+        expected = truths(question, wanted, shares[item.id])
+        assert [name for name in rows if name != "median"] == list(expected), (seed, item.id)
+        for name, value in expected.items():
+            scale = max(1, abs(float(value)))
+            assert rows[name]["estimate"] == pytest.approx(float(value), abs=1e-9 * scale), (
+                seed,
+                name,
+            )
+            assert np.isfinite(rows[name]["se"]), (seed, name)
+            assert "not_identifiable" not in rows[name]["flags"]
+    return "estimated"
+
+
+@pytest.mark.slow
+def test_every_wanted_figure_is_refused_or_estimated(full: bool) -> None:
+    """--full tests 500 files."""
+    outcomes = [require_wanted(seed) for seed in range(500 if full else 40)]
+    assert outcomes.count("estimated") >= len(outcomes) / 3
+    assert set(outcomes) >= {"estimated", "refused scores", "refused boxes"}
+
+
+def _numerator_alone(question: Question, prior: Sequence[int]) -> Any:
+    """Return the design's rows as if a choice with a role had the score 0 and nothing else mattered."""
+    rows = scales.design_rows(question, prior)
+    return rows and tuple(figure.weights for figure in scales.wanted_figures(question))
+
+
+def test_a_design_for_the_numerator_alone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The design may then merge a choice of score 0 with the one of the role; it is not published."""
+    monkeypatch.setattr("frankly_server.surveys.drafting.design_rows", _numerator_alone)
+    refused = [
+        refusal(InvalidInput, test_a_mean_from_zero_is_that_of_the_people_who_answered, case)
+        for case in CASES
+    ]
+    assert {(one.problem, one.field) for one in refused} == {
+        (Problem.NOT_IDENTIFIABLE, "form.questions")
+    }
+    # Without that check, the figure has a row without a number.
+    monkeypatch.setattr("frankly_server.surveys.drafting._require_estimable", lambda _: None)
+    for case in CASES:
+        with pytest.raises(AssertionError, match="not_identifiable"):
+            test_a_mean_from_zero_is_that_of_the_people_who_answered(case)
+
+
+def scale(labels: Sequence[str], **fields: Any) -> dict[str, Any]:
+    """Return a question with a wanted mean and the scores 0, 1, 2, … ."""
+    choices = [{"id": c, "label": {"en": c}, "score": str(i)} for i, c in enumerate(labels)]
+    return {"type": "scale", "wanted": "mean", "text": {"en": "?"}, "choices": choices, **fields}
+
+
+# Questions, shares of the scale's choices, and the right mean of the people who answered it.
+CASES: dict[str, tuple[list[dict[str, Any]], tuple[str, ...], Fraction]] = {
+    "prefer not to say": (
+        [scale(("never", "some", "most", "always"), id="asked", no_answer=True)],
+        ("1/4", "0", "1/4", "1/4", "1/4"),
+        Fraction(5, 3),
+    ),
+    "does not apply": (
+        [
+            {"id": "smokes", "type": "yes-no", "text": {"en": "Do you smoke?"}},
+            scale(("easy", "mixed", "hard"), id="asked", not_applicable=True,
+                  ask_if={"question": "smokes", "choices": ["yes"]}),
+        ],
+        ("0", "1/4", "1/4", "1/2"),
+        Fraction(3, 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mean_from_zero_is_that_of_the_people_who_answered(case: str) -> None:
+    questions, p, mean = CASES[case]
+    file = file_of(0) | {"form": {"questions": questions}, "budget": "4"}
+    document = document_of(parse_value(file))
+    shares = {"smokes": [Fraction(1, 2)] * 2, "asked": list(map(Fraction, p))}
+    question = default_view(expected_reports(document, shares))["asked"]
+    (row,) = question["rows"]
+    assert (question["status"], row["choice"], row["unit"]) == ("ok", "mean", "number")
+    assert row["estimate"] == pytest.approx(float(mean), abs=1e-9)
