@@ -90,6 +90,12 @@ def design_rows(question: Question, prior: Sequence[int]) -> tuple[Weights, ...]
     return (*(linear_row(figure, prior) for figure in figures), *denominators) or None
 
 
+def number_span(figures: Sequence[Figure]) -> Fraction | None:
+    """Return the range of a question's wanted number over its answers; None if it is no number."""
+    values = [weight for figure in figures if figure.is_number for weight in figure.weights]
+    return max(values) - min(values) if values else None
+
+
 def linear_row(figure: Figure, prior: Sequence[int]) -> Weights:
     """Return the weights of a figure; of a ratio, those of (a − ρb)/b at the prior's shares."""
     if figure.over is None:

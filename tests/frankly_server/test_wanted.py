@@ -22,6 +22,7 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.forms import PartTable, counted_blocks
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, draft_document, draft_part
+from frankly_server.surveys.preview import wanted_plan
 
 from tests.frankly_protocol.samples import NOW
 from tests.refusals import refusal
@@ -281,3 +282,35 @@ def test_a_mean_from_zero_is_that_of_the_people_who_answered(case: str) -> None:
     (row,) = question["rows"]
     assert (question["status"], row["choice"], row["unit"]) == ("ok", "mean", "number")
     assert row["estimate"] == pytest.approx(float(mean), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_margins_before_the_survey_are_those_of_its_estimates() -> None:
+    """At the expected shares, the margin of every figure is that of the estimates' standard error."""
+    compared = 0
+    for seed in range(12):
+        try:
+            document = document_of(parse_value(file_of(seed)))
+        except InvalidInput:
+            continue
+        parts = {
+            b.questions[0].id: b
+            for b in counted_blocks(document)
+            if isinstance(b.mechanism, PartTable)
+        }
+        shares = {
+            name: [Fraction(n, sum(part.design_prior)) for n in part.design_prior]
+            for name, part in parts.items()
+        }
+        found = default_view(expected_reports(document, shares))
+        for name, part in parts.items():
+            wanted, p = wanted_plan(part), np.array(shares[name], dtype=float)
+            assert wanted.plan is not None
+            margins = [(wanted.span or 1) * m for m in wanted.plan.margins_at(p, 1)]
+            rows = [row for row in found[name]["rows"] if row["choice"] != "median"]
+            errors = [1.959964 * row["se"] * row["n"] ** 0.5 for row in rows]
+            assert margins == pytest.approx(errors, rel=1e-5), (seed, name)
+            assert max(margins) <= (wanted.span or 1) * wanted.plan.margin(1) * (1 + 1e-9)
+            assert {row["unit"] for row in rows} == {"share" if wanted.span is None else "number"}
+            compared += wanted.figure != "shares"
+    assert compared >= 5

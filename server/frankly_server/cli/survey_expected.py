@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from frankly_analyst.plots import NUMBER, SHARE
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.questions import CONTRAST, MEAN
 from rich.table import Table
 
 from frankly_server.cli.console import table
@@ -26,14 +26,15 @@ class ExpectedQuestion:
     """A question or table if the expected number of people answer.
 
     text : its questions. reports : number of reports about it. figure : what is wanted of it: shares,
-    mean, distribution or contrast. margin : half-width at 95% of that figure, the widest of several;
-    None without a result, or if some figure cannot be estimated. has_result : False if there are
-    fewer reports than `min_reports`.
+    mean, distribution or contrast. unit : "number", or "share" (1 is all). margin : half-width at 95%
+    of that figure, the widest of several; None without a result, or if some figure cannot be
+    estimated. has_result : False if there are fewer reports than `min_reports`.
     """
 
     text: str
     reports: int
     figure: str
+    unit: str
     margin: float | None
     has_result: bool
 
@@ -57,8 +58,8 @@ def questions_of(
     for row in rows:
         has_result = row.about[place] >= definition.min_reports
         margin = row.margins[place] if has_result else None
-        about = row.about[place]
-        questions.append(ExpectedQuestion(row.text, about, row.figure, margin, has_result))
+        about, unit = row.about[place], NUMBER if row.is_number else SHARE
+        questions.append(ExpectedQuestion(row.text, about, row.figure, unit, margin, has_result))
     return questions
 
 
@@ -93,5 +94,5 @@ def _margin(question: ExpectedQuestion) -> str:
         return "no result"
     if question.margin is None:
         return "unknown"
-    is_number = question.figure in (MEAN, CONTRAST)
+    is_number = question.unit == NUMBER
     return f"±{question.margin:.2g}" if is_number else f"±{100 * question.margin:.1f} points"

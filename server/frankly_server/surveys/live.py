@@ -14,6 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.estimate.planner import Setting, least_reports
 from frankly_server.forms import estimated_blocks
 from frankly_server.intake.times import next_release
+from frankly_server.scales import number_span, wanted_figures
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.preview import wanted_plan
 
@@ -38,13 +39,14 @@ class BlockOutlook:
     """Expected precision of a block: current margin (half-width at 95%), and missing reports.
 
     text : its question, in the first language; joint questions have × between them. figure : what
-    is wanted of it (`WantedPlan`); margins of a mean or a contrast are shares of its range. margin :
-    None with fewer than 10 reports, or if some figure cannot be estimated. more : reports missing for
+    is wanted of it (`WantedPlan`). is_number : True if margins are shares of the range of a number.
+    margin : None with fewer than 10 reports, or if some figure cannot be estimated. more : reports missing for
     the target; 0 if it is reached, None if it cannot be reached.
     """
 
     text: str
     figure: str
+    is_number: bool
     margin: float | None
     target: float
     more: int | None
@@ -124,7 +126,7 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 def margins_of_one_report(document: SurveyDocument) -> Margins:
     """Return the half-width at 95% of each estimated block's wanted figure as if n were one report.
 
-    It falls with the square root of n. Half-widths of means and contrasts are shares of their range.
+    It falls with the square root of n. Half-widths of numbers are shares of their range.
     None if some figure cannot be estimated. This takes seconds for a document of many large blocks.
     """
     plans = (wanted_plan(block).plan for block, _ in estimated_blocks(document))
@@ -194,9 +196,11 @@ def _outlook(
             if of_one is None
             else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
         )
-        asked = block.questions[0].wanted if len(block.questions) == 1 else None
-        figure = "shares" if asked is None else asked.figure
-        outlook.append(BlockOutlook(text_of(block, document), figure, margin, target, missing))
+        asked = block.questions[0] if len(block.questions) == 1 else None
+        figure = asked.wanted.figure if asked and asked.wanted else "shares"
+        is_number = asked is not None and number_span(wanted_figures(asked)) is not None
+        text = text_of(block, document)
+        outlook.append(BlockOutlook(text, figure, is_number, margin, target, missing))
     return outlook
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Final
 
 from frankly_protocol.audit import ln_up
@@ -20,7 +19,7 @@ from frankly_server.design.api.result import Design
 from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Plan, Setting
-from frankly_server.scales import linear_row, wanted_figures
+from frankly_server.scales import linear_row, number_span, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
 from frankly_server.surveys.priors import block_request
@@ -226,13 +225,13 @@ class WantedPlan:
 
     figure : "shares", or one of frankly_protocol.questions.FIGURES. plan : of the shares, or of the
     figures divided by `span`; None if some cannot be estimated. A ratio is planned as if as many
-    people answer as the design expects. span : largest minus smallest value of a mean or a contrast
-    over the answers; 1 for shares.
+    people answer as the design expects. span : largest minus smallest value of a number over the
+    answers; None if the figures are shares, or differences of shares.
     """
 
     figure: str
     plan: Plan | None
-    span: float = 1.0
+    span: float | None = None
 
 
 def wanted_plan(block: Block) -> WantedPlan:
@@ -241,11 +240,10 @@ def wanted_plan(block: Block) -> WantedPlan:
     figures = wanted_figures(asked) if len(block.questions) == 1 else ()
     if asked.wanted is None or not figures:
         return WantedPlan("shares", planned(mechanism, prior))
-    # The figures of one question have the same unit.
-    values = [w for f in figures if f.is_number for w in f.weights] or [Fraction(0), Fraction(1)]
-    span = max(values) - min(values)
-    rows = [tuple(w / span for w in linear_row(figure, prior)) for figure in figures]
-    return WantedPlan(asked.wanted.figure, _plan(mechanism, tuple(rows), prior, None), float(span))
+    span = number_span(figures)
+    rows = [tuple(w / (span or 1) for w in linear_row(figure, prior)) for figure in figures]
+    plan = _plan(mechanism, tuple(rows), prior, None)
+    return WantedPlan(asked.wanted.figure, plan, None if span is None else float(span))
 
 
 def margin_of(

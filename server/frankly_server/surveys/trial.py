@@ -20,7 +20,6 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
 from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import CONTRAST, MEAN
 from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
@@ -112,10 +111,9 @@ def expectations(
         wanted = wanted_plan(block)
         plan, about = wanted.plan, tuple(int(n * share) for n in answer_points(definition))
         margins = tuple(
-            None if plan is None or n < 1 else wanted.span * plan.margin(n) for n in about
+            None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
-        is_number = wanted.figure in (MEAN, CONTRAST)
-        text = text_of(block, document)
+        text, is_number = text_of(block, document), wanted.span is not None
         rows.append(ExpectedRow(text, about, wanted.figure, margins, is_number))
     return document, rows
 
