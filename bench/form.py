@@ -18,7 +18,6 @@ from random import Random
 from _form import rivals
 from frankly_protocol import canonical
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
-from frankly_server.design.form.request import distribution
 from frankly_server.design.tables.limits import Limits
 
 WITHIN = 1.005
@@ -163,7 +162,7 @@ def _large() -> Iterator[Row]:
 
 
 def _ordinal() -> Iterator[Row]:
-    design, seconds = _designed([FormQuestion((1,) * 11, distribution(11))], "1")
+    design, seconds = _designed([FormQuestion((1,) * 11, _up_to_each(11))], "1")
     rival, value = min(rivals.distribution(11, 1).items(), key=lambda entry: entry[1])
     yield _row(
         "distribution of 11 points, ε = 1",
@@ -186,13 +185,20 @@ def _ordinal() -> Iterator[Row]:
             yield _row(case, design.value, rival, value, 1 + 1e-6, seconds)
 
 
+def _up_to_each(points: int) -> tuple[tuple[Fraction, ...], ...]:
+    """Return the rows of a distribution: the share of each point but the last with all before it."""
+    return tuple(
+        tuple(Fraction(int(x <= last)) for x in range(points)) for last in range(points - 1)
+    )
+
+
 def _scales() -> Iterator[Row]:
     """Yield distributions and means of long scales, with the bounds of all mechanisms."""
     for points in (21, 41, 64):
         for wanted in ("distribution", "mean"):
             for epsilon in ("1", "2", "4"):
                 mean = (tuple(map(Fraction, range(points))),)
-                rows = mean if wanted == "mean" else distribution(points)
+                rows = mean if wanted == "mean" else _up_to_each(points)
                 question = FormQuestion((1,) * points, rows)
                 design, seconds = _designed([question], epsilon, limit_s=60)
                 case = f"{wanted} of {points} points, ε = {epsilon}"

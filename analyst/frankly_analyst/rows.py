@@ -53,7 +53,8 @@ class Estimate:
     estimate: float | None = field(
         metadata={
             "description": "Unbiased, except for a ratio; may lie outside [0, 1], which `flags` reports for a share. "
-            "Null for a ratio whose estimated denominator is 0."
+            "Null for a ratio whose estimated denominator is 0, and for a figure that cannot be estimated, however "
+            "many reports come in."
         }
     )
     se: float | None = field(
@@ -134,12 +135,12 @@ class Estimate:
 
     @property
     def interval(self) -> str:
-        """Both ends as text, or "interval unknown" or "interval unbounded"."""
-        return (
-            "interval unknown"
-            if "interval_unknown" in self.flags
-            else interval(self.low, self.high, self.unit)
-        )
+        """Both ends as text, or "interval unknown", "interval unbounded" or "cannot be estimated"."""
+        if "interval_unknown" in self.flags:
+            return "interval unknown"
+        if self.estimate is None and "unbounded" not in self.flags:
+            return "cannot be estimated"
+        return interval(self.low, self.high, self.unit)
 
     @property
     def value(self) -> str:

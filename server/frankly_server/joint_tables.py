@@ -34,7 +34,7 @@ def excess_in_words(value: float, bound: float) -> str:
     """Return the sentence that bounds the excess of a form's variance over the best possible."""
     # rounding: up. Certificates only describe the design; no privacy decision depends on them.
     percent = ceil((value / bound - 1) * 1000) / 10
-    return f"The variance of the wanted estimates is at most {percent:g} % above the best possible."
+    return f"The variance that the form is designed for is at most {percent:g} % above the best possible."
 
 
 def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:

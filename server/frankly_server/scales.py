@@ -62,32 +62,55 @@ def wanted_figures(question: Question) -> tuple[Figure, ...]:
 def _in_order(question: Question) -> tuple[Figure, ...]:
     """Return the share up to each choice without a role but the last one, in their order."""
     answers = [i for i, choice in enumerate(question.choices) if choice.role is None]
-    over = _indicator(question, answers)
+    over = tuple(Fraction(int(choice.role is None)) for choice in question.choices)
+    names = [choice.id for choice in question.choices]
+    return up_to_each(answers, names, over if 0 in over else None)
+
+
+def mean(scores: Weights, over: Weights | None) -> Figure:
+    """Return the mean of scores. over : 1 for choices that are answers, else 0; None if all are."""
+    return Figure(MEAN, scores, over, is_number=True)
+
+
+def up_to_each(
+    answers: Sequence[int], names: Sequence[str], over: Weights | None
+) -> tuple[Figure, ...]:
+    """Return the share of each answer but the last one, with all before it.
+
+    answers : positions of the answers in their order. names : of all choices. over : as in `mean`.
+    """
     return tuple(
         Figure(
-            UP_TO + question.choices[last].id,
-            _indicator(question, answers[: answers.index(last) + 1]),
-            over if 0 in over else None,
+            UP_TO + names[last],
+            tuple(Fraction(int(i in answers[: k + 1])) for i in range(len(names))),
+            over,
         )
-        for last in answers[:-1]
+        for k, last in enumerate(answers[:-1])
     )
 
 
-def _indicator(question: Question, choices: Sequence[int]) -> Weights:
-    return tuple(Fraction(int(i in choices)) for i in range(len(question.choices)))
+@dataclass(frozen=True, slots=True)
+class DesignRows:
+    """Weights whose variances a design adds up.
 
-
-def design_rows(question: Question, prior: Sequence[int]) -> tuple[Weights, ...] | None:
-    """Return the rows whose variances a design for the wanted figures adds up; None for all shares.
-
-    prior : expected counts of the choices. The variance of a ratio a/b is close to that of
-    (a − ρb)/b with ρ its value and b the denominator at the prior (the delta method); b is a row of
-    its own, because without it a/b could not be estimated at other shares.
+    rows : one for each wanted figure; None for the shares of all choices. denominators : of ratios.
     """
-    figures = wanted_figures(question)
-    # All ratios of a question have one denominator.
-    denominators = dict.fromkeys(figure.over for figure in figures if figure.over is not None)
-    return (*(linear_row(figure, prior) for figure in figures), *denominators) or None
+
+    rows: tuple[Weights, ...] | None
+    denominators: tuple[Weights, ...]
+
+    @classmethod
+    def of(cls, figures: Sequence[Figure], prior: Sequence[int]) -> "DesignRows":
+        """Return the rows for wanted figures; () for the shares of all choices.
+
+        prior : expected counts of the choices. The variance of a ratio a/b is close to that of
+        (a − ρb)/b with ρ its value and b the denominator at the prior (the delta method); b is a row
+        of its own, because without it a/b could not be estimated at other shares.
+        """
+        # All ratios of a question have one denominator.
+        denominators = dict.fromkeys(figure.over for figure in figures if figure.over is not None)
+        rows = tuple(linear_row(figure, prior) for figure in figures)
+        return cls(rows or None, tuple(denominators))
 
 
 def number_span(figures: Sequence[Figure]) -> Fraction | None:
@@ -145,8 +168,7 @@ class Scale:
     @property
     def mean(self) -> "Figure":
         """The mean of the numbers; not for ranges."""
-        weights = tuple(number or Fraction(0) for number in self.by_choice)
-        return Figure(MEAN, weights, self.over, is_number=True)
+        return mean(tuple(number or Fraction(0) for number in self.by_choice), self.over)
 
     @property
     def distribution(self) -> tuple["Figure", ...]:

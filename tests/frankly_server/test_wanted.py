@@ -13,15 +13,16 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
-from frankly_server import scales
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
 from frankly_server.design.tables.limits import Limits
 from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.requests.design_form import FormQuestionFields
+from frankly_server.scales import DesignRows, Figure
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
-from frankly_server.surveys.drafting import Place, draft_document, draft_part
+from frankly_server.surveys.drafting import Place, _form_question, draft_document, draft_part
 from frankly_server.surveys.preview import wanted_plan
 
 from tests.frankly_protocol.samples import NOW
@@ -224,15 +225,14 @@ def test_every_wanted_figure_is_refused_or_estimated(full: bool) -> None:
     assert set(outcomes) >= {"estimated", "refused scores", "refused boxes"}
 
 
-def _numerator_alone(question: Question, prior: Sequence[int]) -> Any:
+def _numerator_alone(figures: Sequence[Figure], _: Sequence[int]) -> DesignRows:
     """Return the design's rows as if a choice with a role had the score 0 and nothing else mattered."""
-    rows = scales.design_rows(question, prior)
-    return rows and tuple(figure.weights for figure in scales.wanted_figures(question))
+    return DesignRows(tuple(figure.weights for figure in figures) or None, ())
 
 
 def test_a_design_for_the_numerator_alone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The design may then merge a choice of score 0 with the one of the role; it is not published."""
-    monkeypatch.setattr("frankly_server.surveys.drafting.design_rows", _numerator_alone)
+    monkeypatch.setattr("frankly_server.surveys.drafting.DesignRows.of", _numerator_alone)
     refused = [
         refusal(InvalidInput, test_a_mean_from_zero_is_that_of_the_people_who_answered, case)
         for case in CASES
@@ -314,3 +314,36 @@ def test_margins_before_the_survey_are_those_of_its_estimates() -> None:
             assert {row["unit"] for row in rows} == {"share" if wanted.span is None else "number"}
             compared += wanted.figure != "shares"
     assert compared >= 5
+
+
+def test_requests_and_survey_files_mean_the_same() -> None:
+    """`frankly design` and `frankly plan` get the same rows from a form as publishing does."""
+    compared = 0
+    for seed in range(120):
+        try:
+            definition = parse_value(file_of(seed))
+        except InvalidInput:
+            continue
+        assert definition.form is not None
+        for item in definition.form.items:
+            wanted, answers = item.question.wanted, [c for c in item.choices if c.role is None]
+            scores = [Fraction(c.score) for c in answers if c.score is not None]
+            # Requests have no numbers of choices: the order of the choices is that of the distribution.
+            if wanted == "distribution" and scores and scores != sorted(set(scores)):
+                continue
+            asked = {
+                "choices": list(item.expected),
+                "roles": len(item.choices) - len(answers),
+                "wanted": wanted,
+                "importance": item.question.importance,
+            }
+            asked |= {"scores": [str(score) for score in scores]} if wanted == "mean" else {}
+            asked |= (
+                {"contrast": list(item.question.contrast or ())} if wanted == "contrast" else {}
+            )
+            assert FormQuestionFields.model_validate(asked).question == _form_question(item), (
+                seed,
+                item.id,
+            )
+            compared += wanted != "shares"
+    assert compared >= 40

@@ -69,8 +69,10 @@ def _rows(survey: str, documents: Sequence[Received]) -> Iterator[PublishedEstim
 def _rows_of(
     question: dict[str, Any], by: str | None, versions: dict[str, int], languages: Sequence[str]
 ) -> Iterator[PublishedEstimate]:
-    """Yield the rows of a question; none if it has fewer reports than the minimum."""
+    """Yield the rows that have an estimate; none of a question with fewer reports than the minimum."""
     for row in question["rows"]:
+        if row["estimate"] is None:
+            continue
         yield PublishedEstimate(
             version=max(versions[digest] for digest in question["documents"]),
             question=question["id"],

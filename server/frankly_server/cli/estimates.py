@@ -178,7 +178,7 @@ def _show(response: Estimates) -> None:
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     # A missing end is unknown, or infinite: a ratio whose denominator may be 0 has no end.
-    no_end = figure(None, row.unit) if "interval_unknown" in row.flags else _NO_END
+    no_end = _NO_END if "unbounded" in row.flags else figure(None, row.unit)
     numbers = [
         row.value,
         *(no_end if end is None else figure(end, row.unit) for end in (row.low, row.high)),

@@ -24,13 +24,14 @@ from pydantic import (
 
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.form.comparisons import one_question, separate_blocks
-from frankly_server.design.form.request import check, distribution
+from frankly_server.design.form.request import check
 from frankly_server.design.tables.limits import Limits
 from frankly_server.faults import named
 from frankly_server.forms import chance_shown
 from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.requests.fields import ClosedModel, Epsilon, Number, Positive, custom, whole
 from frankly_server.requests.measure import finite
+from frankly_server.scales import DesignRows, Figure, mean, up_to_each
 
 _MOST_CHOICES = 64
 _NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}
@@ -85,6 +86,9 @@ def require_one_each(numbers: Sized, info: ValidationInfo) -> None:
     if choices is None:
         return
     wanted = choices if isinstance(choices, int) else len(choices)
+    # Scores are of answers only; a contrast and expected counts are of all choices.
+    if info.field_name == "scores":
+        wanted -= info.data.get("roles", 0)
     if len(numbers) != wanted:
         raise ValueError(f"give one number for each choice: {wanted} numbers, not {len(numbers)}")
 
@@ -140,10 +144,23 @@ class ChoiceFields(ClosedModel):
 class FormQuestionFields(Wanted, ChoiceFields):
     """A question of a form: its choices and its wanted estimates.
 
-    scores : the numbers of a wanted mean, one for each choice, in their order.
+    roles : number of choices, the last ones, that are no answers ("prefer not to say"); a mean and a
+    distribution are of the people who gave an answer. scores : the numbers of a wanted mean, one for
+    each answer, in their order.
     """
 
+    roles: Annotated[int, Strict(), Field(ge=0, le=2)] = 0
     scores: tuple[Number, ...] | None = Field(None, validate_default=True)
+
+    @field_validator("roles")
+    @classmethod
+    def _with_answers_left(cls, roles: int, info: ValidationInfo) -> int:
+        choices = info.data.get("choices")
+        size = choices if isinstance(choices, int) else len(choices or ())
+        # A single answer has no mean, distribution or share to estimate among those who gave one.
+        if choices is not None and size - roles < (1 if info.data.get("wanted") == "shares" else 2):
+            raise ValueError("leave two choices that are answers, or want shares")
+        return roles
 
     @field_validator("scores")
     @classmethod
@@ -155,13 +172,19 @@ class FormQuestionFields(Wanted, ChoiceFields):
     @property
     def question(self) -> FormQuestion:
         """The question as an object of the form designer."""
-        return FormQuestion(self.prior, self._rows(), Fraction(self.importance))
+        wanted = DesignRows.of(self._figures(), self.prior)
+        return FormQuestion(self.prior, wanted.rows, Fraction(self.importance), wanted.denominators)
 
-    def _rows(self) -> tuple[tuple[Fraction, ...], ...] | None:
-        numbers = self.scores or self.contrast
-        if numbers is not None:
-            return (tuple(map(Fraction, numbers)),)
-        return None if self.wanted == "shares" else distribution(len(self.prior))
+    def _figures(self) -> tuple[Figure, ...]:
+        size, answers = len(self.prior), len(self.prior) - self.roles
+        over = tuple(Fraction(int(x < answers)) for x in range(size)) if self.roles else None
+        if self.contrast is not None:
+            return (Figure(self.wanted, tuple(map(Fraction, self.contrast))),)
+        if self.scores is not None:
+            return (mean((*map(Fraction, self.scores), *[Fraction(0)] * self.roles), over),)
+        if self.wanted == "shares":
+            return ()
+        return up_to_each(range(answers), list(map(str, range(size))), over)
 
 
 class FormFields(ClosedModel):
@@ -198,8 +221,9 @@ class FormFields(ClosedModel):
 def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
     """Design a form from a JSON request: {"form": …}, and optionally limits.
 
-    Keys of `form`: questions, each with choices (their number, or expected counts), wanted (shares,
-    mean, distribution, contrast), scores or contrast, and importance; epsilon, nats for all answers
+    Keys of `form`: questions, each with choices (their number, or expected counts), roles (how many of
+    the last choices are no answers), wanted (shares, mean, distribution, contrast), scores or
+    contrast, and importance; epsilon, nats for all answers
     together; cross_tables, pairs of positions.
     Keys of the response: kind, bits, params, level [p, q]; value and bound of the objective at
     n = 1, and excess, an upper bound on value/optimum − 1; questions and cross_tables, each with

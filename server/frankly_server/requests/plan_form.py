@@ -81,7 +81,7 @@ class FormPlan:
         chosen = [self._request.questions[i] for i in questions]
         places = [order.index(i) for i in questions]
         sizes = [question.choices for question in chosen]
-        rows = chosen[0].targets if len(chosen) == 1 else shares(prod(sizes))
+        rows = chosen[0].figures if len(chosen) == 1 else shares(prod(sizes))
         numbers = [number_of([cell[place] for place in places], sizes) for cell in cells]
         return tuple(tuple(row[number] for number in numbers) for row in rows)
 

@@ -24,7 +24,7 @@ from frankly_server.estimate.decoder import decoder
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
 from frankly_server.forms import part_blocks
-from frankly_server.scales import design_rows, wanted_figures
+from frankly_server.scales import DesignRows, wanted_figures
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
@@ -193,11 +193,9 @@ def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequ
 
 
 def _form_question(item: FormItem) -> FormQuestion:
-    return FormQuestion(
-        prior=item.expected,
-        rows=design_rows(item.for_devices(), item.expected),
-        importance=Fraction(item.question.importance),
-    )
+    wanted = DesignRows.of(wanted_figures(item.for_devices()), item.expected)
+    importance = Fraction(item.question.importance)
+    return FormQuestion(item.expected, wanted.rows, importance, wanted.denominators)
 
 
 def draft_document(

@@ -3,15 +3,20 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_protocol.blocks import Choice
+from frankly_protocol.audit import Claim
+from frankly_protocol.blocks import Block, Choice
 from frankly_protocol.canonical import dumps
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.promises import Promise
+from frankly_protocol.questions import Wanted
 from frankly_server.analysis import Analysis, Publishing
 from frankly_server.intake import Releasing
 from frankly_server.keys import Keyring
@@ -24,6 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
 
+CONTRAST = Wanted("contrast", (Fraction(1), Fraction(-1), Fraction(-1)))
 PUBLIC = (question("region", "north", "south"), question("sex", "f", "m"))
 COLUMNS = ("estimate", "se", "low", "high", "level", "method", "n")
 
@@ -103,6 +109,24 @@ def test_groups_below_the_minimum_have_no_rows(database: Database) -> None:
     _receive(database, document, 0, 2)
     publishing.refresh()
     assert {(r["by_question"], r["n"]) for r in _shown(database)} == {(None, 31)}
+
+
+def test_wanted_figures_have_rows_and_lost_shares_have_none(database: Database) -> None:
+    """Only the first choice is distinguished from the others."""
+    half = 1 << 47
+    mechanism = DenseMechanism(48, ((1 << 48, 0), (half, half), (half, half)))
+    promise = Promise(Claim("ldp", (1 << 48, 1)))
+    asked = (question("a", "x", "y", "z"), replace(question("b", "x", "y", "z"), wanted=CONTRAST))
+    blocks = [
+        Block(q.id, (q,), mechanism, (promise,), (1, 1, 1), None, "optimal", None) for q in asked
+    ]
+    document = put(database, survey(*blocks))
+    rows = [row(n % 2, n % 2, document=document.digest) for n in range(60)]
+    released(database, document, rows)
+    Publishing(database).refresh()
+    shown = {(line["question"], line["choice"]): line["estimate"] for line in _shown(database)}
+    # P(0) = p + (1 − p)/2 = 1/2 for the share p of x.
+    assert shown == pytest.approx({("a", "x"): 0.0, ("b", "contrast"): -1.0})
 
 
 def test_a_grouping_that_the_api_refuses_has_no_rows(sqlite: Database) -> None:

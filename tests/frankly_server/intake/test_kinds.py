@@ -82,7 +82,10 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     release(database, document)
     question_results = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
     assert set(question_results) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
-    assert {question["status"] for question in question_results.values()} == {"ok"}
+    # A table with fewer symbols than answers may not distinguish some question at all.
+    for question in question_results.values():
+        has_figures = any(row["estimate"] is not None for row in question["rows"])
+        assert question["status"] == ("ok" if has_figures else "not_identifiable")
     # In the unary block, an answer's share is (frequency of its bit − flip) / (keep − flip), plus
     # an equal correction that makes the sum 1; "yes" to a is answer 2 or 3.
     unary = list(KINDS).index("unary")

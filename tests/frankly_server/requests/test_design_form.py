@@ -140,6 +140,12 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         {"questions": [{**FIVE, "wanted": "contrast"}]}, "field_missing", f"{Q}.contrast",
     ),
     "too few scores": ({"questions": [{**MEAN, "scores": [0, 1]}]}, "field_type", f"{Q}.scores"),
+    "a score of a role": ({"questions": [{**MEAN, "roles": 1}]}, "field_type", f"{Q}.scores"),
+    "three roles": ({"questions": [{**FIVE, "roles": 3}]}, "field_type", f"{Q}.roles"),
+    "no answers": ({"questions": [{"choices": 2, "roles": 2}]}, "field_type", f"{Q}.roles"),
+    "a distribution of one answer": (
+        {"questions": [{"choices": 2, "roles": 1, "wanted": "distribution"}]}, "field_type", f"{Q}.roles",
+    ),
     "equal scores": ({"questions": [{**MEAN, "scores": [1, 1.0, "1"]}]}, "field_type", f"{Q}.scores"),
     "scores for nothing": ({"questions": [{"choices": 2, "scores": [0, 1]}]}, "unsupported", f"{Q}.scores"),
     "no importance": ({"questions": [{**FIVE, "importance": 0}]}, "field_type", f"{Q}.importance"),

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from flask import Flask
+from frankly_analyst import Estimates
 from frankly_protocol.problems import Problem
 from frankly_server.app import create_app
 from frankly_server.web import openapi
@@ -146,6 +147,9 @@ def test_a_choice_that_is_not_identifiable_has_no_number(tmp_path: Path, sqlite_
     known = [row["choice"] for row in drinks["rows"] if row["estimate"] is not None]
     assert (drinks["status"], known, len(drinks["rows"])) == ("ok", ["daily"], 3)
     assert all("not_identifiable" in row["flags"] for row in drinks["rows"])
+    # The client prints a line for each choice.
+    printed = str(Estimates.from_json(answer.get_json()))
+    assert printed.count("cannot be estimated") == 2
     site.services.close()
 
 

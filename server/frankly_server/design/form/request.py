@@ -13,6 +13,8 @@ from frankly_protocol.problems import Problem
 from frankly_server.arrays import FloatArray
 from frankly_server.design.tables.limits import Limits
 
+Rows = tuple[tuple[Fraction, ...], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class FormQuestion:
@@ -21,12 +23,14 @@ class FormQuestion:
     prior : positive counts of its 2 to 64 choices; the design is optimised for these shares.
     rows : weights of the wanted sums of shares, one for each choice, at least two of them different;
     None for the share of every choice. importance : weight of the question's variance in the
-    objective, greater than 0.
+    objective, greater than 0. denominators : further rows whose variances count in the objective,
+    because the wanted figures are divided by these sums.
     """
 
     prior: tuple[int, ...]
-    rows: tuple[tuple[Fraction, ...], ...] | None = None
+    rows: Rows | None = None
     importance: Fraction = Fraction(1)
+    denominators: Rows = ()
 
     @property
     def choices(self) -> int:
@@ -34,8 +38,13 @@ class FormQuestion:
         return len(self.prior)
 
     @property
-    def targets(self) -> tuple[tuple[Fraction, ...], ...]:
+    def targets(self) -> Rows:
         """Rows W of weights for the choices; the design minimises the sum of their variances."""
+        return (*self.figures, *self.denominators)
+
+    @property
+    def figures(self) -> Rows:
+        """The rows of what is wanted."""
         if self.rows is not None:
             return self.rows
         size = self.choices
@@ -45,13 +54,6 @@ class FormQuestion:
     def target_matrix(self) -> FloatArray:
         """The targets in floats, shape (targets, choices)."""
         return np.array([[float(v) for v in row] for row in self.targets])
-
-
-def distribution(choices: int) -> tuple[tuple[Fraction, ...], ...]:
-    """Return the rows of a distribution: the share of each choice but the last with all before it."""
-    return tuple(
-        tuple(Fraction(int(x <= last)) for x in range(choices)) for last in range(choices - 1)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def _check_question(question: FormQuestion, where: str) -> None:
         raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
     if question.rows == ():
         raise _invalid("give a row, or none for all shares", f"{where}.rows")
-    for j, row in enumerate(question.rows or ()):
+    for j, row in enumerate((*(question.rows or ()), *question.denominators)):
         if len(row) != question.choices:
             raise _invalid("give one number for each choice", f"{where}.rows[{j}]")
         # With equal numbers the sum does not depend on the answers.

@@ -13,8 +13,10 @@ from frankly_server.design.api.engine import DesignRequest, design
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.design.form.bounds import lower_bound
 from frankly_server.design.form.gain_curve import GainCurve, concave_hull
-from frankly_server.design.form.request import distribution, shares_of
+from frankly_server.design.form.request import shares_of
 from frankly_server.design.notions.prior import Prior
+
+from tests.frankly_server.design.form.rows import distribution
 
 
 def asked(rng: Random, choices: int) -> FormQuestion:

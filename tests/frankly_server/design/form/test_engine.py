@@ -12,9 +12,10 @@ from frankly_protocol.audit import exp_upper, level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
-from frankly_server.design.form.request import distribution
 from frankly_server.estimate.decoder import decoder
 from frankly_server.forms import chance_shown, part_table
+
+from tests.frankly_server.design.form.rows import distribution
 
 
 def question(choices: int, **fields: Any) -> FormQuestion:
