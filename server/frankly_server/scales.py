@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import isqrt
 from typing import Any, Final
 
 from frankly_protocol.blocks import Question
@@ -27,6 +28,8 @@ QUANTILE: Final = "quantile "
 """Prefix of the name of any other quantile; the level follows."""
 UP_TO: Final = "up to "
 """Prefix of the name of a cumulative share; the number follows."""
+_OFF: Final = Fraction(1, 8)
+"""Distance of a ratio from its value at the expected shares for which a design allows, in its range."""
 _OF_CUTS: Final = ("few_informative", "exact_not_available", "score_instead")
 
 Weights = tuple[Fraction, ...]
@@ -93,7 +96,8 @@ def up_to_each(
 class DesignRows:
     """Weights whose variances a design adds up.
 
-    rows : one for each wanted figure; None for the shares of all choices. denominators : of ratios.
+    rows : one for each wanted figure; None for the shares of all choices. denominators : at most one
+    row, for the denominator of ratios.
     """
 
     rows: tuple[Weights, ...] | None
@@ -104,13 +108,19 @@ class DesignRows:
         """Return the rows for wanted figures; () for the shares of all choices.
 
         prior : expected counts of the choices. The variance of a ratio a/b is close to that of
-        (a − ρb)/b with ρ its value and b the denominator at the prior (the delta method); b is a row
-        of its own, because without it a/b could not be estimated at other shares.
+        (a − ρb)/b with ρ its value and b the denominator at the prior (the delta method). At other
+        shares, where the ratio is ρ + d, the variance of d·b/b is added: the row of the denominator
+        stands for d = 1/8 of the range of every ratio (docs/maths/forms.md, claim 5).
         """
-        # All ratios of a question have one denominator.
-        denominators = dict.fromkeys(figure.over for figure in figures if figure.over is not None)
         rows = tuple(linear_row(figure, prior) for figure in figures)
-        return cls(rows or None, tuple(denominators))
+        over = figures[0].over if figures else None
+        if over is None:
+            return cls(rows or None, ())
+        # All figures of a question have the same denominator and the same range.
+        values = [w for w, counts in zip(figures[0].weights, over, strict=True) if counts]
+        distance = _OFF * (max(values) - min(values)) * isqrt(len(rows) * 10**6) / 10**3
+        below = _at(over, prior)
+        return cls(rows, (tuple(distance * w / below for w in over),))
 
 
 def number_span(figures: Sequence[Figure]) -> Fraction | None:

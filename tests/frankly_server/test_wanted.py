@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import lcm
 from random import Random
 from typing import Any
 
@@ -18,7 +17,7 @@ from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
 from frankly_server.design.tables.limits import Limits
-from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.forms import PartTable, counted_blocks, estimated_blocks
 from frankly_server.requests.design_form import FormQuestionFields
 from frankly_server.scales import DesignRows, Figure
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
@@ -94,10 +93,10 @@ def _rule(earlier: dict[str, Any]) -> dict[str, Any]:
     return {"question": earlier["id"], "choices": [first]}
 
 
-def document_of(definition: SurveyDefinition) -> SurveyDocument:
-    """Return the document of a definition, found with a short search."""
+def document_of(definition: SurveyDefinition, limits: Limits | None = None) -> SurveyDocument:
+    """Return the document of a definition, by default found with a short search."""
     parts = [
-        draft_part(definition, i, Limits.within(0.3, _clock()))
+        draft_part(definition, i, limits or Limits.within(0.3, _clock()))
         for i in range(len(definition.parts))
     ]
     place = Place("ab" * 16, 1, None, NOW, "https://ask.example/v1/surveys/x/reports")
@@ -124,7 +123,7 @@ def expected_reports(
 ) -> Received:
     """Return reports in exactly the proportions of the law at these shares.
 
-    For every part of the form, the count of a column is Σ_x p(x)·Q(column|x), times a large number.
+    For every part of the form, the count of a column is 10¹⁵·Σ_x p(x)·Q(column|x), rounded.
     """
     cells: dict[Key, CellCounts] = {}
     for position, block in enumerate(counted_blocks(document)):
@@ -134,10 +133,11 @@ def expected_reports(
             continue
         (asked,) = block.questions
         p = shares[asked.id]
-        whole = lcm(*(share.denominator for share in p))
         tally: dict[tuple[int, ...], int] = {
-            (y,): int(
-                sum(whole * share * row[y] for share, row in zip(p, table.weights, strict=True))
+            (y,): round(
+                10**15
+                * sum(x * row[y] for x, row in zip(p, table.weights, strict=True))
+                / table.total
             )
             for y in range(table.reports)
         }
@@ -218,8 +218,12 @@ def require_wanted(seed: int) -> str:
 
 
 @pytest.mark.slow
-def test_every_wanted_figure_is_refused_or_estimated(full: bool) -> None:
+def test_every_wanted_figure_is_refused_or_estimated(
+    full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """--full tests 500 files."""
+    # The bound takes a third of a design's time, and is no figure.
+    monkeypatch.setattr("frankly_server.design.form.engine.lower_bound", lambda *_: 0.0)
     outcomes = [require_wanted(seed) for seed in range(500 if full else 40)]
     assert outcomes.count("estimated") >= len(outcomes) / 3
     assert set(outcomes) >= {"estimated", "refused scores", "refused boxes"}
@@ -347,3 +351,20 @@ def test_requests_and_survey_files_mean_the_same() -> None:
             )
             compared += wanted != "shares"
     assert compared >= 40
+
+
+def test_a_design_for_a_mean_is_the_best_for_it() -> None:
+    """The standard error of the mean of the people who answered, at the expected shares."""
+    errors = {}
+    for wanted in ("mean", "distribution", "shares"):
+        asked = scale("12345", no_answer=True, expected=[19] * 5 + [5]) | {"wanted": wanted}
+        form = {"questions": [asked | {"id": "a"}, asked | {"id": "b"}]}
+        document = document_of(parse_value(file_of(0) | {"form": form, "budget": "2"}), Limits())
+        shares = {name: [Fraction(19, 100)] * 5 + [Fraction(5, 100)] for name in "ab"}
+        received = expected_reports(document, shares)
+        result = estimates_json("ab" * 16, [received], Request.from_json({"targets": "scales"}))
+        row = next(row for row in result["questions"][0]["rows"] if row["choice"] == "mean")
+        # Of one report on the form, which need not be about the question.
+        (share, *_) = [float(share) for _, share in estimated_blocks(document)]
+        errors[wanted] = row["se"] * (row["n"] / share) ** 0.5
+    assert errors["mean"] < 0.95 * errors["distribution"] < errors["shares"]
