@@ -127,7 +127,7 @@ class Comparison:
 class WaldTest:
     """A χ² test of one question or table.
 
-    kind : "homogeneity" (equal shares in all groups) or "independence" (of two questions).
+    kind : "homogeneity" (equal figures in all groups) or "independence" (of two questions).
     about : the tested question or table. p : p-value; None, with a flag, if nothing can be tested.
     effect : name of the effect size, with its value and interval, all None if there is none.
     """

@@ -170,7 +170,7 @@ class Estimates:
         return Comparisons.from_json(self._ask(**changes).body, self.language)
 
     def homogeneity(self, by: str | None = None) -> tuple[WaldTest, ...]:
-        """Request a test of equal shares in all groups per question; raises like `compare`."""
+        """Request a test of equal figures in all groups per question; raises like `compare`."""
         return self.compare(by=by).tests
 
     def trend(self, by: str | None = None) -> Comparisons:

@@ -59,7 +59,7 @@ def wanted_figures(question: Question) -> tuple[Figure, ...]:
     scale = Scale.of(question)
     if wanted.figure == DISTRIBUTION:
         return _in_order(question) if scale is None else scale.distribution
-    return () if scale is None else (scale.mean,)
+    return () if scale is None or scale.are_ranges else (scale.mean,)
 
 
 def _in_order(question: Question) -> tuple[Figure, ...]:
@@ -97,11 +97,13 @@ class DesignRows:
     """Weights whose variances a design adds up.
 
     rows : one for each wanted figure; None for the shares of all choices. denominators : at most one
-    row, for the denominator of ratios.
+    row, for the denominator of ratios. weight : of their variances beside those of other questions:
+    1/range², so that the unit of the scores has no effect.
     """
 
     rows: tuple[Weights, ...] | None
-    denominators: tuple[Weights, ...]
+    denominators: tuple[Weights, ...] = ()
+    weight: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, figures: Sequence[Figure], prior: Sequence[int]) -> "DesignRows":
@@ -113,29 +115,39 @@ class DesignRows:
         stands for d = 1/8 of the range of every ratio (docs/maths/forms.md, claim 5).
         """
         rows = tuple(linear_row(figure, prior) for figure in figures)
-        over = figures[0].over if figures else None
-        if over is None:
-            return cls(rows or None, ())
+        if not figures:
+            return cls(None)
         # All figures of a question have the same denominator and the same range.
-        values = [w for w, counts in zip(figures[0].weights, over, strict=True) if counts]
-        distance = _OFF * (max(values) - min(values)) * isqrt(len(rows) * 10**6) / 10**3
+        span, over = span_of(figures[0]), figures[0].over
+        if over is None:
+            return cls(rows, (), 1 / span**2)
+        distance = _OFF * span * isqrt(len(rows) * 10**6) / 10**3
         below = _at(over, prior)
-        return cls(rows, (tuple(distance * w / below for w in over),))
+        return cls(rows, (tuple(distance * w / below for w in over),), 1 / span**2)
 
 
 def number_span(figures: Sequence[Figure]) -> Fraction | None:
     """Return the range of a question's wanted number over its answers; None if it is no number."""
-    values = [weight for figure in figures if figure.is_number for weight in figure.weights]
-    return max(values) - min(values) if values else None
+    spans = [span_of(figure) for figure in figures if figure.is_number]
+    return max(spans) if spans else None
+
+
+def span_of(figure: Figure) -> Fraction:
+    """Return the largest minus the smallest weight of the choices that count."""
+    over = figure.over or (Fraction(1),) * len(figure.weights)
+    values = [w for w, counts in zip(figure.weights, over, strict=True) if counts]
+    return max(values) - min(values)
 
 
 def linear_row(figure: Figure, prior: Sequence[int]) -> Weights:
-    """Return the weights of a figure; of a ratio, those of (a − ρb)/b at the prior's shares."""
-    if figure.over is None:
-        return figure.weights
-    below = _at(figure.over, prior)
+    """Return the weights of (a − ρb)/b at the prior's shares, where the figure a/b is ρ.
+
+    Without a denominator b is 1, the sum of all shares: the variance is that of the figure.
+    """
+    over = figure.over or (Fraction(1),) * len(figure.weights)
+    below = _at(over, prior)
     ratio = _at(figure.weights, prior) / below
-    return tuple((a - ratio * b) / below for a, b in zip(figure.weights, figure.over, strict=True))
+    return tuple((a - ratio * b) / below for a, b in zip(figure.weights, over, strict=True))
 
 
 def _at(weights: Weights, prior: Sequence[int]) -> Fraction:

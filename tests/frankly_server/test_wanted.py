@@ -2,7 +2,10 @@
 """Wanted figures: refused, or estimated without bias and shown by name, for random survey files."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
@@ -17,12 +21,15 @@ from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
 from frankly_server.design.tables.limits import Limits
-from frankly_server.forms import PartTable, counted_blocks, estimated_blocks
+from frankly_server.forms import PartTable, chance_shown, counted_blocks, estimated_blocks
 from frankly_server.requests.design_form import FormQuestionFields
 from frankly_server.scales import DesignRows, Figure
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, _form_question, draft_document, draft_part
-from frankly_server.surveys.preview import wanted_plan
+from frankly_server.surveys.preview import stated_of, wanted_plan
+from frankly_server.surveys.trial import expectations
+from frankly_server.web.admin.estimates_query import Asked
+from frankly_server.web.admin.estimates_sections import names_of, sections_of
 
 from tests.frankly_protocol.samples import NOW
 from tests.refusals import refusal
@@ -131,8 +138,7 @@ def expected_reports(
         if not isinstance(table, PartTable):
             cells[(position,), "", ALL_TIME] = CellCounts(10**6, {})
             continue
-        (asked,) = block.questions
-        p = shares[asked.id]
+        p = list(map(prod, product(*(shares[asked.id] for asked in block.questions))))
         tally: dict[tuple[int, ...], int] = {
             (y,): round(
                 10**15
@@ -291,33 +297,59 @@ def test_a_mean_from_zero_is_that_of_the_people_who_answered(case: str) -> None:
 @pytest.mark.slow
 def test_margins_before_the_survey_are_those_of_its_estimates() -> None:
     """At the expected shares, the margin of every figure is that of the estimates' standard error."""
+    joint = [scores("0", "1", "4", no_answer=True), PLAIN]
+    files = [file_of(seed) for seed in range(12)]
+    files.append(file_with(*joint) | {"form": {"questions": joint, "cross_tables": [["a", "b"]]}})
     compared = 0
-    for seed in range(12):
+    for file in files:
         try:
-            document = document_of(parse_value(file_of(seed)))
+            definition = parse_value(file)
         except InvalidInput:
             continue
-        parts = {
-            b.questions[0].id: b
-            for b in counted_blocks(document)
-            if isinstance(b.mechanism, PartTable)
-        }
+        document = document_of(definition)
+        assert definition.form is not None
         shares = {
-            name: [Fraction(n, sum(part.design_prior)) for n in part.design_prior]
-            for name, part in parts.items()
+            item.id: [Fraction(n, sum(item.expected)) for n in item.expected]
+            for item in definition.form.items
         }
         found = default_view(expected_reports(document, shares))
-        for name, part in parts.items():
-            wanted, p = wanted_plan(part), np.array(shares[name], dtype=float)
+        for stated in stated_of(document):
+            if len(stated.questions) > 1:
+                continue
+            (name,) = (question.id for question in stated.questions)
+            wanted = wanted_plan(stated)
+            p = list(map(prod, product(*(shares[q.id] for q in stated.block.questions))))
             assert wanted.plan is not None
-            margins = [(wanted.span or 1) * m for m in wanted.plan.margins_at(p, 1)]
+            at = wanted.plan.margins_at(np.array(p, dtype=float), 1)
+            margins = [(wanted.span or 1) * margin for margin in at]
             rows = [row for row in found[name]["rows"] if row["choice"] != "median"]
             errors = [1.959964 * row["se"] * row["n"] ** 0.5 for row in rows]
-            assert margins == pytest.approx(errors, rel=1e-5), (seed, name)
+            assert margins == pytest.approx(errors, rel=1e-5), (file, name)
             assert max(margins) <= (wanted.span or 1) * wanted.plan.margin(1) * (1 + 1e-9)
             assert {row["unit"] for row in rows} == {"share" if wanted.span is None else "number"}
             compared += wanted.figure != "shares"
-    assert compared >= 5
+    assert compared >= 6
+
+
+@pytest.mark.parametrize("is_joint", [True, False])
+def test_every_wanted_figure_and_table_is_stated(is_joint: bool) -> None:
+    """A form designs few wanted pairs as one part each, and many as parts that are drawn together."""
+    questions = [
+        scores("0", "1", "2", no_answer=is_joint),
+        *(PLAIN | {"id": name} for name in "bcd"),
+    ]
+    pairs = [["a", "b"]] if is_joint else [list(pair) for pair in combinations("abcd", 2)]
+    form = {"questions": questions, "cross_tables": pairs}
+    definition = parse_value(file_with() | {"form": form})
+    document, rows = expectations(definition, NOW, "https://ask.example")
+    mechanism = document.blocks[0].mechanism
+    assert isinstance(mechanism, AgreementMechanism)
+    assert ((0, 1) in mechanism.parts) == is_joint
+    stated = [(row.text, row.figure) for row in rows]
+    for one in (("A?", "mean"), *[("B?", "shares")] * 3, ("A? × B?", "shares")):
+        assert one in stated
+    assert len(stated) == len(questions) + len(pairs)
+    assert all(margin is not None for row in rows for margin in row.margins)
 
 
 def test_requests_and_survey_files_mean_the_same() -> None:
@@ -368,3 +400,97 @@ def test_a_design_for_a_mean_is_the_best_for_it() -> None:
         (share, *_) = [float(share) for _, share in estimated_blocks(document)]
         errors[wanted] = row["se"] * (row["n"] / share) ** 0.5
     assert errors["mean"] < 0.95 * errors["distribution"] < errors["shares"]
+
+
+def scores(*numbers: str, **fields: Any) -> dict[str, Any]:
+    """Return a question with a wanted mean of these scores."""
+    choices = [
+        {"id": f"c{i}", "label": {"en": f"c{i}"}, "score": number}
+        for i, number in enumerate(numbers)
+    ]
+    return {
+        "id": "a",
+        "type": "scale",
+        "text": {"en": "A?"},
+        "choices": choices,
+        "wanted": "mean",
+        **fields,
+    }
+
+
+def file_with(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return file_of(0) | {"form": {"questions": list(questions)}, "budget": "2"} | fields
+
+
+PLAIN = {"id": "b", "type": "yes-no", "text": {"en": "B?"}}
+
+
+@pytest.mark.parametrize("role", [False, True])
+def test_the_unit_of_the_scores_changes_no_design(role: bool) -> None:
+    """Income in thousands, in cents, or counted from another zero."""
+    mechanisms = []
+    for numbers in (("0", "1", "3"), ("0", "100000", "300000"), ("100000", "100001", "100003")):
+        asked = scores(*numbers, no_answer=role)
+        (block,) = document_of(parse_value(file_with(asked, PLAIN)), Limits()).blocks
+        assert isinstance(block.mechanism, AgreementMechanism)
+        mechanisms.append(block.mechanism)
+    chances = [[float(chance_shown(m, (part,))) for part in (0, 1)] for m in mechanisms]
+    for other in chances[1:]:
+        assert other == pytest.approx(chances[0], rel=1e-3)
+
+
+def test_margins_are_in_the_range_of_the_answers() -> None:
+    """The 0 of a choice with a role is no score."""
+    spans = []
+    for numbers in (("0", "1", "2"), ("100", "101", "102"), ("-3", "-2", "-1")):
+        document = document_of(parse_value(file_with(scores(*numbers, no_answer=True))))
+        (stated,) = stated_of(document)
+        spans.append(wanted_plan(stated).span)
+    assert spans == [2.0] * 3
+
+
+def _versions(*questions: dict[str, Any]) -> list[Received]:
+    """Return the exactly expected reports of versions with one question each, at random shares."""
+    found: list[Received] = []
+    for number, asked in enumerate(questions):
+        document = document_of(parse_value(file_with(asked)), Limits())
+        if found:
+            document = replace(document, version=number + 1, prev=found[-1].document.digest)
+        found.append(expected_reports(document, shares_of(document, Random(number))))
+    return found
+
+
+def test_a_version_that_cannot_estimate_the_new_figure_is_left_out() -> None:
+    """The first version merges the choices of equal scores, the second needs them apart."""
+    received = _versions(scores("0", "0", "1", "1"), scores("0", "1", "2", "5"))
+    result = estimates_json("ab" * 16, received, Request.from_json({}))
+    (question,) = result["questions"]
+    ((row,), second) = question["rows"], received[1]
+    assert question["documents"] == [second.document.digest]
+    p = shares_of(second.document, Random(1))["a"]
+    assert row["estimate"] == pytest.approx(float(p[1] + 2 * p[2] + 5 * p[3]), abs=1e-9)
+    # Each version by itself has a row, the first one without a number.
+    by = estimates_json("ab" * 16, received, Request.from_json({"by": "version"}))["questions"]
+    assert [(one["by"], one["status"]) for one in by] == [
+        ({"version": "1"}, "not_identifiable"),
+        ({"version": "2"}, "ok"),
+    ]
+
+
+def test_the_page_shows_each_version_its_own_figure() -> None:
+    received = _versions(scores("0", "1", "2"), scores("0", "1", "2", "10"))
+    answers = [
+        estimates_json("ab" * 16, received, Request.from_json({"targets": targets}))
+        for targets in ("shares", "scales", "wanted")
+    ]
+    names = names_of([one.document for one in received])
+    shown = {
+        len(group.rows): (group.wanted[0]["estimate"], group.sentences.findings[0])
+        for section in sections_of(answers[0], Asked(), names, *answers[1:])
+        for group in section.groups
+    }
+    for size, one in ((3, received[0]), (4, received[1])):
+        p, numbers = shares_of(one.document, Random(size - 3))["a"], (0, 1, 2, 10)
+        mean = float(sum(n * share for n, share in zip(numbers, p, strict=False)))
+        assert shown[size][0] == pytest.approx(mean, abs=1e-9)
+        assert f": {mean:.4g} (" in shown[size][1]

@@ -233,7 +233,7 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         lambda r: r.percent == ANSWERED and r.targets not in (WANTED, SHARES),
         Problem.TARGETS_INVALID,
         "percent",
-        'percent=answered applies to targets=shares only; in combinations use "over": "answered"',
+        'percent=answered gives shares, so targets=shares goes with it; in combinations use "over": "answered"',
     ),
     (
         lambda r: r.quantiles is not None and r.targets != SCALES,

@@ -121,7 +121,7 @@ def _quantiles(
         # Without the whole distribution there is no quantile.
         figures = table.scale.quantile(cuts, level) or {
             "method": request.method,
-            "flags": cuts[0]["flags"],
+            "flags": [flag for flag in (UNKNOWN,) if any(flag in cut["flags"] for cut in cuts)],
         }
         name = MEDIAN if level == 0.5 else QUANTILE + text
         named = {"choice": name, "label": dict.fromkeys(table.text, name), "unit": NUMBER}

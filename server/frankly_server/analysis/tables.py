@@ -13,13 +13,14 @@ from frankly_analyst.request import ANSWERED, INVERSE_VARIANCE, SCALES, WANTED
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import DISTRIBUTION
 
+from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Received
-from frankly_server.analysis.request import Combination, Request
-from frankly_server.estimate.decoder import Targets, shares
+from frankly_server.analysis.request import VERSION, Combination, Request
+from frankly_server.estimate.decoder import Targets, decoder, shares
 from frankly_server.forms import PartTable, counted_blocks
 from frankly_server.joint_tables import is_estimable
 from frankly_server.scales import Figure, Scale, wanted_figures
@@ -130,9 +131,15 @@ def _scales(groups: Sequence[tuple[Question, tuple[Received, ...]]]) -> list[Tab
 
 def _of_one(question: Question, sources: tuple[Received, ...], request: Request) -> Table:
     """Return the table of a question: its wanted figures, or the shares of its choices."""
-    figures = wanted_figures(question) if request.targets == WANTED else ()
-    if not figures:
+    if request.targets != WANTED:
         return Table((question,), _shares((question,)), sources, shares=True)
+    figures = wanted_figures(question)
+    targets = _targets(question, figures) or _shares((question,))
+    # Versions that were designed for another figure are not pooled with those that can estimate it.
+    if len(sources) > 1 and request.group != VERSION:
+        sources = tuple(one for one in sources if _estimates(one, question, targets)) or sources
+    if not figures:
+        return Table((question,), targets, sources, shares=True)
     if request.weights == INVERSE_VARIANCE and any(figure.over for figure in figures):
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -144,7 +151,19 @@ def _of_one(question: Question, sources: tuple[Received, ...], request: Request)
     scale = (
         Scale.of(question) if question.wanted and question.wanted.figure == DISTRIBUTION else None
     )
-    return Table((question,), _targets(question, figures), sources, shares=False, scale=scale)
+    return Table((question,), targets, sources, shares=False, scale=scale)
+
+
+def _estimates(source: Received, question: Question, targets: Sequence[Target]) -> bool:
+    """Return True if this version's reports can estimate every target, decided exactly."""
+    places = blocks_of(source.document, (question,)) or ()
+    blocks = [counted_blocks(source.document)[place] for place in places]
+    table = blocks[0].numbered_mechanism
+    if not isinstance(table, DenseMechanism):
+        return True  # sets and products are designed for all shares
+    cells = cell_weights(blocks, Table((question,), tuple(targets), (source,), shares=False))
+    rows = [row for target in targets for row in (target.weights, target.over) if row is not None]
+    return None not in decoder(table, rational.product(rows, cells), blocks[0].design_prior).rows
 
 
 def _targets(question: Question, figures: Sequence[Figure]) -> tuple[Target, ...]:

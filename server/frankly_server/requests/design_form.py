@@ -157,8 +157,9 @@ class FormQuestionFields(Wanted, ChoiceFields):
     def _with_answers_left(cls, roles: int, info: ValidationInfo) -> int:
         choices = info.data.get("choices")
         size = choices if isinstance(choices, int) else len(choices or ())
-        # A single answer has no mean, distribution or share to estimate among those who gave one.
-        if choices is not None and size - roles < (1 if info.data.get("wanted") == "shares" else 2):
+        # A single answer has no mean and no distribution among those who gave one.
+        least = 2 if info.data.get("wanted") in ("mean", "distribution") else 1
+        if choices is not None and size - roles < least:
             raise ValueError("leave two choices that are answers, or want shares")
         return roles
 
@@ -173,7 +174,8 @@ class FormQuestionFields(Wanted, ChoiceFields):
     def question(self) -> FormQuestion:
         """The question as an object of the form designer."""
         wanted = DesignRows.of(self._figures(), self.prior)
-        return FormQuestion(self.prior, wanted.rows, Fraction(self.importance), wanted.denominators)
+        importance = Fraction(self.importance) * wanted.weight
+        return FormQuestion(self.prior, wanted.rows, importance, wanted.denominators)
 
     def _figures(self) -> tuple[Figure, ...]:
         size, answers = len(self.prior), len(self.prior) - self.roles

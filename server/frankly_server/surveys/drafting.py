@@ -194,7 +194,7 @@ def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequ
 
 def _form_question(item: FormItem) -> FormQuestion:
     wanted = DesignRows.of(wanted_figures(item.for_devices()), item.expected)
-    importance = Fraction(item.question.importance)
+    importance = Fraction(item.question.importance) * wanted.weight
     return FormQuestion(item.expected, wanted.rows, importance, wanted.denominators)
 
 

@@ -8,15 +8,14 @@ from datetime import datetime
 from math import ceil, prod, sqrt
 from typing import Final
 
-from frankly_protocol.blocks import Block
+from frankly_protocol.blocks import Question
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.estimate.planner import Setting, least_reports
 from frankly_server.forms import estimated_blocks
 from frankly_server.intake.times import next_release
-from frankly_server.scales import number_span, wanted_figures
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.preview import wanted_plan
+from frankly_server.surveys.preview import stated_of, wanted_plan
 
 SMALL: Final = 10  # a smaller number could reveal that a single person has answered
 _LADDER: Final = (1, 2, 5)
@@ -124,18 +123,18 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def margins_of_one_report(document: SurveyDocument) -> Margins:
-    """Return the half-width at 95% of each estimated block's wanted figure as if n were one report.
+    """Return the half-width at 95% of everything in `stated_of` as if n were one report.
 
     It falls with the square root of n. Half-widths of numbers are shares of their range.
     None if some figure cannot be estimated. This takes seconds for a document of many large blocks.
     """
-    plans = (wanted_plan(block).plan for block, _ in estimated_blocks(document))
+    plans = (wanted_plan(stated).plan for stated in stated_of(document))
     return tuple(None if plan is None else plan.margin(1) for plan in plans)
 
 
-def text_of(block: Block, document: SurveyDocument) -> str:
-    """Return the question of a block in the document's first language, joint ones with × between."""
-    return " × ".join(question.text[document.languages[0]] for question in block.questions)
+def text_of(questions: Sequence[Question], document: SurveyDocument) -> str:
+    """Return the text of questions in the document's first language, with × between."""
+    return " × ".join(question.text[document.languages[0]] for question in questions)
 
 
 def without_result(document: SurveyDocument, answers: int) -> tuple[str, ...]:
@@ -145,7 +144,7 @@ def without_result(document: SurveyDocument, answers: int) -> tuple[str, ...]:
     so a question may stay below the minimum although the survey does not.
     """
     few = [
-        f"“{text_of(block, document)}” ({about})"
+        f"“{text_of(block.questions, document)}” ({about})"
         for block, share_of_reports in estimated_blocks(document)
         if (about := int(answers * share_of_reports)) < document.min_reports
     ]
@@ -177,10 +176,10 @@ def required_reports(document: SurveyDocument, margins: Margins, target: float) 
     margins : `margins_of_one_report`. Returns None if some figure cannot be estimated.
     """
     report_counts = []
-    for (_, share_of_reports), margin in zip(estimated_blocks(document), margins, strict=True):
+    for stated, margin in zip(stated_of(document), margins, strict=True):
         if margin is None:
             return None
-        report_counts.append(ceil(_reports(margin, target) / share_of_reports))
+        report_counts.append(ceil(_reports(margin, target) / stated.share))
     return max(report_counts)
 
 
@@ -188,19 +187,14 @@ def _outlook(
     document: SurveyDocument, margins: Margins, n: int, target: float
 ) -> list[BlockOutlook]:
     outlook = []
-    for (block, share_of_reports), of_one in zip(estimated_blocks(document), margins, strict=True):
-        shown = int(n * share_of_reports)
+    for stated, of_one in zip(stated_of(document), margins, strict=True):
+        shown = int(n * stated.share)
         margin = of_one / sqrt(shown) if of_one is not None and shown >= SMALL else None
         missing = (
-            None
-            if of_one is None
-            else max(0, ceil(_reports(of_one, target) / share_of_reports) - n)
+            None if of_one is None else max(0, ceil(_reports(of_one, target) / stated.share) - n)
         )
-        asked = block.questions[0] if len(block.questions) == 1 else None
-        figure = asked.wanted.figure if asked and asked.wanted else "shares"
-        is_number = asked is not None and number_span(wanted_figures(asked)) is not None
-        text = text_of(block, document)
-        outlook.append(BlockOutlook(text, figure, is_number, margin, target, missing))
+        text = text_of(stated.questions, document)
+        outlook.append(BlockOutlook(text, stated.figure, stated.is_number, margin, target, missing))
     return outlook
 
 

@@ -5,10 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from itertools import product
 from typing import Final
 
 from frankly_protocol.audit import ln_up
-from frankly_protocol.blocks import Block
+from frankly_protocol.blocks import Block, Question
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
@@ -19,6 +22,7 @@ from frankly_server.design.api.result import Design
 from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Plan, Setting
+from frankly_server.forms import estimated_blocks
 from frankly_server.scales import linear_row, number_span, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
@@ -234,16 +238,63 @@ class WantedPlan:
     span: float | None = None
 
 
-def wanted_plan(block: Block) -> WantedPlan:
-    """Return the plan of a counted block. Several questions are wanted for their joint shares."""
-    mechanism, prior, asked = block.numbered_mechanism, block.design_prior, block.questions[0]
-    figures = wanted_figures(asked) if len(block.questions) == 1 else ()
-    if asked.wanted is None or not figures:
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a counted block is stated about: all its questions, or one of several.
+
+    share : share of the reports that contain the block.
+    """
+
+    block: Block
+    questions: tuple[Question, ...]
+    share: Fraction
+
+    @property
+    def figure(self) -> str:
+        """What is wanted: "shares" of a table, or of a question that asks for nothing else."""
+        wanted = self.questions[0].wanted if len(self.questions) == 1 else None
+        return wanted.figure if wanted else "shares"
+
+    @property
+    def is_number(self) -> bool:
+        """True if margins are in the unit of scores."""
+        return (
+            self.figure != "shares" and number_span(wanted_figures(self.questions[0])) is not None
+        )
+
+
+def stated_of(document: SurveyDocument) -> list[Stated]:
+    """Return every question and joint table of a document about which margins are stated."""
+    stated: list[Stated] = []
+    seen: set[str] = set()
+    for block, share in estimated_blocks(document):
+        alone = [question for question in block.questions if question.id not in seen]
+        seen.update(question.id for question in alone)
+        # A question of a joint part is wanted by itself too.
+        stated += [Stated(block, (question,), share) for question in alone]
+        if len(block.questions) > 1:
+            stated.append(Stated(block, block.questions, share))
+    return stated
+
+
+def wanted_plan(stated: Stated) -> WantedPlan:
+    """Return the plan of a question's wanted figure, or of the joint shares of several questions."""
+    block = stated.block
+    mechanism, prior = block.numbered_mechanism, block.design_prior
+    if len(stated.questions) > 1 or (len(block.questions) == 1 and stated.figure == "shares"):
         return WantedPlan("shares", planned(mechanism, prior))
+    (asked,) = stated.questions
+    place = block.questions.index(asked)
+    cells = list(product(*(range(len(question.choices)) for question in block.questions)))
+    own_prior = [0] * len(asked.choices)
+    for cell, count in zip(cells, prior, strict=True):
+        own_prior[cell[place]] += count
+    figures = wanted_figures(asked)
     span = number_span(figures)
-    rows = [tuple(w / (span or 1) for w in linear_row(figure, prior)) for figure in figures]
-    plan = _plan(mechanism, tuple(rows), prior, None)
-    return WantedPlan(asked.wanted.figure, plan, None if span is None else float(span))
+    rows = [linear_row(figure, own_prior) for figure in figures] or shares(len(asked.choices))
+    over_cells = tuple(tuple(row[cell[place]] / (span or 1) for cell in cells) for row in rows)
+    plan = _plan(mechanism, over_cells, prior, None)
+    return WantedPlan(stated.figure, plan, None if span is None else float(span))
 
 
 def margin_of(

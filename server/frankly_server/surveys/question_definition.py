@@ -68,6 +68,21 @@ _WORDS: Final = {
 """Labels of common choices by language, at the indices `_PLACES`."""
 
 
+def _is_exact(text: str) -> bool:
+    """Return True if a document can state this decimal: it has 9 digits before and 6 after the point."""
+    number = Fraction(text)
+    return abs(number) < 10**9 and (number * 10**6).denominator == 1
+
+
+def _exact(text: str) -> str:
+    if not _is_exact(text):
+        raise ValueError("write at most 9 digits before and 6 after the point")
+    return text
+
+
+Score = Annotated[Number, AfterValidator(_exact)]
+
+
 class ChoiceDefinition(ClosedModel):
     """One choice of a question.
 
@@ -79,7 +94,7 @@ class ChoiceDefinition(ClosedModel):
     label: LocalisedText
     role: Role | None = None
     low: int | None = Field(None, alias="from")
-    score: Number | None = None
+    score: Score | None = None
 
 
 class BoxDefinition(ClosedModel):
@@ -177,8 +192,9 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
     """
 
     boxes: Annotated[tuple[BoxDefinition, ...], Field(max_length=MAX_QUESTIONS)] = ()
-    # The default is validated, so that the error for missing scores has the right field.
-    scores: tuple[Number, ...] | None = Field(None, validate_default=True)
+    # Defaults are validated, so that the errors for missing numbers have the right field.
+    contrast: tuple[Score, ...] | None = Field(None, validate_default=True)
+    scores: tuple[Score, ...] | None = Field(None, validate_default=True)
     expected: tuple[Whole, ...] | None = None
 
     @field_validator("boxes")
@@ -380,8 +396,11 @@ def _move_scores(question: dict[str, Any]) -> None:
     if not isinstance(choices, list | tuple) or not all(isinstance(c, Mapping) for c in choices):
         return
     answers = [choice for choice in choices if not choice.get("role")]
-    are_decimals = all(NUMERAL.fullmatch(str(score).removeprefix("-")) for score in scores)
-    if len(scores) != len(answers) or not are_decimals or any("score" in c for c in answers):
+    are_exact = all(
+        NUMERAL.fullmatch(str(score).removeprefix("-")) and _is_exact(str(score))
+        for score in scores
+    )
+    if len(scores) != len(answers) or not are_exact or any("score" in c for c in answers):
         return
     remaining = iter(scores)
     question["choices"] = [
@@ -403,7 +422,7 @@ def _misplaced(
     if len(scores) != len(answers):
         return ValueError(
             f"give one number for each choice that is an answer: {len(answers)} numbers, "
-            f"not {len(scores)}"
+            f"not {len(scores)}; a choice with a role has none"
         )
     return ValueError("the choices have scores of their own: give the numbers once")
 
@@ -426,12 +445,6 @@ def require_asked(
         asked = item.for_devices()
         with _named({}):
             questions.append(Question.from_json(asked.to_json(), path, languages))
-        # The document stores scores as decimals with 6 digits; finer scores would be rounded
-        # silently.
-        if questions[-1] != asked:
-            raise InvalidInput(
-                Problem.DEFINITION_INVALID, "a score has at most 6 digits after the point", path
-            )
         paths[asked.id] = path
         if asked.box is not None:
             paths.setdefault(asked.box.of, path)

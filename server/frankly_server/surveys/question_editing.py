@@ -201,8 +201,9 @@ def _choices(old: Sequence[Draft], rows: Sequence[ChoiceRow], first: str) -> lis
         used = [choice["id"] for choice in choices]
         choice_id = row.id or slug(row.labels.get(first, ""), used)
         choice = known | {"id": choice_id, "label": dict(row.labels)}
+        # A choice without its score is refused: 0 would be a number that nobody has chosen.
         if are_scored and "role" not in known:
-            choice["score"] = row.score or known.get("score", "0")
+            choice |= {"score": row.score or None}
         choices.append(choice)
     return choices
 

@@ -4,16 +4,19 @@
 A trial does not sign, store or count anything.
 """
 
+import itertools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from math import prod
 from typing import Any, Final, cast
 
 from frankly_analyst.plots import PlotRow, interval_plot
+from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -24,11 +27,11 @@ from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.estimate.margins import DEFAULT
-from frankly_server.forms import estimated_blocks
+from frankly_server.forms import chance_shown, part_blocks, part_table
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
 from frankly_server.surveys.live import text_of
-from frankly_server.surveys.preview import margin_points, previewed, wanted_plan
+from frankly_server.surveys.preview import Stated, margin_points, previewed, stated_of, wanted_plan
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
@@ -107,15 +110,39 @@ def expectations(
     Raises the InvalidInput errors of `drafted`.
     """
     document, rows = drafted(definition, now, url), []
-    for block, share in estimated_blocks(document):
-        wanted = wanted_plan(block)
-        plan, about = wanted.plan, tuple(int(n * share) for n in answer_points(definition))
+    for stated in (*stated_of(document), *_wanted_pairs(definition, document)):
+        wanted = wanted_plan(stated)
+        plan, about = wanted.plan, tuple(int(n * stated.share) for n in answer_points(definition))
         margins = tuple(
             None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
-        text, is_number = text_of(block, document), wanted.span is not None
-        rows.append(ExpectedRow(text, about, wanted.figure, margins, is_number))
+        text = text_of(stated.questions, document)
+        rows.append(ExpectedRow(text, about, wanted.figure, margins, stated.is_number))
     return document, rows
+
+
+def _wanted_pairs(definition: SurveyDefinition, document: SurveyDocument) -> Iterator[Stated]:
+    """Yield the wanted joint tables of two questions that the form's design keeps in separate parts."""
+    for pair in definition.form.cross_tables if definition.form else ():
+        block = document.blocks[-1]  # the form is the last block
+        form = block.mechanism
+        assert isinstance(form, AgreementMechanism)  # noqa: S101 - a form's mechanism
+        ids = [question.id for question in block.questions]
+        single = [i for i, part in enumerate(form.parts) if part in {(ids.index(q),) for q in pair}]
+        if len(single) < len(pair):
+            continue  # both are in one part, which is stated already
+        alone, parts = part_blocks(block), tuple(single)
+        table = part_table(form, parts)
+        joint = replace(
+            block,
+            questions=tuple(alone[i].questions[0] for i in parts),
+            mechanism=table,
+            design_prior=tuple(
+                map(prod, itertools.product(*(alone[i].design_prior for i in parts)))
+            ),
+            ceiling=stated_ceiling(table),
+        )
+        yield Stated(joint, joint.questions, chance_shown(form, parts))
 
 
 def tried(block: BlockDefinition, everybody_says: str | None) -> tuple[Block, str | None]:

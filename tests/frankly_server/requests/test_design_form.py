@@ -37,7 +37,8 @@ def test_a_form_is_designed_as_in_python() -> None:
         (
             FormQuestion((1, 1)),
             FormQuestion((3, 2, 1)),
-            FormQuestion((1, 1, 1), (tuple(map(Fraction, range(3))),), Fraction(5, 2)),
+            # The mean of 0, 1, 2 differs from that of −1, 0, 1 by a constant; its range is 2.
+            FormQuestion((1, 1, 1), ((Fraction(-1), Fraction(0), Fraction(1)),), Fraction(5, 8)),
         ),
         Fraction(2),
         ((0, 1),),
@@ -49,7 +50,8 @@ def test_a_form_is_designed_as_in_python() -> None:
     assert [entry["variance"] for entry in answer["questions"]] == list(designed.variances)
     assert [entry["variance"] for entry in answer["cross_tables"]] == list(designed.pair_variances)
     assert answer["joint_tables"] == [list(pair) for pair in estimable_pairs(designed.mechanism)]
-    weights = (1, 1, 2.5)
+    # The variance of a mean counts in units of its range, which is 2.
+    weights = (1, 1, 2.5 / 4)
     total = sum(w * v for w, v in zip(weights, designed.variances, strict=True))
     assert answer["value"] == pytest.approx(total + sum(designed.pair_variances))
 

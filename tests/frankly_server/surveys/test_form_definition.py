@@ -109,6 +109,14 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
     "scores twice": (
         {(*MOOD, "choices", 0, "score"): "1"}, "definition_invalid", "form.questions[2].scores", "numbers once",
     ),
+    "a score too large": (
+        {(*MOOD, "scores"): ["1000000000", "1", "2"]}, "definition_invalid", "form.questions[2].scores[0]",
+        "9 digits before",
+    ),
+    "a contrast too fine": (
+        {(*GAP, "contrast"): ["0.0000001", "0", "1"]}, "definition_invalid", "form.questions[4].contrast[0]",
+        "6 after the point",
+    ),
     "a contrast that is not wanted": (
         {(*DRINK, "contrast"): ["1", "0", "-1"]}, "unsupported", "form.questions[1].contrast", "wanted: contrast",
     ),

@@ -143,7 +143,7 @@ def test_a_scale_needs_scores_and_a_score_has_six_decimals() -> None:
     with pytest.raises(InvalidInput, match="needs a score"):
         parse_value(changed(2, choices=plain))
     fine = [choice | {"score": f"0.123456{i}"} for i, choice in enumerate(plain)]
-    with pytest.raises(InvalidInput, match="6 digits"):
+    with pytest.raises(InvalidInput, match="6 after the point"):
         parse_value(changed(2, choices=fine))
 
 

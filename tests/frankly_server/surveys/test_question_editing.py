@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of one question: its texts, choices and ids, its place, a copy, and translations."""
 
+from dataclasses import replace
 from json import loads
 from typing import Any
 
@@ -148,6 +149,16 @@ def test_lists_of_a_form_question_follow_its_choices() -> None:
     assert [choice["id"] for choice in question["choices"]] == ["a-lot", "no", "very-much"]
     assert [choice["score"] for choice in question["choices"]] == ["20", "0", "40"]
     assert question["expected"] == [20, 50, 1]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_choice_of_a_wanted_mean_needs_its_score(place: int) -> None:
+    """A blanked score, and a new choice without one: 0 would be a number that nobody has chosen."""
+    draft = draft_of(FORM)
+    rows = [*rows_of(draft, "smokes"), ChoiceRow("", "", {"en": "Very much"}, "40")]
+    rows[place] = replace(rows[place], score="")
+    error = refusal(InvalidInput, parse_value, changed(draft, "smokes", rows))
+    assert (error.code, error.field) == ("field_missing", "form.questions[0].scores")
 
 
 def test_counts_for_each_choice_are_never_given_to_other_choices() -> None:

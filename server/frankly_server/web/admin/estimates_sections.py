@@ -23,7 +23,7 @@ _DRAWN: Final = 40
 
 
 FigureRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-"""Rows of scales, or of wanted figures, by question id and group name."""
+"""Questions of a result about scales, or about wanted figures, by their id and group name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,22 @@ def sections_of(
 
 
 def _figures(result: Mapping[str, Any] | None, names: Names) -> FigureRows:
-    questions = result["questions"] if result else ()
-    return {(one["id"], names.group(one["by"])): one["rows"] for one in questions}
+    figures: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in result["questions"] if result else ():
+        figures.setdefault((one["id"], names.group(one["by"])), []).append(one)
+    return figures
+
+
+def _rows_about(
+    question: Mapping[str, Any], figures: FigureRows, names: Names
+) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of the same question: versions may have other choices under one id."""
+    documents = set(question["documents"])
+    for one in figures.get((question["id"], names.group(question["by"])), ()):
+        if documents.intersection(one["documents"]):
+            rows: Sequence[Mapping[str, Any]] = one["rows"]
+            return rows
+    return ()
 
 
 def _section(
@@ -236,7 +250,7 @@ def _group(
 ) -> EstimatesTable:
     name = names.group(question["by"])
     has_result = question["status"] != "insufficient"
-    wanted = wanted_rows.get((question["id"], name), ())
+    wanted = _rows_about(question, wanted_rows, names)
     # Without a wanted figure these are the shares, which have a table already.
     if [row["choice"] for row in wanted] == [row["choice"] for row in question["rows"]]:
         wanted = ()
@@ -252,7 +266,7 @@ def _group(
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
         sentences=sentences_of(question, level, names.language, asked.request.percent).after(
-            scale_sentences(scale_rows.get((question["id"], name), ()))
+            scale_sentences(_rows_about(question, scale_rows, names))
         )
         if has_result
         else Sentences((), ()),
