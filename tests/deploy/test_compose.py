@@ -302,12 +302,15 @@ def check_runs_until_sigterm(command: list[str], environment: dict[str, str], fo
     with subprocess.Popen(
         command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr is not None
-        assert "1 entries" in process.stderr.readline()
-        time.sleep(0.2)
-        assert process.poll() is None
-        process.terminate()
-        process.wait(timeout=60)
+        try:
+            assert process.stderr is not None
+            assert "1 entries" in process.stderr.readline()
+            time.sleep(0.2)
+            assert process.poll() is None
+            process.terminate()
+            process.wait(timeout=60)
+        finally:
+            process.kill()  # otherwise a failure would wait for a program that does not end
 
 
 def config(root: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -86,8 +86,15 @@ class Proxy:
             self.taken[place] += 1
             far.settimeout(None)
             self._pairs.append((place, near, far))
+        try:
+            for end in (near, far):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:  # the place was cut meanwhile; this thread must accept further connections
+            _break(near)
+            _break(far)
+            return
+        # Each of these threads closes both ends if one is gone, so the options are set before.
         for source, target in ((near, far), (far, near)):
-            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=_pump, args=(source, target), daemon=True).start()
 
 
