@@ -19,6 +19,7 @@ export interface FranklyElementEvents {
 
 /** Attributes of `<frankly-survey>` in markup and in JSX. */
 export interface FranklyAttributes {
+  /** Removing it forgets what was entered. */
   link?: string;
   lang?: string;
   cap?: string;

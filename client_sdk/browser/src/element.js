@@ -17,8 +17,14 @@ import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.
 
 speak(inWords); // loaded immediately, because its texts could not be loaded without a network
 
-// A server that renders pages has no DOM. The class exists there only so that imports work.
-const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object);
+// A server that renders pages has no DOM, or parts of one. The class exists there only so that imports work.
+const Base = /** @type {typeof HTMLElement} */ (typeof globalThis.HTMLElement === "function" ? HTMLElement : Object);
+
+/**
+ * The controls of a survey's form. They are the only place of what was entered: every form of the survey is made around them.
+ * @typedef {{open: Field[], own: Field[], code: HTMLInputElement, details: HTMLElement}} Controls open: fields of public questions,
+ *   own: of all others; code: the field for the invitation
+ */
 
 export class FranklySurvey extends Base {
   static observedAttributes = ["link", "lang", "token"];
@@ -27,10 +33,12 @@ export class FranklySurvey extends Base {
   /** @type {Record<string, import("./words.js").Strings>} */ strings = Object(this).strings ?? {};
   /** @type {Record<string, import("./words.js").Catalogue>} */ texts = Object(this).texts ?? {};
   /** @type {Client | undefined} */ #client;
-  /** @type {AbortController | undefined} */ #shown;
   #root = this.attachShadow({ mode: "open" });
   /** @type {import("../frankly.d.ts").Budget | undefined} */ #budget;
+  /** By store and digest, until the survey is answered. @type {Map<string, Controls>} */ #controls = new Map();
+  /** Draw what is shown in another language; undefined while that cannot be done. @type {(() => unknown) | undefined} */ #draw;
   #language = "";
+  #isAttached = false;
   #attempt = 0;
   #asked = 0;
 
@@ -47,20 +55,24 @@ export class FranklySurvey extends Base {
       delete (/** @type {{token?: unknown}} */ (this).token);
       this.token = token;
     }
+    if (this.#isAttached) return; // it was only moved
+    this.#isAttached = true;
     this.#open();
   }
 
   disconnectedCallback() {
-    this.#attempt++;
-    this.#client?.close();
-    this.#client = undefined;
+    queueMicrotask(() => { // an element that is moved is attached again at once
+      if (this.isConnected) return;
+      this.#isAttached = false;
+      this.#close();
+    });
   }
 
   attributeChangedCallback(/** @type {string} */ name, /** @type {string | null} */ before, /** @type {string | null} */ after) {
-    if (!this.isConnected || before === after) return;
+    if (!this.#isAttached || before === after) return;
     if (name === "link") this.#open();
     else if (name === "token") this.#invitation?.toggleAttribute("hidden", after !== null);
-    else if (this.#client) this.#ask();
+    else this.#translate();
   }
 
   /** The respondent's token, for surveys with a token rule; if null, the form asks for a token. @returns {string | null} */
@@ -83,16 +95,34 @@ export class FranklySurvey extends Base {
     return [this.#language, this.lang, ...page, ...navigator.languages].filter(Boolean);
   }
 
-  async #open() {
-    const attempt = ++this.#attempt;
+  get #first() {
+    return this.#wanted[0] ?? "en";
+  }
+
+  /** Show in another language what is shown. While an answer is sent, only the texts are loaded. */
+  async #translate() {
+    const survey = this.#client?.survey;
+    await Promise.all([this.#first, ...(survey ? [choose(this.#wanted, survey.languages)] : [])].map((language) => learn(language)));
+    this.#draw?.();
+  }
+
+  /** Close the client; what was entered stays. Returns the number of the next attempt to open one. */
+  #close() {
     this.#client?.close();
-    this.#client = undefined;
-    const link = this.getAttribute("link"), first = this.#wanted[0] ?? "en";
-    if (link === null) return this.#root.replaceChildren(); // a page may set the options first and the link later
+    this.#client = this.#draw = undefined;
+    return ++this.#attempt;
+  }
+
+  async #open() {
+    const attempt = this.#close(), link = this.getAttribute("link"), first = this.#first;
+    if (link === null) { // a page may set the options first and the link later
+      this.#controls.clear();
+      return this.#root.replaceChildren();
+    }
     await learn(first);
     if (attempt !== this.#attempt) return;
     const strings = stringsFor(first, this.strings);
-    this.#show(first, make("p", { role: "status", part: "status" }, strings.loading));
+    this.#show(first, () => [make("p", { role: "status", part: "status" }, strings.loading)]);
     try {
       const cap = this.getAttribute("cap"), store = this.getAttribute("store"), finalSurveys = this.getAttribute("final-surveys")?.match(/\S+/g);
       const policy = { ...this.options.policy, ...(cap && { cap }), ...(finalSurveys && { finalSurveys }) };
@@ -110,7 +140,7 @@ export class FranklySurvey extends Base {
       if (attempt !== this.#attempt) return;
       if (!before) return await this.#ask();
       await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
-      if (attempt === this.#attempt) this.#finish(before, true);
+      this.#finish(client, before, true);
     } catch (error) {
       this.#fail(error, attempt);
     }
@@ -124,23 +154,25 @@ export class FranklySurvey extends Base {
     this.#tell("error", { code, detail, field });
   }
 
-  #show(/** @type {string} */ language, /** @type {Node[]} */ ...children) {
+  /** Show nodes; the focus stays on its control, or on that of the same id. `nodes` may move controls, which lose the focus by it. */
+  #show(/** @type {string} */ language, /** @type {() => Node[]} */ nodes) {
     this.#asked++; // a form that is still being made is not shown any more
-    this.#shown?.abort();
-    this.#shown = new AbortController();
-    const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...children);
+    const focused = /** @type {HTMLElement | null} */ (this.#root.activeElement);
+    const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...nodes());
     this.#tell("language", { language });
     if (this.hasAttribute("served")) {
       const said = speaks(language, this.strings) ? language : "en";
       body.append(make("p", { class: "served", part: "served", lang: said, dir: directionOf(said) }, stringsFor(language, this.strings).served));
     }
     this.#root.replaceChildren(body);
+    if (focused) (focused.isConnected ? focused : this.#root.getElementById(focused.id))?.focus({ preventScroll: true });
   }
 
   /** Show the form; what takes long is done in several tasks, so that the page stays responsive. */
   async #ask() {
     const asked = ++this.#asked, client = /** @type {Client} */ (this.#client), survey = /** @type {import("./survey.js").Survey} */ (client.survey);
     const isOver = () => asked !== this.#asked || client !== this.#client;
+    this.#draw = () => this.#ask();
     const language = choose(this.#wanted, survey.languages);
     await learn(language);
     await pause();
@@ -152,121 +184,143 @@ export class FranklySurvey extends Base {
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
     if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
-    const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, note = "") => groupsOf(questions).map((group) => new Field(group, language, strings, note));
-    const open = fieldsOf(survey.strata, strings.public), own = fieldsOf(client.questions);
-    follow(own);
+    const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, isPublic = false) => groupsOf(questions).map((group) => new Field(group, isPublic));
+    const controls = this.#controls.get(keyOf(client)) ?? {
+      open: fieldsOf(survey.strata, true), own: fieldsOf(client.questions), details: make("details", { part: "explanation" }),
+      code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
+        autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
+    }, { open, own, details } = controls, fields = [...open, ...own];
     await pause();
     if (isOver()) return;
-    const form = make("form", { part: "form", novalidate: true },
-      ...(survey.token ? [this.#invited(strings)] : []),
-      ...[...open, ...own].map(({ node }) => node),
-      make("p", { class: "note", id: "final" }, strings.final),
-      make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
-    const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
-      ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
-      make("div", { class: "words", ...explained }, ...shown(told.words)));
-    this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
-      ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
-    form.addEventListener("input", () => follow(own));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#submit(/** @type {HTMLFormElement} */ (form), open, own, strings);
+    this.#controls.set(keyOf(client), controls);
+    // From here on nothing waits: the controls may be in the form that is shown.
+    this.#show(language, () => {
+      for (const field of fields) field.write(language, strings);
+      follow(own);
+      details.replaceChildren(make("summary", { id: "details" }, strings.details),
+        ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
+        make("div", { class: "words", ...explained }, ...shown(told.words)));
+      const form = make("form", { part: "form", novalidate: true },
+        ...(survey.token ? [this.#invited(controls, strings)] : []),
+        ...fields.map(({ node }) => node),
+        make("p", { class: "note", id: "final" }, strings.final),
+        make("button", { id: "send", part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
+      form.addEventListener("input", () => follow(own));
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.#submit(/** @type {HTMLFormElement} */ (form), controls, strings);
+      });
+      return [make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
+        ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form];
     });
   }
 
   /** Return the field for a token; its ids differ from those of all questions. */
-  #invited(/** @type {import("./words.js").Strings} */ strings) {
-    return make("div", { class: "invitation", part: "question", hidden: (this.token ?? this.#client?.invite ?? null) !== null },
+  #invited(/** @type {Controls} */ { code }, /** @type {import("./words.js").Strings} */ strings) {
+    const isWrong = code.getAttribute("aria-invalid") === "true";
+    return make("div", { class: "invitation", part: "question", hidden: !isWrong && (this.token ?? this.#client?.invite ?? null) !== null },
       make("label", { for: "invitation", part: "legend" }, strings.invitation),
       make("p", { class: "note", id: "invitation-note" }, strings.invited),
-      make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off", autocapitalize: "none",
-        spellcheck: "false", "aria-describedby": "invitation-note invitation-error" }),
-      make("p", { class: "error", id: "invitation-error", part: "error" }));
+      code,
+      make("p", { class: "error", id: "invitation-error", part: "error" }, isWrong ? strings.uninvited : ""));
   }
 
   /** Show an error at the token's field; an empty text removes it. */
-  #uninvited(/** @type {string} */ said) {
-    const field = this.#root.getElementById("invitation");
+  #uninvited(/** @type {Controls} */ { code }, /** @type {string} */ said) {
     this.#root.getElementById("invitation-error")?.replaceChildren(said);
-    field?.setAttribute("aria-invalid", String(Boolean(said)));
+    code.setAttribute("aria-invalid", String(Boolean(said)));
     if (!said) return;
     this.#invitation?.removeAttribute("hidden"); // the token that the page has set was refused
-    field?.focus();
+    code.focus();
   }
 
   #languages(/** @type {string[]} */ offered, /** @type {string} */ chosen, /** @type {import("./words.js").Strings} */ strings) {
     if (offered.length < 2) return [];
     const select = /** @type {HTMLSelectElement} */ (make("select", { id: "language", part: "language" },
       ...offered.map((tag) => make("option", { value: tag, lang: tag, selected: tag === chosen }, nameOf(tag)))));
-    select.addEventListener("change", async () => {
+    select.addEventListener("change", () => {
       this.#language = select.value;
-      await this.#ask();
-      /** @type {HTMLElement | null} */ (this.#root.querySelector("select"))?.focus();
+      select.focus();
+      this.#translate();
     });
     return [make("div", { class: "languages" }, make("label", { for: "language" }, strings.language), select)];
   }
 
-  /** Send the answers, unless one is missing; `open` are the fields of public questions, `own` the fields of all other questions. */
-  async #submit(/** @type {HTMLFormElement} */ form, /** @type {Field[]} */ open, /** @type {Field[]} */ own, /** @type {import("./words.js").Strings} */ strings) {
-    const client = /** @type {Client} */ (this.#client), { token: rule } = /** @type {import("./survey.js").Survey} */ (client.survey);
-    const field = /** @type {HTMLInputElement | null} */ (this.#root.getElementById("invitation"));
-    const token = rule && (field?.value.trim() || this.token || client.invite);
+  /** Send the answers, unless one is missing. */
+  async #submit(/** @type {HTMLFormElement} */ form, /** @type {Controls} */ controls, /** @type {import("./words.js").Strings} */ strings) {
+    if (!this.#draw) return; // the answer is being sent, or the element opens another client
+    const client = /** @type {Client} */ (this.#client), attempt = this.#attempt, { token: rule } = /** @type {import("./survey.js").Survey} */ (client.survey);
+    const { open, own, code } = controls, token = rule && (code.value.trim() || this.token || client.invite);
     const missing = [...open, ...own].filter(({ node, answer }) => !node.hidden && answer === undefined);
     for (const field of [...open, ...own]) field.complain(missing.includes(field));
-    this.#uninvited(rule && !token ? strings.uninvited : "");
+    this.#uninvited(controls, rule && !token ? strings.uninvited : "");
     if (rule && !token) return;
     if (missing.length) return missing[0].focus();
+    this.#asked++;
+    this.#draw = undefined; // a form that could be sent again must not be shown
     const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
     button.disabled = true;
     button.textContent = strings.sending;
     const pick = (/** @type {Field[]} */ fields) => Object.fromEntries(fields.filter(({ node }) => !node.hidden).map(({ name, answer }) => [name, /** @type {any} */ (answer)]));
     try {
-      this.#finish(await client.answer(pick(own), { strata: pick(open), token }), false);
+      this.#finish(client, await client.answer(pick(own), { strata: pick(open), token }), false);
     } catch (error) {
-      if (error instanceof AlreadyAnswered) this.#finish(error.receipt, true);
-      else if (rule && error instanceof FranklyError && error.code === "token_invalid") { // nothing was drawn
-        button.disabled = false;
-        button.textContent = strings.send;
+      if (error instanceof AlreadyAnswered) this.#finish(client, error.receipt, true);
+      else if (rule && error instanceof FranklyError && error.code === "token_invalid" && attempt === this.#attempt) { // nothing was drawn
         this.#tellError(error);
-        this.#uninvited(strings.uninvited);
-      } else this.#fail(error);
+        code.setAttribute("aria-invalid", "true");
+        await this.#ask();
+        code.focus();
+      } else this.#fail(error, attempt);
     }
   }
 
-  #finish(/** @type {{status: string, code: string}} */ { status, code }, /** @type {boolean} */ before) {
-    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./survey.js").Survey} */ (client.survey);
-    const language = choose(this.#wanted, survey.languages);
-    /** @type {import("./words.js").Strings} */
-    const strings = stringsFor(language, this.strings);
-    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
-    const words = make("p", { role: "status", part: "status", tabindex: "-1" }, said);
-    this.#show(language, make("h1", { part: "title" }, survey.title[language]), words);
-    if (!before) words.focus();
+  #finish(/** @type {Client} */ client, /** @type {{status: string, code: string}} */ { status, code }, /** @type {boolean} */ before) {
+    this.#controls.delete(keyOf(client));
+    if (client !== this.#client) return;
+    const survey = /** @type {import("./survey.js").Survey} */ (client.survey);
+    this.#draw = () => {
+      const language = choose(this.#wanted, survey.languages);
+      /** @type {import("./words.js").Strings} */
+      const strings = stringsFor(language, this.strings);
+      const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
+      this.#show(language, () => [make("h1", { part: "title" }, survey.title[language]), make("p", { id: "status", role: "status", part: "status", tabindex: "-1" }, said)]);
+    };
+    this.#draw();
+    if (!before) this.#root.getElementById("status")?.focus();
     if (status !== "queued") return;
     const off = client.on("*", ({ name, survey: of, code: since }) => {
       if (of !== survey.survey || (name !== "sent" && name !== "refused")) return;
       off();
-      this.#finish({ status: name, code: since }, false);
+      this.#finish(client, { status: name, code: since }, false);
     });
   }
 
   /** Show an error, unless the element already shows another attempt. */
-  #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
+  #fail(/** @type {unknown} */ error, /** @type {number} */ attempt) {
     if (attempt !== this.#attempt) return;
-    const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
+    const known = error instanceof FranklyError, { code, detail } = known ? error : { code: "internal", detail: "" };
     if (known) this.#tellError(error);
-    else this.#tell("error", { code: "internal", detail: "", field: null });
-    const children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
-    if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${error.detail} (${error.code})`));
-    if (error instanceof NetworkError) {
-      const button = make("button", { type: "button", part: "button" }, strings.retry);
-      button.addEventListener("click", () => this.#open());
-      children.push(button);
-    }
-    this.#show(speaks(language, this.strings) ? language : "en", ...children);
+    else this.#tell("error", { code, detail, field: null });
+    // What was entered comes back, unless no later attempt can succeed either.
+    const canRetry = error instanceof NetworkError || (this.#controls.size && !/^(closed|document_(?!window)|insecure_|link|policy_)/.test(code));
+    this.#draw = () => {
+      const language = this.#first, strings = stringsFor(language, this.strings), children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
+      if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${detail} (${code})`));
+      if (canRetry) {
+        const button = make("button", { id: "retry", type: "button", part: "button" }, strings.retry);
+        button.addEventListener("click", () => this.#open());
+        children.push(button);
+      }
+      this.#show(speaks(language, this.strings) ? language : "en", () => children);
+    };
+    this.#draw();
     if (!known) throw error;
   }
 }
+
+/** Return the name of a survey's form: another store may belong to another person. */
+const keyOf = (/** @type {Client} */ { store, survey }) => `${survey?.digest} ${store.name}`;
 
 /** Let the browser do other work in between, if it can. */
 const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();
@@ -284,4 +338,4 @@ function isolated(/** @type {string} */ words, /** @type {{language: string, rep
   });
 }
 
-if (globalThis.customElements && !customElements.get("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);
+if (globalThis.customElements && typeof customElements.define === "function" && Base !== /** @type {unknown} */ (Object) && !customElements.get?.("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Fields of the element's form, one per question or group of boxes, for all ways of answering (spec 3.5). */
 
-import { asksNumber, boxId, ofNumber, skipped, ticked } from "./ways.js";
+import { boxId, ofNumber, skipped, ticked } from "./ways.js";
 
 /** @typedef {import("./survey.js").Question} Question */
 
@@ -15,32 +15,44 @@ export function make(/** @type {string} */ tag, /** @type {Record<string, string
   return made;
 }
 
+/**
+ * A field is made once for each survey that an element shows, and then only written again: what was entered stays in its
+ * controls, and nowhere else, whichever language the form is in and wherever its nodes are.
+ */
 export class Field {
   #error = make("p", { class: "error", part: "error" });
   /** @type {HTMLInputElement[]} */ #inputs;
   /** @type {HTMLInputElement | undefined} */ #number;
   /** @type {HTMLSelectElement | undefined} */ #list;
-  #strings;
+  /** Elements with a text of the survey. @type {[HTMLElement, import("./survey.js").Words][]} */ #texts = [];
+  #note;
+  #isPublic;
+  #isWrong = false;
+  /** @type {import("./words.js").Strings} */ #strings = {};
 
-  /** `questions` is one question or the boxes of one; `note` is shown below its text. */
-  constructor(/** @type {Question[]} */ questions, /** @type {string} */ language, /** @type {import("./words.js").Strings} */ strings, note = "") {
+  /** `questions` is one question or the boxes of one. The field has no texts before `write`. */
+  constructor(/** @type {Question[]} */ questions, isPublic = false) {
     const [first] = questions, { id, choices, box } = first, ranges = choices.filter(({ from }) => from !== undefined);
     this.questions = questions;
     this.name = box?.of ?? id;
-    this.#strings = strings;
+    this.#isPublic = isPublic;
     this.#error.id = `error-${id}`;
-    /** @type {(Node | string)[]} */
-    const notes = note ? [note] : []; // public questions are plain, so a question has at most one note
-    if (box) notes.push(strings.boxes);
-    if (ranges.length) notes.push(strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])]));
-    const described = `${notes.length ? `note-${id} ` : ""}error-${id}`;
+    this.#note = make("p", { class: "note", id: `note-${id}` });
+    const said = (/** @type {HTMLElement} */ element, /** @type {import("./survey.js").Words} */ words) => {
+      this.#texts.push([element, words]);
+      return element;
+    };
+    const hasNote = isPublic || box || ranges.length, described = `${hasNote ? `note-${id} ` : ""}error-${id}`;
     const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
     if (!isScale && !ranges.length && choices.length > MOST_BUTTONS) this.#list = /** @type {HTMLSelectElement} */ (make("select", {
       part: "input", name: id, required: true, autocomplete: "off", "aria-labelledby": `legend-${id}`, "aria-describedby": described,
-    }, make("option", { value: "" }), ...choices.map(({ id: value, label }) => make("option", { value }, label[language]))));
+    }, make("option", { value: "" }), ...choices.map(({ id: value, label }) => said(make("option", { value }), label))));
+    const option = (/** @type {string} */ type, /** @type {string} */ value, /** @type {{label: import("./survey.js").Words, role?: string}} */ { label, role }) =>
+      make("label", { class: role ? "choice role" : "choice", part: "choice" },
+        make("input", { type, part: "input", name: id, value, autocomplete: "off" }), said(make("span"), label));
     const options = this.#list ? [] : box
-      ? questions.map((one) => option("checkbox", id, boxId(one), /** @type {import("./survey.js").Box} */ (one.box), language))
-      : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", id, choice.id, choice, language));
+      ? questions.map((one) => option("checkbox", boxId(one), /** @type {import("./survey.js").Box} */ (one.box)))
+      : choices.filter(({ from }) => from === undefined).map((choice) => option("radio", choice.id, choice));
     this.#inputs = options.map((label) => /** @type {HTMLInputElement} */ (label.firstChild));
     const [{ from: least = 0 } = {}] = ranges;
     if (ranges.length) this.#number = /** @type {HTMLInputElement} */ (make("input", {
@@ -53,10 +65,20 @@ export class Field {
       part: "question", id: `question-${id}`, role: box || single ? "group" : "radiogroup",
       "aria-required": !box && !single && "true", "aria-describedby": !single && described,
     },
-      make("legend", { part: "legend", id: `legend-${id}` }, (box ?? first).text[language]),
-      ...(notes.length ? [make("p", { class: "note", id: `note-${id}` }, ...notes)] : []),
+      said(make("legend", { part: "legend", id: `legend-${id}` }), (box ?? first).text), ...(hasNote ? [this.#note] : []),
       ...(single ? [single] : []), ...(isScale ? [make("div", { class: "scale" }, ...options)] : options), this.#error);
     this.node.addEventListener("input", ({ target }) => this.#exclude(/** @type {HTMLInputElement} */ (target)));
+  }
+
+  /** Write all texts in a language. */
+  write(/** @type {string} */ language, /** @type {import("./words.js").Strings} */ strings) {
+    const [{ choices, box }] = this.questions, ranges = choices.filter(({ from }) => from !== undefined);
+    this.#strings = strings;
+    for (const [element, words] of this.#texts) element.textContent = words[language];
+    // A public question is plain, so a question has at most one note.
+    this.#note.replaceChildren(...(this.#isPublic ? [strings.public] : box ? [strings.boxes]
+      : [strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])])]));
+    if (this.#isWrong) this.complain(true);
   }
 
   /** Untick the inputs that exclude the changed input, or that it excludes. */
@@ -88,6 +110,7 @@ export class Field {
 
   /** Show an error at the field, or remove it. */
   complain(/** @type {boolean} */ isWrong) {
+    this.#isWrong = isWrong;
     const { missing, number } = this.#strings, { value = "", validity, min = "" } = this.#number ?? {};
     this.#error.replaceChildren(!isWrong ? "" : value || validity?.badInput ? number.replace("{least}", min) : missing);
     if (!this.questions[0].box) (this.#number ?? this.#list ?? this.node).setAttribute("aria-invalid", String(isWrong));
@@ -96,11 +119,6 @@ export class Field {
   focus() {
     (this.#number ?? this.#list ?? this.#inputs[0]).focus();
   }
-}
-
-function option(/** @type {string} */ type, /** @type {string} */ name, /** @type {string} */ value, /** @type {{label: import("./survey.js").Words, role?: string}} */ { label, role }, /** @type {string} */ language) {
-  return make("label", { class: role ? "choice role" : "choice", part: "choice" },
-    make("input", { type, part: "input", name, value, autocomplete: "off" }), make("span", {}, label[language]));
 }
 
 /** Hide the fields that a rule skips, and show the others. An unanswered question has no choice, so it fulfils no rule. */

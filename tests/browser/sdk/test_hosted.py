@@ -228,6 +228,25 @@ def test_invalid_links_show_an_error_and_send_nothing(browser: Browser, site: Si
     page.context.close()
 
 
+def test_another_pin_and_back_loses_nothing_that_was_entered(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link)
+    for choice in ("yes", "daily", "south"):
+        page.locator(f"input[value={choice}]").check()
+    for back in ("history.back()", "location.hash = link.split('#')[1]"):
+        page.evaluate("window.link = location.href; location.hash = '#sha256=' + '00'.repeat(32)")
+        page.get_by_role("alert").wait_for()
+        page.evaluate(back)
+        page.locator("button[type=submit]").wait_for()
+        checked = page.locator("input:checked").evaluate_all("all => all.map((one) => one.value)")
+        assert checked == ["south", "yes", "daily"], back
+        assert page.evaluate("[history.state, localStorage.length, sessionStorage.length]") == [
+            None,
+            0,
+            0,
+        ]
+    page.context.close()
+
+
 def test_a_page_of_another_origin_can_use_the_server(
     browser: Browser, site: Site, wire: Wire
 ) -> None:

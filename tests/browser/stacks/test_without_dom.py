@@ -3,10 +3,12 @@
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browser.sdk.test_pages import snippet
 from tests.browser.stacks.conftest import EXAMPLES, run
 from tools.release.npm import PACKAGES, contents
 
@@ -22,6 +24,13 @@ def test_components_render_on_a_server_and_open_nothing_there() -> None:
         assert "link" not in markup  # the browser sets the link, after the options
     assert off == ["", "<!---->"]
     assert rendered["states"] == ["opening", "disabled"] * 2
+
+
+def test_the_react_component_of_the_docs_renders_on_a_server(root: Path) -> None:
+    component = EXAMPLES / "node_modules" / ".test-component.mjs"
+    component.write_text(snippet(root, "import { createElement"), "utf-8")
+    # Rendered bare, as in the docs, the element has its link.
+    assert run("documented") == '<frankly-survey link="https://host/s/ID"></frankly-survey>'
 
 
 def choices(*ids: str, **more: object) -> list[dict[str, object]]:
