@@ -55,13 +55,12 @@ class BlockOutlook:
 class Live:
     """Figures of the intake page. n : number of released reports of all versions.
 
-    accepted, pending, refusals : bands, because the exact numbers change with every report.
+    accepted, refusals : bands, because the exact numbers change with every report.
     outlook : None if the margins are not known.
     """
 
     n: int
     accepted: str
-    pending: str
     versions: Sequence[VersionCount]
     refusals: Mapping[str, str]
     outlook: Sequence[BlockOutlook] | None
@@ -89,7 +88,6 @@ def live(
     return Live(
         n=total,
         accepted=band(accepted),
-        pending=band(max(0, accepted - total)),
         versions=[
             VersionCount(
                 document.version, document.digest, n, next_release(document.release_every, now)

@@ -218,8 +218,9 @@ def _fill_in(page: Page) -> None:
 
 def _run(desk: Desk) -> None:
     page = desk.page
-    page.get_by_role("radio", name="at a margin, in percentage points").check()
+    # Entering the margin makes the choice.
     page.get_by_role("textbox", name="Margin in percentage points").fill("3")
+    assert page.get_by_role("radio", name="at a margin, in percentage points").is_checked()
     desk.press("Set the rule")
     assert "(±3 points)" in page.locator("main").inner_text()
     desk.press("Pause")

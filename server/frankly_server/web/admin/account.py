@@ -12,7 +12,8 @@ from markupsafe import Markup
 from frankly_server.accounts import Person, may
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
-from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
+from frankly_server.web.admin.forms import CREDENTIAL_CHARACTERS, field, takes
+from frankly_server.web.admin.pages import attempt, go, render
 from frankly_server.web.security import PATH, CookieSession, needs, person
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
 
     @routes.post("/account")
     @needs("viewer", before_enrolment=True)
+    @takes("old", "new")
     def change_password() -> Response:
         try:
             signed = services.accounts.change_password(
@@ -73,6 +75,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
 
     @routes.post("/account/sign-out-everywhere")
     @needs("viewer", before_enrolment=True)
+    @takes()
     def sign_out_everywhere() -> Response:
         try:
             services.accounts.sign_out_everywhere(person())
@@ -112,21 +115,25 @@ def _add_second_factor(
 
     @routes.post("/account/totp")
     @needs("viewer", before_enrolment=True)
+    @takes("password")
     def begin_totp() -> Response:
         return attempt_with_password(factors.begin_totp)
 
     @routes.post("/account/totp/confirm")
     @needs("viewer", before_enrolment=True)
+    @takes("code")
     def confirm_totp() -> Response:
         return show_codes(lambda: factors.confirm_totp(person(), field("code", 200)))
 
     @routes.post("/account/totp/remove")
     @needs("viewer", before_enrolment=True)
+    @takes("password")
     def remove_totp() -> Response:
         return attempt_with_password(factors.remove_totp)
 
     @routes.post("/account/recovery-codes")
     @needs("viewer", before_enrolment=True)
+    @takes("password")
     def renew_codes() -> Response:
         return show_codes(lambda: factors.renew_codes(person(), _password(), session.browser()))
 
@@ -140,6 +147,7 @@ def _add_passkeys(
 ) -> None:
     @routes.post("/account/passkeys")
     @needs("viewer", before_enrolment=True)
+    @takes("password", "name", "challenge", "credential")
     def add_passkey() -> Response:
         return show_codes(
             lambda: services.passkeys.register(
@@ -155,6 +163,7 @@ def _add_passkeys(
 
     @routes.post("/account/passkeys/remove")
     @needs("viewer", before_enrolment=True)
+    @takes("password", "passkey")
     def remove_passkey() -> Response:
         return attempt(
             lambda: services.passkeys.remove(

@@ -15,7 +15,6 @@ from frankly_server.analysis.request import VERSION
 from frankly_server.intake.times import next_release
 from frankly_server.scales import Scale
 from frankly_server.services import Services
-from frankly_server.surveys.live import band
 from frankly_server.web.admin.estimates_query import (
     LEVELS,
     METHOD_WORDS,
@@ -55,7 +54,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         with without_slot(services.analyses):
             body = write(services.analysis.estimates(survey.id, **query.request.given()))
         response = Response(body, content_type=kind)
-        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.{form}"'
+        ending = "-spreadsheet.csv" if form == "spreadsheet" else f".{form}"
+        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}{ending}"'
         return response
 
 
@@ -86,7 +86,6 @@ def _page(
         if any(question.wanted for question in questions):
             wanted = services.analysis.estimates(survey.id, **query.request.given())
     names, now = names_of(documents), services.surveys.now()
-    pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
         "estimates.html",
@@ -96,7 +95,6 @@ def _page(
         found=sections_of(answer, query, names, scales, wanted),
         has_wanted=wanted is not None,
         n=answer["n"],
-        pending=pending,
         next_release=next_time,
         asked=query,
         choices=_choices(documents, names),

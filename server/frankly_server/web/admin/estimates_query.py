@@ -71,9 +71,10 @@ class Asked:
         fields["by"] = ",".join(own[name] for name in ("by", "period") if name in own) or None
         table = [own[name] for name in ("row", "column") if name in own]
         fields["targets"] = table or WANTED
-        if len(table) < 2:
-            # The form sends this field even if no table is selected.
-            fields.pop("percent", None)
+        if len(table) < 2 and "percent" in fields:
+            raise InvalidInput(
+                Problem.TARGETS_INVALID, "choose the two questions of a table first", "percent"
+            )
         request = EstimatesRequest(**{"method": DEFAULT} | fields)
         return cls(request, **own), {name: texts[name] for name in extra if name in texts}
 

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
@@ -45,6 +45,7 @@ def form_page(
         tab,
         refused,
         form=form,
+        entered=request.form.get("epsilon") if refused else None,
         given=answers or {},
         points=answer_points(survey.definition),
         **values,

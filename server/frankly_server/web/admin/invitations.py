@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, Final
 
 from apiflask import APIBlueprint
-from flask import Response
+from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -14,7 +14,8 @@ from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.web import reading
-from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.forms import choice, field, takes, ticked
+from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import person
@@ -53,6 +54,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             most=MAX_AT_ONCE,
             most_cards=MAX_CARDS,
             asks=_asks_for_invites(services, survey),
+            form=request.form if refused else {},
         )
 
     @routes.get("/surveys/<survey_id>/invitations")
@@ -62,9 +64,10 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/invitations")
     @survey_view(services, "admin")
+    @takes("count", "format")
     def make_invitations(survey: OpenedSurvey) -> Response:
-        as_cards = field("format") == "cards"
         try:
+            as_cards = choice("format", ("csv", "cards"), "csv") == "cards"
             count = _count(MAX_CARDS if as_cards else MAX_AT_ONCE)
             link = survey.summary.link
             if link is None or not _asks_for_invites(services, survey):
@@ -90,19 +93,27 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/invitations/revoke")
     @survey_view(services, "admin")
+    @takes("code", "all")
     def revoke_invitations(survey: OpenedSurvey) -> Response:
-        def act() -> None:
-            code = field("code", 100) or None
-            if code is None and field("all") != "yes":
-                raise InvalidInput(
-                    Problem.FIELD_MISSING, "type a code, or tick that you mean all", "code"
-                )
-            record = services.accounts.credential_recorder(
-                person(), "invitations revoked", survey.name
-            )
-            services.invites.revoke(survey.id, code, record)
+        return attempt(
+            lambda: _revoke(services, survey),
+            lambda refused: page(survey, refused),
+            survey.path("invitations"),
+        )
 
-        return attempt(act, lambda refused: page(survey, refused), survey.path("invitations"))
+
+def _revoke(services: Services, survey: OpenedSurvey) -> None:
+    """Revoke the invitation of the form's code, or all unused ones."""
+    code, is_all = field("code", 100) or None, ticked("all")
+    if (code is None) is not is_all:
+        problem = Problem.UNSUPPORTED if is_all else Problem.FIELD_MISSING
+        raise InvalidInput(problem, "either type a code, or tick that you mean all", "code")
+    record = services.accounts.credential_recorder(person(), "invitations revoked", survey.name)
+    try:
+        services.invites.revoke(survey.id, code, record)
+    except InvalidInput as refused:
+        # The field's name on this page; a device sends the code as its token.
+        raise InvalidInput(refused.problem, refused.detail, "code") from refused
 
 
 def _asks_for_invites(services: Services, survey: OpenedSurvey) -> bool:

@@ -26,7 +26,7 @@ from frankly_server.surveys.preview import (
 from frankly_server.surveys.trial import TRIAL_S, drafted, rehearse, tried
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
-from frankly_server.web.admin.pages import field
+from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, survey_view
 from frankly_server.web.searching import search, search_once
 
@@ -39,6 +39,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/margins")
     @survey_view(services, "viewer")
     def margins(survey: OpenedSurvey) -> Response:
+        reading.query(("block", "population") if survey.definition.blocks else ())
         if not survey.definition.blocks:
             return form_page(services, survey, "margins")
         try:
@@ -51,20 +52,24 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/try")
     @survey_view(services, "viewer")
     def trial(survey: OpenedSurvey) -> Response:
+        reading.query(("block",))
         if not survey.definition.blocks:
             return form_page(services, survey, "try")
         return _shown(services, survey)
 
     @routes.post("/surveys/<survey_id>/try")
     @survey_view(services, "admin")
+    @takes("what", "block", "answer", "q-")
     def try_answers(survey: OpenedSurvey) -> Response:
-        if not survey.definition.blocks:
-            answers = {q.id: field(f"q-{q.id}") for q in survey.definition.questions}
-            return form_page(services, survey, "try", answers)
-        if field("what") == "everybody":
+        what = choice("what", ("form", "everybody"), "form")
+        if survey.definition.blocks and what == "everybody":
+            require_only("what", "block", "answer")
             return _shown(services, survey, everybody_says=field("answer"))
-        question_ids = [question.id for question in survey.definition.questions]
-        return _shown(services, survey, answers={name: field(f"q-{name}") for name in question_ids})
+        require_only("what", *(("block",) if survey.definition.blocks else ()), "q-")
+        answers = by_key("q-", [question.id for question in survey.definition.questions])
+        if not survey.definition.blocks:
+            return form_page(services, survey, "try", answers)
+        return _shown(services, survey, answers=answers)
 
 
 def _people() -> int | None:

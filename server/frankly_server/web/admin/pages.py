@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rendering of templates, static files, form fields and error pages."""
+"""Rendering of templates, static files and error pages."""
 
 import hashlib
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any, Final
 
 from apiflask import APIBlueprint
-from flask import Response, abort, g, make_response, redirect, render_template, request
+from flask import Response, abort, g, make_response, redirect, render_template
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -21,8 +21,6 @@ _KINDS: Final = {
     "admin.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-CREDENTIAL_CHARACTERS: Final = 20_000
-"""Maximum length of a WebAuthn response in a form; about 1,500 are usual without attestation."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }
@@ -111,13 +109,3 @@ def go(path: str) -> Response:
     response = redirect(path, 303)
     assert isinstance(response, Response)  # noqa: S101 - what flask's redirect returns, though typed wider
     return response
-
-
-def field(name: str, limit: int = 4000) -> str:
-    """Return a form field's text, stripped, with line feeds only, cut to `limit` characters."""
-    return request.form.get(name, "")[:limit].replace("\r\n", "\n").strip()
-
-
-def lines(name: str) -> list[str]:
-    """Return the lines of a form field, stripped and without empty ones."""
-    return [line.strip() for line in field(name, 20_000).split("\n") if line.strip()]

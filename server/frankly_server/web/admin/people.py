@@ -14,10 +14,12 @@ from frankly_server.accounts import ROLES
 from frankly_server.services import Services
 from frankly_server.store.survey_states import MAIN
 from frankly_server.web import reading
-from frankly_server.web.admin.pages import attempt, field, render
+from frankly_server.web.admin.forms import field, takes
+from frankly_server.web.admin.pages import attempt, render
 from frankly_server.web.security import PATH, needs, person
 
 _PAGE = 50
+_MAX_SURVEYS = 200
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -28,7 +30,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/audit")
     @needs("owner")
     def audit() -> Response:
-        before = reading.whole(request.args.get("before"), "before")
+        before = reading.whole(reading.query(("before",)).get("before"), "before")
         # One more event than the page shows: if there is one, there is a next page.
         events = services.accounts.trail(person().organisation, before, _PAGE + 1)
         return render("audit.html", events=events[:_PAGE], more=len(events) > _PAGE)
@@ -55,6 +57,7 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/people")
     @needs("owner")
+    @takes("email", "role")
     def add_person() -> Response:
         password = secrets.token_urlsafe(12)
         try:
@@ -62,7 +65,7 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
                 person().organisation, field("email"), field("role"), password, person()
             )
         except InvalidInput as refused:
-            return page(refused)
+            return page(refused, form=request.form)
         # No redirect, because only the hash is stored and only this response can show the password.
         return page(status=201, made=account, password=password)
 
@@ -74,6 +77,7 @@ def _add_changes(
 ) -> None:
     @routes.post("/people/second-factor")
     @needs("owner")
+    @takes("needed")
     def require_second_factor() -> Response:
         def act() -> None:
             needed = field("needed")
@@ -85,6 +89,7 @@ def _add_changes(
 
     @routes.post("/people/<account_id>/role")
     @needs("owner")
+    @takes("role")
     def set_role(account_id: str) -> Response:
         return attempt(
             lambda: services.accounts.set_role(person(), account_id, field("role")),
@@ -94,6 +99,7 @@ def _add_changes(
 
     @routes.post("/people/<account_id>/disable")
     @needs("owner")
+    @takes()
     def disable(account_id: str) -> Response:
         return attempt(
             lambda: services.accounts.disable(person(), account_id), again, f"{PATH}/people"
@@ -120,9 +126,16 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/keys")
     @needs("admin")
+    @takes("label", "role", many=("survey",))
     def add_key() -> Response:
-        chosen = request.form.getlist("survey")[:200]
+        chosen = request.form.getlist("survey")
         try:
+            if len(chosen) > _MAX_SURVEYS:
+                raise InvalidInput(
+                    Problem.FIELD_TYPE,
+                    f"choose at most {_MAX_SURVEYS} surveys, or none for all",
+                    "survey",
+                )
             for survey in chosen:
                 # A forged form may contain any id; a key must not give access to other
                 # organisations' surveys.
@@ -133,12 +146,13 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
                 field("role"), field("label"), person().organisation, chosen, record
             )
         except InvalidInput as refused:
-            return page(refused)
+            return page(refused, form=request.form, chosen=chosen)
         # No redirect, because only the hash is stored and only this response can show the key.
         return page(status=201, token=token)
 
     @routes.post("/keys/<prefix>/revoke")
     @needs("admin")
+    @takes()
     def revoke_key(prefix: str) -> Response:
         return attempt(
             lambda: services.access.revoke(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection step: a form in plain language, and the resulting changes to a block."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -14,7 +15,7 @@ from frankly_server.services import Services
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import LEVELS_S, OFFERED, margins_by_level
+from frankly_server.surveys.preview import LEVELS, LEVELS_S, OFFERED, margins_by_level
 from frankly_server.surveys.priors import prior_columns, small_cells
 from frankly_server.surveys.protection import (
     BACKSTOP,
@@ -23,15 +24,28 @@ from frankly_server.surveys.protection import (
     protect,
     unsupported_features,
 )
+from frankly_server.surveys.question_definition import QuestionDefinition
 from frankly_server.surveys.strengths import strengths
 from frankly_server.surveys.yaml import write_yaml
+from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
-from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.forms import choice, field, refuse_unused, require_only, takes, ticked
+from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, store, survey_view
 from frankly_server.web.searching import search_once
 
 _OPEN = "inf"
 """Level in survey files for a side of alip that is not promised."""
+_MAX_TOGETHER: Final = 16
+_BETA: Final = "0.05"
+_NO_ANSWER: Final = "a secret other than the answer itself"
+_OF_SECRET: Final = ("notion", "counts", "source", "public", "backstop")
+"""Fields for every secret other than the answer."""
+_FIELDS: Final = (
+    *("seen", "block", "secret", "strength", "unit", "epsilon", "factor", "high", "low", "sample"),
+    *("beta", "other", "name", "counts_file", *_OF_SECRET, "mechanism", "objective", "unchanged"),
+    "replace",
+)
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -40,12 +54,14 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/protection")
     @survey_view(services, "viewer")
     def protection(survey: OpenedSurvey) -> Response:
+        reading.query(("block",))
         if not survey.definition.blocks:
             return form_page(services, survey, "protection")
         return _page(services, survey, asked_block(survey), {})
 
     @routes.post("/surveys/<survey_id>/protection")
     @survey_view(services, "admin")
+    @takes(*_FIELDS, many=("together",))
     def protect_question(survey: OpenedSurvey) -> Response:
         def act() -> str:
             _require_consent(survey)
@@ -63,7 +79,7 @@ def _require_consent(survey: OpenedSurvey) -> None:
     """Raise InvalidInput(unsupported) if saving would remove file-only features unconfirmed."""
     block = _block(survey, asked_block(survey))
     features = unsupported_features(block)
-    if features and field("replace") != "yes":
+    if features and not ticked("replace"):
         raise InvalidInput(
             Problem.UNSUPPORTED,
             f"the file protects this question with {', '.join(features)}, which this form would "
@@ -78,6 +94,7 @@ def _block(survey: OpenedSurvey, block_id: str) -> BlockDefinition:
 
 def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
     def act() -> str:
+        require_only("seen", "epsilon")
         store(services, survey, editing.with_form_level(survey.draft, field("epsilon")))
         return survey.path("margins")
 
@@ -99,13 +116,8 @@ def _page(
         )
     except InvalidInput as fault:
         unknown = fault.detail  # levels can be chosen without their margins
-    main = main_question(block)
-    alone = [
-        b.questions[0]
-        for b in survey.definition.blocks
-        if b.id != block_id and len(b.questions) == 1
-    ]
-    partners = [question for question in block.questions if question.id != main.id] + alone
+    partners = _partners(survey, block)
+    shown = _shown(survey, block, partners)
     return show(
         "protection.html",
         survey,
@@ -113,24 +125,102 @@ def _page(
         refused,
         block=block_id,
         one=block,
-        question=main,
+        question=main_question(block),
         others=partners,
         offered=OFFERED,
-        form=form,
+        # A refused form keeps what was entered.
+        form=form or shown,
+        is_refused=bool(form),
         strengths=strengths(block, rows),
         has_result=survey.definition.expected_reports >= survey.definition.min_reports,
         unknown=unknown,
         cannot=unsupported_features(block),
-        secret=_secret(block, partners),
         file_text=_as_written(survey, block_id),
-        sides=_sides(block),
         small=small_cells(block),
-        counts=_counts_text(survey, block),
         by_stratum=survey.definition.strata,
         together=form.getlist("together")
         if form
-        else [q.id for q in block.questions if q.id != main.id],
+        else [q.id for q in block.questions if q.id != main_question(block).id],
     )
+
+
+def _partners(survey: OpenedSurvey, block: BlockDefinition) -> list[QuestionDefinition]:
+    """Return the questions that can be a block's secret, or be randomised with its main question."""
+    main = main_question(block)
+    alone = [
+        other.questions[0]
+        for other in survey.definition.blocks
+        if other.id != block.id and len(other.questions) == 1
+    ]
+    return [question for question in block.questions if question.id != main.id] + alone
+
+
+def _shown(
+    survey: OpenedSurvey, block: BlockDefinition, partners: Sequence[QuestionDefinition]
+) -> dict[str, str]:
+    """Return the values with which the page shows the fields of the form."""
+    prior, robust, kind = block.prior, block.robust, _secret(block, partners)
+    low, high = _sides(block)
+    stored_notion = "alip" if block.notion in ONE_SIDED else block.notion
+    asked = [question.id for question in partners]
+    return {
+        "secret": kind,
+        "strength": block.epsilon if block.epsilon in LEVELS else "other",
+        "unit": "epsilon",
+        "epsilon": block.epsilon or "1",
+        "factor": "3",
+        "notion": stored_notion if stored_notion not in (None, "ldp") else "lip",
+        "high": high,
+        "low": low,
+        "sample": str(robust.n) if robust else "",
+        "beta": str(robust.beta) if robust else _BETA,
+        # A list without a chosen entry shows its first one.
+        "other": (prior.secret if prior and prior.secret in asked else next(iter(asked), "")) or "",
+        "name": (prior.secret if prior and kind == "attribute" else "") or "",
+        "counts": _counts_text(survey, block),
+        "source": prior.source if prior else "",
+        "public": "yes" if prior and prior.public else "",
+        "backstop": "yes" if prior is None or block.ceiling_cap else "",
+        "mechanism": block.mechanism,
+        "objective": block.objective,
+        "unchanged": "yes" if block.accept_identity else "",
+    }
+
+
+def _require_used(survey: OpenedSurvey, block: BlockDefinition) -> None:
+    """Raise InvalidInput(unsupported) for a field that was filled in beside the choices made."""
+    shown = _shown(survey, block, _partners(survey, block))
+    kind = choice("secret", ("answer", "question", "attribute"), "answer")
+    notion = field("notion") or "lip" if kind != "answer" else ""
+    unit = choice("unit", ("epsilon", "factor"), "epsilon")
+    is_typed = field("strength") in ("", "other")
+    has_level = notion != "alip"
+    upload = request.files.get("counts_file")
+    if upload and upload.filename:
+        if kind == "answer":
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"a file is chosen, but counts only with {_NO_ANSWER}: choose that, or no file",
+                "counts_file",
+            )
+        refuse_unused(["counts"], shown, "no file of counts")
+    for is_used, names, use in (
+        (kind != "answer", _OF_SECRET, _NO_ANSWER),
+        (kind == "question", ("other",), "another question's answer as the secret"),
+        (kind == "attribute", ("name",), "something that is not asked as the secret"),
+        (notion == "alip", ("high", "low"), f"{_NO_ANSWER}, and with the choice above it (ALIP)"),
+        (notion == "rldp", ("sample", "beta"), f"{_NO_ANSWER}, and with Robust LDP"),
+        (has_level or is_typed, ("strength",), "a promise of one level (not ALIP)"),
+        (is_typed or not has_level, ("unit",), "“Another level”"),
+        (
+            is_typed and has_level and unit == "epsilon",
+            ("epsilon",),
+            "“Another level”, as a level ε",
+        ),
+        (is_typed and has_level and unit == "factor", ("factor",), "“Another level”, as a factor"),
+    ):
+        if not is_used:
+            refuse_unused(names, shown, use)
 
 
 def _as_written(survey: OpenedSurvey, block_id: str) -> str:
@@ -181,17 +271,23 @@ def _secret(block: BlockDefinition, others: Any) -> str:
 
 
 def _wanted(survey: OpenedSurvey) -> Protection:
-    kind = field("secret")
+    block, kind = _block(survey, asked_block(survey)), field("secret")
+    _require_used(survey, block)
+    together = request.form.getlist("together")
+    if len(together) > _MAX_TOGETHER:
+        raise InvalidInput(
+            Problem.UNSUPPORTED, f"select at most {_MAX_TOGETHER} questions", "together"
+        )
+    # If the secret is the answer itself, no counts are needed.
+    is_direct = kind not in ("question", "attribute")
     direct = Protection(
-        {"epsilon": _nats("epsilon", "factor")},
+        {"epsilon": _nats("epsilon", "factor")} if is_direct else _levels(block),
         mechanism=field("mechanism") or "optimal",
         objective=field("objective") or "variance",
-        accept_identity=field("unchanged") == "yes",
-        together=tuple(request.form.getlist("together")[:16]),
+        accept_identity=ticked("unchanged"),
+        together=tuple(together),
     )
-    # If the secret is the answer itself, no counts are needed, and their fields are ignored even
-    # if they are filled in.
-    if kind not in ("question", "attribute"):
+    if is_direct:
         return direct
     upload = request.files.get("counts_file")
     data = (
@@ -201,18 +297,18 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         else request.form.get("counts", "").encode()
     )
     partner = field("other") if kind == "question" else None
+    # For rldp, `protect` adds the secret to these questions, and the page then shows it among them;
+    # otherwise it refuses the secret here.
+    is_added = field("notion") == "rldp" or partner in [question.id for question in block.questions]
     return replace(
         direct,
-        levels=_levels(_block(survey, asked_block(survey))),
-        # For rldp, `protect` adds the secret to these questions; otherwise it refuses the secret
-        # here.
-        together=tuple(name for name in direct.together if name != partner),
+        together=tuple(name for name in together if name != partner or not is_added),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,
         counts=read_counts(data, public_questions(survey.draft.get("strata"))),
         source=field("source"),
-        public=field("public") == "yes",
-        backstop=BACKSTOP if field("backstop") == "yes" else None,
+        public=ticked("public"),
+        backstop=BACKSTOP if ticked("backstop") else None,
     )
 
 
@@ -230,7 +326,7 @@ def _levels(block: BlockDefinition) -> dict[str, Any]:
         return {"notion": notion, "epsilon_low": low, "epsilon_high": high}
     levels: dict[str, Any] = {"notion": notion, "epsilon": _nats("epsilon", "factor")}
     if notion == "rldp":
-        beta = field("beta") or "0.05"
+        beta = field("beta") or _BETA
         levels["robust"] = {"order": "2", "n": field("sample"), "beta": beta}
     return levels
 

@@ -21,6 +21,7 @@ from frankly_server.surveys.live import expected_pending, may_be_without_result,
 from frankly_server.surveys.older_versions import larger_minimum, older_links
 from frankly_server.surveys.published import form_notes, regret_of
 from frankly_server.web import reading
+from frankly_server.web.admin.forms import takes
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.hosted import files, import_map
@@ -71,6 +72,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/publish")
     @survey_view(services, "admin")
+    @takes()
     def publish(survey: OpenedSurvey) -> Response:
         # The person is read here, because the job ends in a thread without a request.
         by = person()
@@ -112,6 +114,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/jobs/<job_id>/cancel")
     @survey_view(services, "admin")
+    @takes()
     def cancel(survey: OpenedSurvey, job_id: str) -> Response:
         return attempt(
             lambda: services.jobs.cancel(

@@ -2,7 +2,7 @@
 """Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -12,8 +12,18 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.question_editing import untranslated, with_languages
-from frankly_server.web.admin.pages import attempt, field, go, lines, render
+from frankly_server.web.admin.forms import (
+    choice,
+    field,
+    lines,
+    refuse_unused,
+    require_only,
+    takes,
+    ticked,
+)
+from frankly_server.web.admin.pages import attempt, go, render
 from frankly_server.web.admin.survey_page import (
     OpenedSurvey,
     by_language,
@@ -25,6 +35,10 @@ from frankly_server.web.admin.survey_page import (
 )
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
+
+_OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
+_ABOUT: Final = ("languages", "title-", "consent-", "min_reports", "expected_reports", "closes")
+"""Fields about the survey, except the choice of invitations, which a file with a key makes."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -47,6 +61,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/new")
     @needs("admin")
+    @takes("how", *_OF_QUESTION, "template", "file")
     def make_survey() -> Response:
         def act() -> str:
             recorder = partial(services.accounts.recorder, person(), "survey created")
@@ -62,6 +77,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/duplicate")
     @survey_view(services, "admin")
+    @takes()
     def duplicate_survey(survey: OpenedSurvey) -> Response:
         recorder = partial(services.accounts.recorder, person(), "survey created")
         survey_id = services.surveys.create(_copy(survey), person().organisation, recorder)
@@ -80,7 +96,8 @@ def _copy(survey: OpenedSurvey) -> SurveyDefinition:
 
 def _first_draft() -> SurveyDefinition:
     """Return the first draft: from a template, a file or the single question of the form."""
-    how = field("how")
+    how = choice("how", ("question", "template", "file"), "question")
+    require_only("how", *(_OF_QUESTION if how == "question" else (how,)))
     if how == "template":
         return parse_definition(survey_templates.template(field("template")))
     if how == "file":
@@ -89,10 +106,10 @@ def _first_draft() -> SurveyDefinition:
     draft = editing.new_draft(
         title,
         editing.slug(title),
-        field("language") or "en",
+        field("language") if "language" in request.form else "en",
         field("question"),
         lines("choices"),
-        one_level=field("one_level") == "yes",
+        one_level=ticked("one_level"),
     )
     return parse_value(draft)
 
@@ -105,9 +122,12 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/questions")
     @survey_view(services, "admin")
+    @takes("seen", "question", "choices", "wanted", "public")
     def add_question(survey: OpenedSurvey) -> Response:
         def act() -> None:
-            public = field("public") == "yes"
+            public = ticked("public")
+            if public or survey.definition.blocks:
+                refuse_unused(["wanted"], {}, "a question of a form that is not public")
             store(
                 services,
                 survey,
@@ -128,6 +148,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")
     @survey_view(services, "admin")
+    @takes("seen")
     def remove_question(survey: OpenedSurvey, question_id: str) -> Response:
         return attempt(
             lambda: store(services, survey, editing.remove_question(survey.draft, question_id)),
@@ -137,31 +158,37 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/text")
     @survey_view(services, "admin")
+    @takes("seen", *_ABOUT, "invited")
     def change_text(survey: OpenedSurvey) -> Response:
-        def act() -> None:
-            draft = survey.draft
-            draft["title"] = by_language(survey, "title")
-            consent = by_language(survey, "consent")
-            draft["consent"] = consent if any(consent.values()) else None
-            draft["min_reports"] = field("min_reports")
-            # The rule for an outside issuer has a key, which only a file can state.
-            if not (draft.get("tokens") or {}).get("key"):
-                draft["tokens"] = {"kind": "invite"} if field("invited") == "yes" else None
-            if field("expected_reports"):
-                draft["expected_reports"] = field("expected_reports")
-            draft.pop("closes", None)
-            if field("closes"):
-                # The form contains a date; the survey closes at the end of that day, UTC.
-                draft["closes"] = field("closes", 10) + "T23:59:59Z"
-            # A language that was added has no fields on the page yet, so it comes last.
-            languages = field("languages").replace(",", " ").split()
-            store(services, survey, with_languages(draft, languages or [""]))
-
         return attempt(
-            act,
+            lambda: store(services, survey, _with_about(survey)),
             lambda refused: questions_page(survey, refused, about=request.form),
             survey.path("questions"),
         )
+
+
+def _with_about(survey: OpenedSurvey) -> Draft:
+    """Return the draft with the form's texts, numbers, last day and languages."""
+    draft = survey.draft
+    draft["title"] = by_language(survey, "title")
+    consent = by_language(survey, "consent")
+    draft["consent"] = consent if any(consent.values()) else None
+    draft["min_reports"] = field("min_reports")
+    # The rule for an outside issuer has a key, which only a file can state.
+    if (draft.get("tokens") or {}).get("key"):
+        require_only("seen", *_ABOUT)
+    else:
+        draft["tokens"] = {"kind": "invite"} if ticked("invited") else None
+    if "expected_reports" in request.form:
+        draft["expected_reports"] = field("expected_reports")
+    closes = field("closes")
+    # A file can state another time of the day, which stays unless the date changes.
+    if closes != (draft.get("closes") or "")[:10]:
+        # The form contains a date; the survey closes at the end of that day, UTC.
+        draft["closes"] = f"{closes}T23:59:59Z" if closes else None
+    # A language that was added has no fields on the page yet, so it comes last.
+    languages = field("languages").replace(",", " ").split()
+    return with_languages(draft, languages or [""])
 
 
 def questions_page(
@@ -182,6 +209,7 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/file")
     @survey_view(services, "admin")
+    @takes("seen", "file")
     def replace_by_file(survey: OpenedSurvey) -> Response:
         text = request.form.get("file", "")
 

@@ -9,7 +9,8 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 
 from frankly_server.accounts import SecondFactorNeeded, SignedIn
 from frankly_server.services import Services
-from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, field, go, render
+from frankly_server.web.admin.forms import CREDENTIAL_CHARACTERS, field, takes
+from frankly_server.web.admin.pages import go, render
 from frankly_server.web.security import PATH, CookieSession, needs
 
 
@@ -24,6 +25,7 @@ def add_to(routes: APIBlueprint, services: Services, session: CookieSession) -> 
         return go(f"{PATH}/surveys")
 
     @routes.post("/sign-out")
+    @takes()
     def sign_out() -> Response:
         # Signing out twice is not an error, because the page may be old.
         if g.person is not None:
@@ -77,6 +79,7 @@ def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
         )
 
     @routes.post("/sign-in")
+    @takes("email", "password")
     def do_sign_in() -> Response:
         try:
             signed = entrance.services.accounts.sign_in(
@@ -86,7 +89,7 @@ def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
         except SecondFactorNeeded as waits:
             return entrance.await_code(waits)
         except FranklyError as refused:
-            return entrance.page("sign_in.html", refused, email=field("email", 254))
+            return entrance.page("sign_in.html", refused, email=request.form.get("email"))
         return entrance.enter(signed)
 
 
@@ -99,6 +102,7 @@ def _add_second_step(routes: APIBlueprint, entrance: _Entrance) -> None:
         return entrance.page("sign_in_code.html") if waits else go(f"{PATH}/sign-in")
 
     @routes.post("/sign-in/code")
+    @takes("code")
     def take_code() -> Response:
         try:
             signed = factors.finish(g.token, field("code", 200), entrance.session.browser())
@@ -108,6 +112,7 @@ def _add_second_step(routes: APIBlueprint, entrance: _Entrance) -> None:
         return entrance.enter(signed)
 
     @routes.post("/sign-in/passkey")
+    @takes("challenge", "credential")
     def take_passkey() -> Response:
         try:
             signed = passkeys.sign_in(

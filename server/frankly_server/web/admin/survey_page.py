@@ -18,7 +18,8 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.survey_state import shown_state
 from frankly_server.web import reading
-from frankly_server.web.admin.pages import field, render
+from frankly_server.web.admin.forms import by_key, field
+from frankly_server.web.admin.pages import render
 from frankly_server.web.security import PATH, needs, person
 
 _View = Callable[..., Response]
@@ -137,16 +138,18 @@ def show(
 
 def by_language(survey: OpenedSurvey, name: str) -> dict[str, str]:
     """Return a form's text in each language of the survey, from the fields `name-language`."""
-    return {language: field(f"{name}-{language}") for language in survey.definition.languages}
+    return by_key(f"{name}-", survey.definition.languages)
 
 
 def asked_block(survey: OpenedSurvey) -> str:
-    """Return the id of the block in the request, or of the first block if there is none.
+    """Return the id of the block in the form or query, or of the first block if there is none.
 
     Raises InvalidInput(survey_unknown) for any other name.
     """
     ids = [block.id for block in survey.definition.blocks]
-    block_id = request.values.get("block", ids[0] if ids else "")
+    # The address of a form may name another block than the form itself.
+    sent = request.form if request.method == "POST" else request.args
+    block_id = sent.get("block", ids[0] if ids else "")
     if block_id not in ids:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
     return block_id

@@ -12,7 +12,9 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.live import live, margins_of_one_report, required_reports
 from frankly_server.surveys.survey_state import MOVES
-from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web import reading
+from frankly_server.web.admin.forms import choice, field, refuse_unused, takes
+from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.searching import search_once
 from frankly_server.web.security import person
@@ -27,19 +29,25 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     def page(survey: OpenedSurvey, refused: InvalidInput | None = None) -> Response:
-        return show("intake.html", survey, "intake", refused, **_figures(services, survey))
+        # A refused form keeps what was entered.
+        rule = request.form if refused and "rule" in request.form else _shown_rule(survey)
+        target = request.args.get("target") if refused else None
+        figures = _figures(services, survey)
+        return show("intake.html", survey, "intake", refused, rule=rule, target=target, **figures)
 
     @routes.get("/surveys/<survey_id>/intake")
     @survey_view(services, "viewer")
     def intake(survey: OpenedSurvey) -> Response:
+        query = reading.query(("target",))
         try:
-            _margin(request.args.get("target", _USUAL))
+            _margin(query.get("target", _USUAL), "target")
         except InvalidInput as refused:
             return page(survey, refused)
         return page(survey)
 
     @routes.post("/surveys/<survey_id>/stop-rule")
     @survey_view(services, "admin")
+    @takes("rule", "reports", "points")
     def stop_rule(survey: OpenedSurvey) -> Response:
         def act() -> None:
             reports, margin, rule = _stop_rule(services, survey)
@@ -54,6 +62,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/move")
     @survey_view(services, "admin")
+    @takes("move")
     def move(survey: OpenedSurvey) -> Response:
         def act() -> None:
             by = person()
@@ -69,7 +78,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
     # `intake` reports an invalid target; the page then shows figures for the default target.
     try:
-        target = _margin(request.values.get("target", _USUAL))
+        target = _margin(request.args.get("target", _USUAL))
     except InvalidInput:
         target = _margin(_USUAL)
     # Only published surveys are in the log.
@@ -101,7 +110,11 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:
     """Return the form's stop rule: number of reports, margin, and a text for the audit trail."""
-    rule = field("rule")
+    shown, rule = _shown_rule(survey), choice("rule", ("never", "reports", "margin"))
+    if rule != "reports":
+        refuse_unused(["reports"], shown, "“at a number of answers”")
+    if rule != "margin":
+        refuse_unused(["points"], shown, "“at a margin”")
     if rule == "never":
         return None, None, "none"
     if rule == "reports":
@@ -129,12 +142,20 @@ def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, st
     return reports_needed, f"{margin:g}", description
 
 
-def _margin(points: str) -> float:
+def _shown_rule(survey: OpenedSurvey) -> dict[str, str]:
+    """Return the stored stop rule as the values of the form's fields."""
+    reports, margin = survey.state_row.stop_reports, survey.state_row.stop_margin
+    if reports is None:
+        return {"rule": "never", "reports": "", "points": ""}
+    if margin is None:
+        return {"rule": "reports", "reports": str(reports), "points": ""}
+    return {"rule": "margin", "reports": "", "points": f"{float(margin) * 100:g}"}
+
+
+def _margin(points: str, name: str = "points") -> float:
     """Return a half-width from percentage points. Raises InvalidInput(field_type)."""
     if not _POINTS.fullmatch(points) or not 0 < float(points) < 50:
         raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "write percentage points between 0 and 50, such as 3 or 2.5",
-            "points",
+            Problem.FIELD_TYPE, "write percentage points between 0 and 50, such as 3 or 2.5", name
         )
     return float(points) / 100

@@ -4,13 +4,14 @@
 from collections.abc import Callable
 
 from apiflask import APIBlueprint
-from flask import Response
+from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
 from frankly_server.store import Record
 from frankly_server.surveys.webhooks import WAITS_S
-from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.forms import field, takes
+from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.security import person
 
@@ -30,6 +31,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             hook=services.webhooks.of(survey.id),
             hosts=sorted(services.webhooks.hosts),
             secret=secret,
+            url=request.form.get("url") if refused else None,
             tries=len(WAITS_S) + 1,
         )
 
@@ -51,6 +53,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/webhook")
     @survey_view(services, "admin")
+    @takes("url")
     def set_webhook(survey: OpenedSurvey) -> Response:
         try:
             record = services.accounts.credential_recorder(person(), "webhook set", survey.name)
@@ -61,10 +64,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/webhook/test")
     @survey_view(services, "admin")
+    @takes()
     def test_webhook(survey: OpenedSurvey) -> Response:
         return attempt_recorded(survey, services.webhooks.send_test, "webhook tested")
 
     @routes.post("/surveys/<survey_id>/webhook/remove")
     @survey_view(services, "admin")
+    @takes()
     def remove_webhook(survey: OpenedSurvey) -> Response:
         return attempt_recorded(survey, services.webhooks.remove, "webhook removed")

@@ -128,7 +128,7 @@ def test_a_part_is_never_larger_than_the_whole_and_common_flags_are_said_once(
         ("row=smokes&column=drinks", {"targets": ["smokes", "drinks"]}),
         ("row=smokes&column=drinks&percent=column&method=clt", {"targets": ["smokes", "drinks"], "percent": "column",
                                                                 "method": "clt"}),
-        ("row=smokes&percent=column", {"targets": ["smokes"]}),
+        ("row=smokes", {"targets": ["smokes"]}),
         ("row=drinks&column=smokes&by=region&level=0.99", {"targets": ["drinks", "smokes"], "by": "region",
                                                           "level": 0.99}),
     ],
@@ -265,14 +265,15 @@ def test_downloads_are_the_bytes_of_the_api(answered: Office, analyst: FlaskClie
     where = f"/admin/surveys/{answered.survey}/estimates/download?level=0.9&by=region&product=mle&format="
     key = answered.services.access.create("analyst", "x")
     headers = {"Authorization": f"Bearer {key}"}
-    for form in ("csv", "json"):
+    for form in ("csv", "spreadsheet", "json"):
         mine = analyst.get(where + form)
         api = analyst.get(
             f"/v1/surveys/{answered.survey}/estimates?level=0.9&by=region&format={form}",
             headers=headers,
         )
         assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
-        assert mine.headers["Content-Disposition"] == f'attachment; filename="habits.{form}"'
+        name = "habits-spreadsheet.csv" if form == "spreadsheet" else f"habits.{form}"
+        assert mine.headers["Content-Disposition"] == f'attachment; filename="{name}"'
     replay = answered.services.analysis.replay
     assert replay(json.loads(analyst.get(where + "json").data)) == analyst.get(where + "json").data
     table = parquet.read_table(io.BytesIO(analyst.get(where + "parquet").data))
@@ -330,11 +331,20 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(
 
 def test_all_options_together_are_accepted(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
-    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false"
+    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=&census=false"
     every += "&population=1200"
     assert page(answered, analyst, f"?{every}").status_code == 200
     download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
     assert analyst.get(download).status_code == 200
+
+
+@pytest.mark.parametrize("table", ["row=&column=", "row=smokes&column=", "row=&column=smokes"])
+def test_percentages_of_a_table_that_was_not_chosen_are_refused(
+    answered: Office, analyst: FlaskClient, table: str
+) -> None:
+    text = page(answered, analyst, f"?{table}&percent=row").text
+    assert 'data-field="percent"' in text
+    assert "choose the two questions of a table first" in text
 
 
 def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
@@ -410,17 +420,25 @@ def test_viewers_read_and_analysts_download(answered: Office) -> None:
     assert viewer.get(f"/admin/surveys/{answered.survey}/estimates/download").status_code == 403
 
 
-def test_the_page_shows_a_range_of_pending_reports_and_the_next_release(
-    answered: Office, analyst: FlaskClient
-) -> None:
-    assert "wait for a release" not in page(answered, analyst).text
+def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None:
+    """A page that changes when a report arrives shows when it arrived; on a public link, one's own reports can bring
+    a band to its edge."""
+    clients = {role: answered.client(role) for role in ("viewer", "analyst", "admin")}
+
+    def texts(page: str) -> dict[str, str]:
+        path = f"/admin/surveys/{answered.survey}/{page}"
+        shown = {role: " ".join(client.get(path).text.split()) for role, client in clients.items()}
+        return {role: re.sub('name="csrf" value="[^"]*"', "", text) for role, text in shown.items()}
+
+    estimates, intake = texts("estimates"), texts("intake")
+    for text in estimates.values():
+        assert f"{N} answers are released; those that arrived since are counted from" in text
+        assert "the next release, at 2026-06-02 00:00 UTC" in text
     digest = answered.services.surveys.versions(answered.survey)[-1].digest
     report = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
-    answered.services.intake.accept_batch(
-        answered.survey, [report | {"id": f"{N + i:032x}"} for i in range(12)]
-    )
-    text = page(answered, analyst).text
-    assert (
-        f"{N} answers are released, 10 to 19 wait for a release (the next is at 2026-06-02 00:00 UTC)"
-        in text
-    )
+    reports = [report | {"id": f"{N + i:032x}"} for i in range(300)]
+    answered.services.intake.accept_batch(answered.survey, [*reports, report | {"y": [9, 9]}])
+    assert texts("estimates") == estimates
+    later = texts("intake")
+    assert [role for role in clients if later[role] != intake[role]] == ["admin"]
+    assert ("200 to 499" in intake["admin"], "500 to 999" in later["admin"]) == (True, True)

@@ -113,7 +113,8 @@ def ask(office: Office, client: Any, method: str, rule: Rule) -> Any:
     if method == "GET":
         return client.get(where.replace("questions/nothing", "questions/smokes"))
     # The role is invalid, so that the matrix does not change the office.
-    return send(client, where, role="nonsense")
+    takes = office.app.view_functions[rule.endpoint].takes
+    return send(client, where, **({"role": "nonsense"} if "role" in takes else {}))
 
 
 def test_every_route_is_in_the_matrix(office: Office) -> None:
@@ -167,7 +168,8 @@ def test_every_view_has_the_guard_of_the_matrix(office: Office) -> None:
 @pytest.mark.parametrize("what", ["role", "disable"])
 def test_a_foreign_owner_finds_no_colleague_of_ours(office: Office, what: str) -> None:
     client = office.client("foreign owner")
-    assert send(client, f"/admin/people/{office.account}/{what}", role="viewer").status_code == 404
+    fields = {"role": "viewer"} if what == "role" else {}
+    assert send(client, f"/admin/people/{office.account}/{what}", **fields).status_code == 404
 
 
 def test_a_page_of_another_organisation_looks_nonexistent(office: Office) -> None:

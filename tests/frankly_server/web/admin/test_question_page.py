@@ -73,7 +73,7 @@ def test_a_choice_moves_up_and_the_page_stays(
 
 
 @pytest.mark.parametrize("raised", ["0", "2", "-1", "x", "²", "9" * 5000])
-def test_an_impossible_move_of_a_choice_moves_nothing(
+def test_an_impossible_move_of_a_choice_is_refused(
     office: Office, draft: tuple[FlaskClient, str], raised: str
 ) -> None:
     client, address = draft
@@ -81,7 +81,7 @@ def test_an_impossible_move_of_a_choice_moves_nothing(
     answer = post(
         client, f"{address}/tired", ("id", "tired"), ("text-en", "Tired?"), *rows, ("raise", raised)
     )
-    assert answer.status_code == 303
+    assert answer.status_code == 422
     assert [c.id for c in stored(office, address).blocks[0].questions[0].choices] == ["no", "yes"]
 
 
@@ -127,7 +127,7 @@ def test_buttons_move_copy_and_remove(office: Office, draft: tuple[FlaskClient, 
     assert ids(office, address) == ["tired", "happy"]
     assert send(client, f"{address}/happy/move", direction="up").status_code == 303
     assert ids(office, address) == ["happy", "tired"]
-    assert send(client, f"{address}/happy/move", direction="sideways").status_code == 303
+    assert send(client, f"{address}/happy/move", direction="sideways").status_code == 422
     assert send(client, f"{address}/happy/copy").status_code == 303
     assert ids(office, address) == ["happy", "happy-2", "tired"]
     assert send(client, f"{address}/happy/remove").status_code == 303
@@ -139,7 +139,8 @@ def test_buttons_move_copy_and_remove(office: Office, draft: tuple[FlaskClient, 
         "Move up: Tired?",
     ]
     for action in ("move", "copy", "remove"):
-        assert send(client, f"{address}/unknown/{action}").status_code == 404
+        fields = {"direction": "up"} if action == "move" else {}
+        assert send(client, f"{address}/unknown/{action}", **fields).status_code == 404
 
 
 def test_a_page_of_an_older_state_moves_nothing(

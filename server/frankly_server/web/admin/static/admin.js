@@ -32,13 +32,20 @@ for (const choice of document.querySelectorAll("[data-opens]")) {
   if (choice.value === "other") fields.addEventListener("input", () => { choice.checked = true; });
 }
 
+// A field that counts only with one choice makes this choice when something is entered.
+for (const field of document.querySelectorAll("[data-chooses]")) {
+  const choice = document.getElementById(field.dataset.chooses);
+  field.addEventListener("input", () => { choice.checked ||= field.value !== ""; });
+}
+
 // The message of a refusal stands beside its field.
 const refusal = document.getElementById("refusal");
-const wrongName = refusal?.dataset.field.split(".").pop().replace(/\[\d+]$/, "");
-const wrong = wrongName && document.querySelector(`main form [name="${CSS.escape(wrongName)}"]:not([type=hidden])`);
+const [, wrongName, row] = refusal?.dataset.field.split(".").pop().match(/^(.*?)(?:\[(\d+)])?$/) ?? [];
+const namesakes = wrongName ? document.querySelectorAll(`main form [name="${CSS.escape(wrongName)}"]:not([type=hidden])`) : [];
+const wrong = namesakes[row] ?? [...namesakes].find((one) => one.checked) ?? namesakes[0];
 if (wrong && !document.getElementById(`${wrong.id}-error`)) {
   for (let part = wrong.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
-  wrong.before(refusal);
+  (wrong.closest("label") ?? wrong).before(refusal);
   wrong.setAttribute("aria-invalid", "true");
   wrong.setAttribute("aria-describedby", `refusal ${wrong.getAttribute("aria-describedby") ?? ""}`.trim());
   wrong.focus();
