@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation of pydantic's errors: field path and message, without the rejected value."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -15,9 +16,18 @@ _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_
 _MESSAGES = {
     "extra_forbidden": "this field is not known here; check its spelling",
     "missing": "this field is missing",
-    # Pydantic's own message would name a Python class.
+    # Pydantic's own messages would name types of Python.
     "model_type": "expected an object: a map of field names to values",
+    "dict_type": "expected an object: a map of names to values",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "string_type": "expected a text",
+    "int_type": "expected a whole number",
+    "bool_type": "expected true or false",
 }
+_LENGTH: Final = re.compile(r"\w+ should have (at (?:least|most) \d+ items?)")
+_KEY: Final = "[key]"
+"""Last part of a location in pydantic if the key of a map is refused, not its value."""
 _MAX_LISTED = 5
 
 
@@ -37,7 +47,20 @@ def faults_of(error: ValidationError, default: Problem) -> list[Fault]:
     """
     # Without input and context, because these repeat the rejected value, which may be a secret.
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_fault(detail, default) for detail in details]
+    everything = [_fault(detail, default) for detail in details]
+    of_values = [
+        fault for fault, one in zip(everything, details, strict=True) if _KEY not in one["loc"]
+    ]
+    of_keys = [fault for fault, one in zip(everything, details, strict=True) if _KEY in one["loc"]]
+    # A wrong key, such as a language, is wrong in the same way wherever it occurs.
+    said = {fault.detail for fault in of_values}
+    distinct = {fault.detail: fault for fault in reversed(of_keys) if fault.detail not in said}
+    # A list whose entries are refused has too few entries as well, which is not a second mistake.
+    return [
+        fault
+        for fault in [*of_values, *distinct.values()]
+        if not any(_is_within(other.field, fault.field) for other in everything)
+    ]
 
 
 def invalid(faults: list[Fault]) -> InvalidInput:
@@ -70,14 +93,17 @@ def field_path(parts: tuple[Any, ...]) -> str:
     return path
 
 
+def _is_within(inner: str, outer: str) -> bool:
+    return inner.startswith((f"{outer}.", f"{outer}["))
+
+
 def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
         # Pydantic's codes for values of the wrong type have these suffixes: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
-    return Fault(
-        problem,
-        field_path(detail["loc"]),
-        _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, "),
-    )
+    length = _LENGTH.match(detail["msg"])
+    words = f"give {length[1]}" if length else detail["msg"].removeprefix("Value error, ")
+    place = tuple(part for part in detail["loc"] if part != _KEY)
+    return Fault(problem, field_path(place), _MESSAGES.get(kind) or words)

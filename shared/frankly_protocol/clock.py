@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, passed as arguments so that tests can set the time; the time format of documents."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 class Clock(Protocol):
@@ -48,12 +50,15 @@ def format_time(moment: datetime) -> str:
 def parse_time(text: str) -> datetime:
     """Return the aware UTC time written as ``YYYY-MM-DDTHH:MM:SSZ``.
 
-    Raises ValueError for any other text.
+    Raises ValueError for any other text, and for times that do not exist, such as 30 February.
     """
-    # Checked first, because strptime also accepts digits of other scripts.
-    if len(text) != 20 or not text.isascii():
-        raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
-    moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
-    if moment.strftime(_FORMAT) != text:  # strptime also accepts a space for a leading zero
-        raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
+    if not _FORM.fullmatch(text):
+        raise ValueError("write a UTC time as 2026-12-31T23:59:59Z")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    # Newer versions of Python read 24:00:00 as the next day.
+    if moment is None or moment.strftime(_FORMAT) != text:
+        raise ValueError("an impossible date or time: the calendar has none such")
     return moment

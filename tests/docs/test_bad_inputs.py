@@ -198,7 +198,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_server/cli/test_survey_counts.py::test_a_bad_table_ends_with_code_3_and_its_line",
         "frankly_server/surveys/test_csv_prior.py::test_a_bad_table_is_refused_with_its_line",
         f"{DEFINITION}::test_byte_order_marks_and_line_ends_of_other_editors_are_accepted",
-        f"{DEFINITION}::test_a_bad_line_is_named_and_not_repeated")),
+        "frankly_server/surveys/test_yaml.py::test_a_refusal_does_not_repeat_the_file")),
     "54": ("a start that could break a promise", (
         f"{DATABASE}::test_start_is_refused_when_postgresql_commits_before_the_disk",
         f"{DATABASE}::test_unsafe_settings_are_named",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Periods of estimates: UTC days of release, ISO weeks and months."""
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -8,6 +9,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 PERIODS: Final = ("day", "week", "month")
 DAYS: Final = "days"
 """Label of rows about a single span of days."""
@@ -65,11 +67,11 @@ ALL_DAYS: Final = Span()
 def _day(value: Any, field: str) -> str | None:
     if value is None:
         return None
-    try:
-        # The comparison refuses other ISO forms such as 20260531, which do not sort correctly as
-        # text.
-        if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
-            return value
-    except ValueError:
-        pass
-    raise InvalidInput(Problem.FIELD_TYPE, "write a day in UTC as 2026-05-31", field)
+    refused = "write a day in UTC as 2026-05-31"
+    # Other ISO forms, such as 20260531, do not sort correctly as text.
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        try:
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            refused = "an impossible date: the calendar has none such"
+    raise InvalidInput(Problem.FIELD_TYPE, refused, field)

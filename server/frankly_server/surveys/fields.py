@@ -61,10 +61,8 @@ def _moment(value: Any) -> datetime:
         return value
     try:
         return parse_time(value if isinstance(value, str) else "")
-    except ValueError:
-        raise custom(
-            Problem.DEFINITION_INVALID, "write a UTC time as 2026-12-31T23:59:59Z"
-        ) from None
+    except ValueError as error:
+        raise custom(Problem.DEFINITION_INVALID, str(error)) from None
 
 
 Language = Annotated[

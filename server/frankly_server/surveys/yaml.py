@@ -9,9 +9,29 @@ from typing import Any, Final
 import yaml
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from yaml.composer import Composer
 
 MAX_BYTES: Final = 2**20
 _MAX_DEPTH: Final = 16
+
+
+_QUOTE: Final = "put it in quotes if it is text"
+WAYS_OUT: Final = {
+    "mapping values are not allowed": "a colon and a space (“: ”) within a text, or fields of a map that are"
+    " not indented alike; put the text in quotes, or correct the indentation",
+    "did not find expected key": "text after a closing quote, or fields of a map that are not indented alike;"
+    " write ' twice within '…', or correct the indentation",
+    "did not find expected '-' indicator": "entries of a list that are not indented alike, or one without “- ”",
+    "did not find expected ','": "a “[” or “{” that is not closed, or a text within with “: ” or a quote;"
+    " put the text in quotes, or close the bracket",
+    "block sequence entries are not allowed": f"“-” begins an entry of a list; {_QUOTE}, or begin a new line",
+    "mapping keys are not allowed": f"“?” begins a key; {_QUOTE}",
+    "found unexpected end of stream": "a quote that is not closed",
+    "found invalid Unicode character escape": "“\\u” with no character of that number; write the character",
+    "found unknown escape character": "an unknown sign after \\ within \"…\"; write \\\\, or use '…'",
+    "but found another document": "a second document, after “---”; a survey file has one",
+}
+"""Message of the parser (its beginning) -> cause and way out."""
 
 
 class _UnsupportedYaml(Exception):
@@ -22,22 +42,32 @@ class _UnsupportedYaml(Exception):
         self.line = line
 
 
-class _Loader(yaml.BaseLoader):
-    """YAML loader for texts that refuses aliases, tags, duplicate keys and deep nesting."""
+class _Loader(Composer, yaml.CBaseLoader):
+    """YAML loader for texts that refuses aliases, tags, duplicate keys and deep nesting.
+
+    LibYAML's parser accepts texts such as ``{en: Do you gamble?}``, which PyYAML's own refuses. Its
+    composer could not be limited, so that is PyYAML's.
+    """
 
     _depth = 0
 
+    def __init__(self, text: str) -> None:
+        yaml.CBaseLoader.__init__(self, text)
+        Composer.__init__(self)
+
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()
         line = event.start_mark.line + 1
         # Aliases of aliases expand exponentially ("billion laughs").
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             raise _UnsupportedYaml(
-                "anchors and aliases are not used here; write the value out", line
+                f"“&” and “*” begin anchors and aliases, which are not used here; {_QUOTE}, or write the value out",
+                line,
             )
         if getattr(event, "tag", None) is not None:
             raise _UnsupportedYaml(
-                "tags such as !!int are not used here; write the plain value", line
+                f"“!” begins a tag, which is not used here; {_QUOTE}, or write the plain value",
+                line,
             )
         # The composer is recursive, so without a limit a small file could exhaust the stack.
         if self._depth >= _MAX_DEPTH:
@@ -79,14 +109,32 @@ def read_yaml(data: bytes) -> Any:
     except _UnsupportedYaml as error:
         raise _invalid(f"line {error.line}: {error}") from None
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        line = text.encode()[: error.position].count(b"\n") + 1
         problem = Problem.TEXT_CHARACTERS
         raise InvalidInput(
             problem, f"line {line}: a character that cannot be shown safely; remove it"
         ) from None
     except yaml.MarkedYAMLError as error:
-        place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise _invalid(f"{place}this is not valid YAML; check indentation and quotes") from None
+        raise _invalid(_explained(error, text)) from None
+
+
+def _explained(error: yaml.MarkedYAMLError, text: str) -> str:
+    """Return line, cause and way out of a syntax error; the file is not quoted, but for YAML's own signs."""
+    problem, mark = str(error.problem), error.problem_mark
+    if mark is not None and mark.index >= len(text):
+        mark = error.context_mark  # where the quote or bracket opens that is never closed
+    if mark is None:
+        return "this is not valid YAML; check indentation and quotes"
+    sign = text[mark.index : mark.index + 1]
+    if problem.startswith("found character that cannot start") and sign == "\t":
+        cause = "a tab; indent with spaces"
+    elif problem.startswith(("found character that cannot start", "did not find expected node")):
+        # Only signs of YAML lead here, so nothing of the text is quoted.
+        cause = f"a value cannot begin with “{sign.strip()}”; {_QUOTE}"
+    else:
+        known = (words for start, words in WAYS_OUT.items() if problem.startswith(start))
+        cause = next(known, "check indentation and quotes")
+    return f"line {mark.line + 1}: this is not valid YAML: {cause}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -225,6 +225,7 @@ def test_invalid_periods(sqlite: Database, name: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Analysis(sqlite).estimates(SURVEY, **question_result)
     assert (refused.value.code, refused.value.field) == (code, field)
+    assert ("impossible" in refused.value.detail) == (name == "no day of the calendar")
 
 
 def test_more_tables_than_a_response_may_have_are_refused(sqlite: Database) -> None:
