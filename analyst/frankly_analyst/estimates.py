@@ -228,6 +228,13 @@ class Estimates:
         """Return the CSV of `?format=csv`: a header, one line per row, and one per question without rows."""
         return formats.to_csv(self.body, self.language).decode()
 
+    def to_spreadsheet(self) -> bytes:
+        """Return a CSV file for people, that spreadsheets open with a double click.
+
+        It has the texts of questions and choices, estimates and intervals.
+        """
+        return formats.to_spreadsheet(self.body, self.language)
+
     def to_pandas(self, *, wide: bool = False) -> Any:
         """Return the lines of `to_csv` as a pandas DataFrame.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
+"""CSV, spreadsheet and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
 
 A question with too few reports also has a line, with n and needed as its only numbers, so that
 readers notice the missing estimate.
@@ -23,6 +23,19 @@ _KINDS: Final = {
     for column, kind in {name: row_kind, **_OF_QUESTION.get(name, {})}.items()
 }
 COLUMNS: Final = tuple(_KINDS)
+SPREADSHEET: Final = {
+    "Question": "question",
+    "Answer": "label",
+    "Group": "by",
+    "Estimate": "estimate",
+    "From": "low",
+    "To": "high",
+    "Unit": "unit",
+    "Confidence": "level",
+    "Reports": "n",
+    "Remarks": "remarks",
+}
+"""Headings of the table for people, and the columns behind them."""
 # Some spreadsheets read the full-width forms as the characters themselves.
 _FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 """First characters of cells that spreadsheets evaluate [OWASP, CSV injection]."""
@@ -70,6 +83,41 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
         {name: cell(value) for name, value in row.items()} for row in lines(answer, language)
     )
     return out.getvalue().encode()
+
+
+def to_spreadsheet(answer: Mapping[str, Any], language: str | None = None) -> bytes:
+    """Return the lines for people: a CSV file that spreadsheets open with a double click.
+
+    It begins with a byte order mark, by which they recognise UTF-8, and has the texts of questions
+    and choices instead of ids. Numbers are rounded to six decimals.
+    """
+    texts = {
+        question["id"]: localised(question["text"], language, answer["languages"])
+        for question in answer["questions"]
+    }
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(SPREADSHEET)
+    for line in lines(answer, language):
+        told = line | {
+            "question": texts[line["question"]],
+            "label": line["label"] or line["choice"],
+            "remarks": _remarks(line),
+        }
+        writer.writerow([cell(_rounded(told[name])) for name in SPREADSHEET.values()])
+    return out.getvalue().encode("utf-8-sig")
+
+
+def _remarks(line: Mapping[str, Any]) -> str:
+    if line["status"] == "insufficient":
+        return f"no result yet: at least {line['needed']} reports are needed"
+    if line["status"] != "ok":
+        return str(line["status"]).replace("_", " ")
+    return ", ".join(str(line["flags"]).split()).replace("_", " ")
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def cell(value: Any) -> Any:

@@ -65,6 +65,20 @@ def test_csv_reads_back(found: Estimates) -> None:
     assert {line["status"] for line in lines} == {"ok"}
 
 
+def test_the_table_for_people_has_the_texts(served: Served, found: Estimates) -> None:
+    data = found.to_spreadsheet()
+    assert data == served.site.estimates("?format=spreadsheet").data
+    rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+    texts = {question["id"]: question["text"]["en"] for question in found.body["questions"]}
+    assert [(row["Question"], row["Answer"]) for row in rows] == [
+        (texts[row.question], row.label) for row in found
+    ]
+    for name, column in (("Estimate", "estimate"), ("From", "low"), ("To", "high")):
+        assert [float(row[name]) for row in rows] == pytest.approx(
+            [getattr(row, column) for row in found], abs=5.1e-7
+        )
+
+
 def test_the_clients_lines_equal_those_of_a_download(served: Served) -> None:
     """Groups with too few reports also have a line, which says how many reports are needed."""
     analyst = Analyst(served.url, served.site.analyst_key)

@@ -95,6 +95,16 @@ def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 5
 
 
+def test_a_file_for_spreadsheets(
+    served: Served, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    asked = ["estimates", served.site.survey, "--url", served.url]
+    assert front.run([*asked, "--spreadsheet"]) == 0
+    assert capsysbinary.readouterr().out == served.site.estimates("?format=spreadsheet").data
+    for other in ("--csv", "--json", "--result", "--compare=previous"):
+        assert front.run([*asked, "--by=version", "--spreadsheet", other]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [

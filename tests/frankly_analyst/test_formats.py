@@ -1,24 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV of estimates for spreadsheets: no cell is evaluated, and nothing else changes."""
+"""CSV of estimates: for programs, and for people with a spreadsheet; no cell is evaluated."""
 
 import csv
 import io
+from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
-from frankly_analyst.formats import COLUMNS, lines, to_csv
+from frankly_analyst.formats import COLUMNS, SPREADSHEET, lines, to_csv, to_spreadsheet
 
 
 def answer(label: str) -> dict[str, Any]:
     """Return a response with one row that has a negative estimate and this label."""
-    row = {"choice": "a", "label": {"en": label}, "estimate": -0.25, "documents": [], "flags": []}
-    question = {"id": "q", "status": "ok", "n": 9, "needed": 3, "by": None, "rows": [row]}
+    row = {
+        "question": "q",
+        "choice": "a",
+        "label": {"en": label},
+        "estimate": -0.25,
+        "documents": [],
+        "flags": [],
+    }
+    question = {
+        "id": "q",
+        "text": {"en": label, "ar": "هل تدخن؟"},
+        "status": "ok",
+        "n": 9,
+        "needed": 3,
+        "by": None,
+        "documents": [],
+        "rows": [row],
+    }
     return {"languages": ["en"], "questions": [question]}
 
 
 def cells(label: str) -> dict[str, str]:
     (line,) = csv.DictReader(io.StringIO(to_csv(answer(label)).decode(), newline=""))
     return line
+
+
+def people(body: dict[str, Any], language: str | None = None) -> list[dict[str, str]]:
+    text = to_spreadsheet(body, language).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize(
@@ -30,6 +53,8 @@ def cells(label: str) -> dict[str, str]:
 )
 def test_a_formula_is_a_text(label: str) -> None:
     assert cells(label)["label"] == f"'{label}"
+    (row,) = people(answer(label))
+    assert (row["Question"], row["Answer"]) == (f"'{label}", f"'{label}")
     # Only CSV is changed; the rows still have the original label.
     assert lines(answer(label))[0]["label"] == label
 
@@ -40,3 +65,59 @@ def test_other_texts_and_numbers_stay(label: str) -> None:
     assert line["label"] == label
     assert float(line["estimate"]) == -0.25
     assert tuple(line) == COLUMNS
+
+
+def test_spreadsheets_recognise_the_encoding_and_show_texts() -> None:
+    """Excel reads UTF-8 only after a byte order mark; case D: labels in Arabic."""
+    body = answer("Yes") | {"languages": ["ar"]}
+    body["questions"][0]["rows"][0] |= {"label": {"ar": "لا"}, "flags": ["outside_simplex"]}
+    data = to_spreadsheet(body)
+    assert data.startswith(b"\xef\xbb\xbfQuestion,Answer,")
+    assert data.count(b"\r\n") == data.count(b"\n") == 2
+    assert people(body) == [
+        dict.fromkeys(SPREADSHEET, "")
+        | {
+            "Question": "هل تدخن؟",
+            "Answer": "لا",
+            "Estimate": "-0.25",
+            "Remarks": "outside simplex",
+        }
+    ]
+    assert people(body, "en")[0]["Question"] == "Yes"
+    # The file for programs stays without a mark, which many would take for a part of the header.
+    assert to_csv(body).startswith(b"question,choice,label,")
+
+
+@pytest.mark.parametrize(
+    ("status", "remark"),
+    [
+        ("insufficient", "no result yet: at least 3 reports are needed"),
+        ("not_identifiable", "not identifiable"),
+    ],
+)
+def test_a_question_without_results_says_why(status: str, remark: str) -> None:
+    body = answer("Yes")
+    body["questions"][0] |= {"status": status, "rows": []}
+    (row,) = people(body)
+    assert (row["Question"], row["Reports"], row["Estimate"]) == ("Yes", "9", "")
+    assert row["Remarks"] == remark
+
+
+def test_the_documented_example_reads_both_files(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Choices that pandas takes for missing values by default stay texts."""
+    body = answer("Yes")
+    body["questions"][0]["rows"][0] |= {"choice": "NA", "label": {"en": "=NA"}}
+    (tmp_path / "estimates.csv").write_bytes(to_csv(body))
+    (tmp_path / "results.csv").write_bytes(to_spreadsheet(body))
+    text = (root / "docs" / "estimates.md").read_text("utf-8").partition("### Files")[2]
+    example = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(example, "estimates.md", "exec"), names)
+    [row] = names["rows"].to_dict("records")
+    assert (row["choice"], row["label"], row["estimate"], row["by"]) == ("NA", "'=NA", -0.25, "")
+    assert pandas.isna(row["low"])
+    [told] = names["people"].to_dict("records")
+    assert (told["Question"], told["Answer"], told["Estimate"]) == ("Yes", "'=NA", -0.25)

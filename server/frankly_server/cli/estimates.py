@@ -72,7 +72,12 @@ def request_options(command: Command) -> Command:
 @click.option(
     "--result", is_flag=True, help="Write the complete result as JSON, for `frankly replay`."
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="Write CSV for programs.")
+@click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help="Write a CSV file for people, that spreadsheets open with a double click.",
+)
 @json_option
 def estimates(
     survey: str,
@@ -83,6 +88,7 @@ def estimates(
     language: str | None,
     result: bool,
     as_csv: bool,
+    spreadsheet: bool,
     as_json: bool,
     **fields: Any,
 ) -> None:
@@ -91,8 +97,12 @@ def estimates(
     For a link, or an id with --url, they come from that server and need an API key. For a name or
     an id alone, they come from this machine's database.
     """
-    if result + as_csv + as_json > 1:
-        raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
+    if result + as_csv + spreadsheet + as_json > 1:
+        ways = "choose one of --result, --csv, --spreadsheet and --json"
+        raise InvalidInput(Problem.USAGE, ways, "csv")
+    if spreadsheet and fields["compare"]:
+        detail = "comparisons have no table for spreadsheets: choose --csv or --json"
+        raise InvalidInput(Problem.USAGE, detail, "spreadsheet")
     if scales and crosstab:
         raise InvalidInput(Problem.USAGE, "choose --scales or --crosstab", "scales")
     # The API has a single parameter for wanted figures and joint tables.
@@ -110,6 +120,8 @@ def estimates(
     if as_csv:
         exported = response.comparisons if fields["compare"] else response
         click.echo(exported.to_csv(), nl=False)
+    elif spreadsheet:
+        click.echo(response.to_spreadsheet(), nl=False)
     elif as_json:
         write_json(_json(response))
     else:

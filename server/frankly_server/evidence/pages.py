@@ -66,12 +66,12 @@ def markdown(part: FolderPart) -> bytes:
 
 
 def csv_table(table: Grid) -> bytes:
-    """Return a table as CSV; cells that a spreadsheet would evaluate are escaped."""
+    """Return a table as CSV for spreadsheets, with a byte order mark; cells that they would evaluate are escaped."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)
     writer.writerow(table.headers)
     writer.writerows([spreadsheet_cell(_plain(cell)) for cell in row] for row in table.rows)
-    return out.getvalue().encode()
+    return out.getvalue().encode("utf-8-sig")
 
 
 def open_points(parts: Sequence[FolderPart]) -> Grid:

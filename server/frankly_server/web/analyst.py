@@ -8,7 +8,7 @@ from typing import Any, Final
 from apiflask import APIBlueprint
 from flask import Response
 from frankly_analyst.counts_request import COUNTS_FIELDS
-from frankly_analyst.formats import to_csv
+from frankly_analyst.formats import to_csv, to_spreadsheet
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -37,6 +37,7 @@ from frankly_server.web.searching import search_once, without_slot
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),
     "csv": (to_csv, "text/csv; charset=utf-8"),
+    "spreadsheet": (to_spreadsheet, "text/csv; charset=utf-8"),
     "parquet": (to_parquet, "application/vnd.apache.parquet"),
 }
 """Formats of the estimates: name -> (writer, content type)."""
@@ -74,7 +75,7 @@ _QUERY = (
     Query(
         "format",
         {"type": "string", "enum": list(FORMATS), "default": "json"},
-        "The format of the response.",
+        "The format of the response; `spreadsheet` is a CSV file for people.",
     ),
 )
 _COUNTS_QUERY = tuple(

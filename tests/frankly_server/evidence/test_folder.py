@@ -164,7 +164,8 @@ def test_every_number_is_one_of_the_document_or_the_state(site: Site, facts: Fac
 
 def test_open_points_are_counted_and_listed_once(facts: Facts) -> None:
     files = contents(facts)
-    listed = list(csv.reader(io.StringIO(files["open_points.csv"].decode())))[1:]
+    listed = list(csv.reader(io.StringIO(files["open_points.csv"].decode("utf-8-sig"))))[1:]
+    assert files["open_points.csv"].startswith(b"\xef\xbb\xbf")  # so that Excel reads UTF-8
     page = Text(files["index.html"].decode()).text
     assert f"Open points: {len(listed)}" in page
     # Once per point, and once where the page explains the mark.
@@ -243,7 +244,7 @@ def test_an_invitation_is_named_where_reports_are_said_not_to_be_linked(facts: F
 
 
 def test_linddun_has_a_row_for_each_of_the_seven_types(facts: Facts) -> None:
-    rows = list(csv.reader(io.StringIO(contents(facts)["linddun.csv"].decode())))
+    rows = list(csv.reader(io.StringIO(contents(facts)["linddun.csv"].decode("utf-8-sig"))))
     assert [row[0] for row in rows[1:]] == list(TYPES)
     assert len(rows[1:]) == 7
     assert all(cell for row in rows for cell in row)
