@@ -14,8 +14,8 @@ WATCH = "window.violations = []; addEventListener('securitypolicyviolation', e =
 
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
-    """The demo's page and its output."""
-    run = run_demo(tmp_path_factory.mktemp("demo"))
+    """Page and output of a demo with a cross-table."""
+    run = run_demo(tmp_path_factory.mktemp("demo"), "multi", 100)
     run.require_complete()
     return run
 
