@@ -103,7 +103,7 @@ def test_zeros_kinds_and_statements_do_not_depend_on_the_last_digits(
 ) -> None:
     requests = requests_of(kind, objective, 50 if full else 6)
     statements = all_stated(requests)
-    for seed in SEEDS:
+    for seed in SEEDS if full else SEEDS[:1]:
         perturb(seed)
         assert all_stated(requests) == statements
 
