@@ -57,6 +57,23 @@ _MAX_CELLS: Final = 1 << 18  # sets × answers of a listed cover; its check read
 
 FormAnswers = tuple[int, ...]
 """Positions of the true choices, one for each question."""
+Truth = FormAnswers | Mapping[int, int]
+"""Positions of the true choices by question; of the questions that nobody reads, none is needed."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan:
+    """First step of a draw, which needs no answer: the component and the parts of a report.
+
+    component : its position. parts : positions, in the order of the component's pools. The repr
+    shows neither: together with the report they would tell whose it is.
+    """
+
+    component: int
+    parts: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return "Plan(…)"
 
 
 @dataclass(frozen=True)
@@ -480,7 +497,7 @@ class AgreementMechanism:
         """Return the number of joint answers of a part."""
         return prod(self.choices[question] for question in self.parts[part])
 
-    def answer_of(self, part: int, truth: FormAnswers) -> int:
+    def answer_of(self, part: int, truth: Truth) -> int:
         """Return the joint answer of a part, row-major, the last question fastest."""
         return reduce(lambda row, q: row * self.choices[q] + truth[q], self.parts[part], 0)
 
@@ -492,16 +509,39 @@ class AgreementMechanism:
     def sample(
         self, truth: FormAnswers, randbits: RandomBits = secrets.randbits
     ) -> tuple[int, ...]:
-        """Draw the symbol to send for `truth`.
+        """Draw the symbol to send for `truth`: a plan, then its answer.
 
-        The number of random bits and of steps does not depend on the truth. The time of the
-        divisions may vary with the truth by a few microseconds, but reports are sent at random
-        times. Raises RandomnessError if the operating system provides no random bits.
+        Raises RandomnessError if the operating system provides no random bits.
+        """
+        return self.answer(truth, self.plan(randbits), randbits)
+
+    def plan(self, randbits: RandomBits = secrets.randbits) -> Plan:
+        """Draw the component and the parts of a report, and nothing else.
+
+        More must not be decided before the answers are known: a coin for "no set holds the truth",
+        drawn first, would keep the law of reports but let anybody who sees it exceed the level
+        (docs/maths/forms.md). Raises RandomnessError.
         """
         u = draw(self.bits, randbits)
         number = sum(u >= cumulative for cumulative in self._chances)
-        component = self.components[number]
-        parts = [part for pool in component.pools for part in _pick(pool, randbits)]
+        pools = self.components[number].pools
+        return Plan(number, tuple(part for pool in pools for part in _pick(pool, randbits)))
+
+    def questions_of(self, plan: Plan) -> tuple[int, ...]:
+        """Return the questions whose answers `answer` reads: those of the plan's parts, increasing."""
+        return tuple(sorted({question for part in plan.parts for question in self.parts[part]}))
+
+    def answer(
+        self, truth: Truth, plan: Plan, randbits: RandomBits = secrets.randbits
+    ) -> tuple[int, ...]:
+        """Draw the symbol of a plan; only the answers to `questions_of` are read.
+
+        The number of random bits and of steps does not depend on the truth. The time of the
+        divisions may vary with the truth by a few microseconds, but reports are sent at random
+        times. Its random bits must never be stored: with the symbol they give answers away. Raises
+        RandomnessError.
+        """
+        number, component = plan.component, self.components[plan.component]
         total, agreeing = component.totals[0], component.tails[0][0]
         u = draw_below(self.mean_weight(component), randbits)
         agrees = u < self.agree * agreeing
@@ -510,7 +550,7 @@ class AgreementMechanism:
         offset = (self.agree * agreeing, 0)[agrees]
         rank = (u - offset) % (total - agreeing, agreeing)[agrees]
         symbol, score = [number], 0
-        for j, (pool, part) in enumerate(zip(component.slots, parts, strict=True)):
+        for j, (pool, part) in enumerate(zip(component.slots, plan.parts, strict=True)):
             higher = min(score + pool.score, component.threshold)
             reached, missed = component.tails[j + 1][higher], component.tails[j + 1][score]
             everything = component.totals[j + 1]
@@ -575,21 +615,30 @@ class AgreementMechanism:
         numbers = cast("Sequence[int]", value)
         if not numbers or numbers[0] >= len(self.components):
             raise unknown("a symbol of this block begins with one of its components", field)
-        component = self.components[numbers[0]]
-        if len(numbers) != 1 + 2 * len(component.slots):
+        parts, sets = tuple(numbers[1::2]), numbers[2::2]
+        slots = self.components[numbers[0]].slots
+        if not len(parts) == len(sets) == len(slots):
             raise unknown(
-                f"a symbol of this component names {len(component.slots)} parts and their sets",
-                field,
+                f"a symbol of this component names {len(slots)} parts and their sets", field
             )
-        start = 1
-        for pool in component.pools:
-            parts = numbers[start : start + 2 * pool.pick : 2]
-            if not set(parts) <= set(pool.parts) or list(parts) != sorted(set(parts)):
-                raise unknown("a symbol names different parts of each pool, in order", field)
-            if any(n >= pool.cover.sets for n in numbers[start + 1 :: 2][: pool.pick]):
-                raise unknown("a symbol names sets of its parts' covers", field)
-            start += 2 * pool.pick
+        if not self.can_draw(Plan(numbers[0], parts)):
+            raise unknown("a symbol names different parts of each pool, in order", field)
+        if any(n >= pool.cover.sets for n, pool in zip(sets, slots, strict=True)):
+            raise unknown("a symbol names sets of its parts' covers", field)
         return tuple(numbers)
+
+    def can_draw(self, plan: Plan) -> bool:
+        """Return True if `plan` can return this plan; its numbers are at least 0."""
+        if plan.component >= len(self.components):
+            return False
+        component, left = self.components[plan.component], list(plan.parts)
+        if len(left) != len(component.slots):
+            return False
+        for pool in component.pools:
+            parts, left = left[: pool.pick], left[pool.pick :]
+            if not set(parts) <= set(pool.parts) or parts != sorted(set(parts)):
+                return False
+        return True
 
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
         """Return the JSON form of a symbol."""

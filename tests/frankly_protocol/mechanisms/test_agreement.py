@@ -2,7 +2,6 @@
 """Agreement mechanisms: the sampler's exact law, the level, and refused parameters and symbols."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -11,11 +10,12 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import Claim, require_private, stated_ceiling, worst
 from frankly_protocol.errors import DocumentRejected, InvalidInput, RandomnessError
-from frankly_protocol.mechanisms import AgreementMechanism, agreement
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.audit.worlds import agreement as random_form
+from tests.frankly_protocol.mechanisms.laws import draw_numbers, law
 from tests.refusals import refusal
 
 CUTS = Cover(4, None, ((0b0001, 3), (0b1110, 3), (0b0111, 2), (0b1000, 2)))
@@ -49,46 +49,15 @@ FORMS = [
 ]
 
 
-class _Wanted(Exception):
-    def __init__(self, values: int) -> None:
-        self.values = values
-
-
-def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
-    """Return the exact law of the sampler's symbol, by trying every value of each number that it draws."""
-    chances: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-    pending: list[tuple[list[int], Fraction]] = [([], Fraction(1))]
-    while pending:
-        prefix, chance = pending.pop()
-        unread = iter(prefix)
-
-        def number(values: int, unread: Iterator[int] = unread) -> int:
-            for value in unread:
-                return value
-            raise _Wanted(values)
-
-        try:
-            symbol = mechanism.sample(truth, number)
-        except _Wanted as wanted:
-            values = wanted.values
-            pending += [([*prefix, value], chance / values) for value in range(values)]
-            continue
-        chances[symbol] += chance
-    return chances
-
-
 @pytest.mark.parametrize(
     "number", [0, pytest.param(1, marks=pytest.mark.full_only), *range(2, len(FORMS))]
 )
 def test_the_sampler_draws_the_published_law(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = FORMS[number]
-    # Numbers below n are drawn by rejection, which a separate test covers; here each number is
-    # tried once.
-    monkeypatch.setattr(agreement, "draw", lambda bits, source: source(1 << bits))
-    monkeypatch.setattr(agreement, "draw_below", lambda n, source: source(n))
+    draw_numbers(monkeypatch)
     expected = agreement_table(mechanism)
     for row, truth in enumerate(product(*map(range, mechanism.choices))):
-        drawn = law(mechanism, truth)
+        drawn = law(lambda number, truth=truth: mechanism.sample(truth, number))
         assert drawn == {y: column[row] for y, column in expected.items()}
         assert sum(drawn.values()) == 1
 

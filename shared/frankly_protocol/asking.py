@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which questions a device has to ask for the plans of a document's forms (docs/maths/forms.md).
+
+A report about a few questions needs the answers to these alone. What was not asked cannot leak.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import comb
+
+from frankly_protocol.blocks import Block
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms.agreement import Component, Plan, Pool
+from frankly_protocol.questions import Question
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Questions asked for a plan of each form; a *group* is what a person reads as one question.
+
+    blocks : the blocks of a document, in its order. A form is a block of the kind `agreement`.
+    """
+
+    blocks: Sequence[Block]
+
+    @cached_property
+    def forms(self) -> tuple[tuple[Block, AgreementMechanism], ...]:
+        """The forms, in the order of the document."""
+        return tuple(
+            (block, block.mechanism)
+            for block in self.blocks
+            if isinstance(block.mechanism, AgreementMechanism)
+        )
+
+    @cached_property
+    def always(self) -> frozenset[str]:
+        """Groups that are asked for every plan: those of other blocks, and what they depend on."""
+        forms = [block.id for block, _ in self.forms]
+        others = (block for block in self.blocks if block.id not in forms)
+        return self._closed(question.id for block in others for question in block.questions)
+
+    def asked(self, plans: Mapping[str, Plan]) -> tuple[Question, ...]:
+        """Return the questions to ask, in the order of the document.
+
+        plans : a plan for each form, by the id of its block. With a question come the one that its
+        rule names, and so on, and all boxes of its group. Rules then apply to these: a question
+        that its rule skips is not shown.
+        """
+        groups = set(self.always)
+        for block, mechanism in self.forms:
+            drawn = mechanism.questions_of(plans[block.id])
+            groups |= self._closed(block.questions[i].id for i in drawn)
+        return tuple(
+            question for name, question in self._questions.items() if self._group[name] in groups
+        )
+
+    @property
+    def groups(self) -> int:
+        """The number of groups of the document."""
+        return len(set(self._group.values()))
+
+    @property
+    def mean(self) -> Fraction:
+        """The mean number of groups asked, over all plans; rules may skip some of them."""
+        total = Fraction(len(self.always))
+        for group in set(self._group.values()) - self.always:
+            missed = Fraction(1)
+            for closures, mechanism in self._closures:
+                missed *= sum(
+                    Fraction(component.chance, 1 << mechanism.bits)
+                    * _all_missed(component, closures, group)
+                    for component in mechanism.components
+                )
+            total += 1 - missed
+        return total
+
+    @property
+    def most(self) -> int:
+        """A number of groups that no plan exceeds: the largest closures of every slot, added up."""
+        total = len(self.always)
+        for closures, mechanism in self._closures:
+            added = {part: len(closure - self.always) for part, closure in enumerate(closures)}
+            total += max(
+                sum(sum(_largest(pool, added)) for pool in component.pools)
+                for component in mechanism.components
+            )
+        return min(total, self.groups)
+
+    @cached_property
+    def _questions(self) -> dict[str, Question]:
+        return {question.id: question for block in self.blocks for question in block.questions}
+
+    @cached_property
+    def _group(self) -> dict[str, str]:
+        """The group of each question: the id of the question with boxes, or its own."""
+        return {
+            name: one.box.of if one.box is not None else name
+            for name, one in self._questions.items()
+        }
+
+    @cached_property
+    def _closures(self) -> tuple[tuple[tuple[frozenset[str], ...], AgreementMechanism], ...]:
+        """For each form, the groups that each of its parts brings with it."""
+        return tuple(
+            (
+                tuple(
+                    self._closed(block.questions[i].id for i in part) for part in mechanism.parts
+                ),
+                mechanism,
+            )
+            for block, mechanism in self.forms
+        )
+
+    def _closed(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the groups of these questions, and those on which they depend."""
+        groups: set[str] = set()
+        pending = list(names)
+        while pending:
+            question = self._questions[pending.pop()]
+            groups.add(self._group[question.id])
+            # The boxes of a group have one rule, so any of them leads to what the group depends on.
+            if question.ask_if is not None:
+                pending.append(question.ask_if.question)
+        return frozenset(groups)
+
+
+def _all_missed(component: Component, closures: Sequence[frozenset[str]], group: str) -> Fraction:
+    """Return the chance that no drawn part of a component brings the group with it."""
+    chance = Fraction(1)
+    for pool in component.pools:
+        without = sum(group not in closures[part] for part in pool.parts)
+        chance *= Fraction(comb(without, pool.pick), comb(len(pool.parts), pool.pick))
+    return chance
+
+
+def _largest(pool: Pool, added: Mapping[int, int]) -> list[int]:
+    return sorted((added[part] for part in pool.parts), reverse=True)[: pool.pick]
