@@ -7,6 +7,8 @@ readers notice the missing estimate.
 
 import csv
 import io
+import math
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -17,6 +19,7 @@ from frankly_analyst.rows import Estimate, localised
 
 _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
 """Columns of a question that rows lack, by the column of a row after which they are inserted."""
+_ROUNDED: Final = 10**6
 _KINDS: Final = {
     column: kind
     for name, row_kind in kinds(Estimate).items()
@@ -36,9 +39,15 @@ SPREADSHEET: Final = {
     "Remarks": "remarks",
 }
 """Headings of the table for people, and the columns behind them."""
-# Some spreadsheets read the full-width forms as the characters themselves.
-_FORMULA: Final = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
-"""First characters of cells that spreadsheets evaluate [OWASP, CSV injection]."""
+# Some spreadsheets read the full-width forms as the characters themselves. A cell can also begin after
+# a line end or, where decimals have commas, after a semicolon.
+_FORMULA: Final = re.compile("(^|[;\t\r\n])(?=\\s*[=+@\uff1d\uff0b\uff0d\uff20-])|^(?=[\t\r\n])")
+"""Places before which a spreadsheet would begin to evaluate [OWASP, CSV injection]."""
+_MONTH: Final = "jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec"
+_LIKE_A_NUMBER: Final = re.compile(
+    rf"(?=.*[0-9])(?:[^a-z]|e|am|pm|(?:{_MONTH})[a-z]*)+|true|false", re.IGNORECASE
+)
+"""Texts that a spreadsheet would turn into numbers, days, times or truth values."""
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
@@ -89,7 +98,8 @@ def to_spreadsheet(answer: Mapping[str, Any], language: str | None = None) -> by
     """Return the lines for people: a CSV file that spreadsheets open with a double click.
 
     It begins with a byte order mark, by which they recognise UTF-8, and has the texts of questions
-    and choices instead of ids. Numbers are rounded to six decimals.
+    and choices instead of ids. Numbers have six decimals; ends of intervals are rounded outwards. A
+    text such as ``1-2`` is in quotation marks, because it would become a day.
     """
     texts = {
         question["id"]: localised(question["text"], language, answer["languages"])
@@ -104,7 +114,7 @@ def to_spreadsheet(answer: Mapping[str, Any], language: str | None = None) -> by
             "label": line["label"] or line["choice"],
             "remarks": _remarks(line),
         }
-        writer.writerow([cell(_rounded(told[name])) for name in SPREADSHEET.values()])
+        writer.writerow([_shown(name, told[name]) for name in SPREADSHEET.values()])
     return out.getvalue().encode("utf-8-sig")
 
 
@@ -116,16 +126,23 @@ def _remarks(line: Mapping[str, Any]) -> str:
     return ", ".join(str(line["flags"]).split()).replace("_", " ")
 
 
-def _rounded(value: Any) -> Any:
-    return round(value, 6) if isinstance(value, float) else value
+def _shown(name: str, value: Any) -> Any:
+    """Return a value for people: no end is rounded inwards, and no text becomes a number or a day."""
+    if isinstance(value, float):
+        rounded = {"low": math.floor, "high": math.ceil}.get(name, round)(
+            value * _ROUNDED
+        ) / _ROUNDED
+        return rounded + 0.0  # no minus sign at zero
+    is_text = isinstance(value, str) and _LIKE_A_NUMBER.fullmatch(value)
+    return f"“{value}”" if is_text else cell(value)
 
 
 def cell(value: Any) -> Any:
-    """Return a value, with an apostrophe in front if a spreadsheet would read it as a formula.
+    """Return a value, with apostrophes where a spreadsheet would read a formula.
 
     Admins write the labels; as formulas, they would run on the analyst's machine.
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
 
 
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
@@ -23,11 +23,14 @@ _MESSAGES = {
     "list_type": "expected a list",
     "string_type": "expected a text",
     "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
     "bool_type": "expected true or false",
 }
 _LENGTH: Final = re.compile(r"\w+ should have (at (?:least|most) \d+ items?)")
 _KEY: Final = "[key]"
 """Last part of a location in pydantic if the key of a map is refused, not its value."""
+_COMMA: Final = "a text with a comma within { } needs quotes"
 _MAX_LISTED = 5
 
 
@@ -47,20 +50,20 @@ def faults_of(error: ValidationError, default: Problem) -> list[Fault]:
     """
     # Without input and context, because these repeat the rejected value, which may be a secret.
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    everything = [_fault(detail, default) for detail in details]
-    of_values = [
-        fault for fault, one in zip(everything, details, strict=True) if _KEY not in one["loc"]
-    ]
-    of_keys = [fault for fault, one in zip(everything, details, strict=True) if _KEY in one["loc"]]
+    values = [(one, _fault(one, default)) for one in details if _KEY not in one["loc"]]
+    keys = [(one["loc"][:-1], _fault(one, default)) for one in details if _KEY in one["loc"]]
+    wrong = {place for place, _ in keys}
+    faults = [fault for one, fault in values if one["loc"] not in wrong]
     # A wrong key, such as a language, is wrong in the same way wherever it occurs.
-    said = {fault.detail for fault in of_values}
-    distinct = {fault.detail: fault for fault in reversed(of_keys) if fault.detail not in said}
+    said = {fault.detail for fault in faults}
+    for _, fault in keys:
+        if fault.detail not in said:
+            said.add(fault.detail)
+            comma = f"; {_COMMA}" if "language" in fault.detail else ""
+            faults.append(replace(fault, detail=fault.detail + comma))
     # A list whose entries are refused has too few entries as well, which is not a second mistake.
-    return [
-        fault
-        for fault in [*of_values, *distinct.values()]
-        if not any(_is_within(other.field, fault.field) for other in everything)
-    ]
+    inner = {fault.field for fault in [*faults, *(fault for _, fault in keys)]}
+    return [fault for fault in faults if not any(_is_within(other, fault.field) for other in inner)]
 
 
 def invalid(faults: list[Fault]) -> InvalidInput:
@@ -105,5 +108,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
     length = _LENGTH.match(detail["msg"])
     words = f"give {length[1]}" if length else detail["msg"].removeprefix("Value error, ")
-    place = tuple(part for part in detail["loc"] if part != _KEY)
+    words = words.replace("Input should be", "expected", 1)
+    # Any text can be a key, so the field of a wrong key is the map.
+    place = detail["loc"][:-2] if _KEY in detail["loc"] else detail["loc"]
     return Fault(problem, field_path(place), _MESSAGES.get(kind) or words)

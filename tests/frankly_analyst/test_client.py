@@ -75,7 +75,7 @@ def test_the_table_for_people_has_the_texts(served: Served, found: Estimates) ->
     ]
     for name, column in (("Estimate", "estimate"), ("From", "low"), ("To", "high")):
         assert [float(row[name]) for row in rows] == pytest.approx(
-            [getattr(row, column) for row in found], abs=5.1e-7
+            [getattr(row, column) for row in found], abs=1.1e-6
         )
 
 

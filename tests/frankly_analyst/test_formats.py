@@ -44,17 +44,26 @@ def people(body: dict[str, Any], language: str | None = None) -> list[dict[str, 
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        *('=HYPERLINK("http://evil.example","x")', "+1+1", "-B", "@A", "\t=1", "=1\n+2", "\n=1"),
-        *("\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A"),
-    ],
-)
+ESCAPED = {
+    **{f"{sign}1": f"'{sign}1" for sign in ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")},
+    '=HYPERLINK("http://evil.example","x")': '\'=HYPERLINK("http://evil.example","x")',
+    " =1": "' =1",
+    "\tA": "'\tA",
+    "\t=1": "'\t'=1",
+    "=1\n+2": "'=1\n'+2",
+    "a\r\n=2": "a\r'\n'=2",
+    # A spreadsheet that separates by semicolons begins a cell here, whatever is quoted.
+    "a;=1+1;b": "a;'=1+1;b",
+    "a; @b": "a;' @b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ESCAPED)
 def test_a_formula_is_a_text(label: str) -> None:
-    assert cells(label)["label"] == f"'{label}"
+    assert cells(label)["label"] == ESCAPED[label]
     (row,) = people(answer(label))
-    assert (row["Question"], row["Answer"]) == (f"'{label}", f"'{label}")
+    assert row["Question"] == row["Answer"]
+    assert row["Answer"] in (ESCAPED[label], f"“{label}”")
     # Only CSV is changed; the rows still have the original label.
     assert lines(answer(label))[0]["label"] == label
 
@@ -65,6 +74,43 @@ def test_other_texts_and_numbers_stay(label: str) -> None:
     assert line["label"] == label
     assert float(line["estimate"]) == -0.25
     assert tuple(line) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "1-2",
+        "03",
+        "1/2",
+        "3–5",
+        "TRUE",
+        "false",
+        "1E5",
+        "18+",
+        "May 5",
+        "5-Mar",
+        "10:30 am",
+        "50 %",
+    ],
+)
+def test_labels_do_not_become_numbers_or_days(label: str) -> None:
+    assert people(answer(label))[0]["Answer"] == f"“{label}”"
+    assert cells(label)["label"] == label
+
+
+@pytest.mark.parametrize("label", ["Yes", "2 glasses", "18 to 39", "June", "e-mail", "", "لا"])
+def test_other_labels_have_no_quotation_marks(label: str) -> None:
+    assert people(answer(label))[0]["Answer"] == (label or "a")
+
+
+def test_numbers_for_people_never_shrink_an_interval() -> None:
+    body = answer("Yes")
+    numbers = {"estimate": -1e-9, "low": -0.1234561, "high": 0.1234561, "level": 0.95, "n": 9}
+    body["questions"][0]["rows"][0] |= numbers
+    [row] = people(body)
+    assert [row[name] for name in ("Estimate", "From", "To", "Confidence", "Reports")] == [
+        "0.0", "-0.123457", "0.123457", "0.95", "9",
+    ]  # fmt: skip
 
 
 def test_spreadsheets_recognise_the_encoding_and_show_texts() -> None:
@@ -106,9 +152,11 @@ def test_a_question_without_results_says_why(status: str, remark: str) -> None:
 def test_the_documented_example_reads_both_files(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Choices that pandas takes for missing values by default stay texts."""
+    """Choices that pandas takes for missing values by default stay texts, and numbers are numbers."""
     body = answer("Yes")
-    body["questions"][0]["rows"][0] |= {"choice": "NA", "label": {"en": "=NA"}}
+    body["questions"][0]["rows"][0] |= {"choice": "NA", "label": {"en": "N/A"}}
+    few = answer("No")["questions"][0] | {"id": "few", "status": "insufficient", "rows": []}
+    body["questions"].append(few)
     (tmp_path / "estimates.csv").write_bytes(to_csv(body))
     (tmp_path / "results.csv").write_bytes(to_spreadsheet(body))
     text = (root / "docs" / "estimates.md").read_text("utf-8").partition("### Files")[2]
@@ -116,8 +164,9 @@ def test_the_documented_example_reads_both_files(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(compile(example, "estimates.md", "exec"), names)
-    [row] = names["rows"].to_dict("records")
-    assert (row["choice"], row["label"], row["estimate"], row["by"]) == ("NA", "'=NA", -0.25, "")
-    assert pandas.isna(row["low"])
-    [told] = names["people"].to_dict("records")
-    assert (told["Question"], told["Answer"], told["Estimate"]) == ("Yes", "'=NA", -0.25)
+    row, missing = names["rows"].to_dict("records")
+    assert (row["choice"], row["label"], row["estimate"]) == ("NA", "N/A", -0.25)
+    assert pandas.isna([row["low"], missing["estimate"], missing["choice"]]).all()
+    told, missing = names["people"].to_dict("records")
+    assert (told["Question"], told["Answer"], told["Estimate"]) == ("Yes", "N/A", -0.25)
+    assert pandas.isna(missing["Estimate"])

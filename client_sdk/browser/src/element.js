@@ -71,7 +71,12 @@ export class FranklySurvey extends Base {
   attributeChangedCallback(/** @type {string} */ name, /** @type {string | null} */ before, /** @type {string | null} */ after) {
     if (!this.#isAttached || before === after) return;
     if (name === "link") this.#open();
-    else if (name === "token") this.#invitation?.toggleAttribute("hidden", after !== null);
+    else if (name === "token") {
+      const controls = this.#client && this.#controls.get(keyOf(this.#client));
+      if (controls) this.#uninvited(controls, ""); // a code that was typed, or refused, was another one
+      if (controls) controls.code.value = "";
+      this.#invitation?.toggleAttribute("hidden", after !== null);
+    }
     else this.#translate();
   }
 
@@ -127,8 +132,10 @@ export class FranklySurvey extends Base {
       const cap = this.getAttribute("cap"), store = this.getAttribute("store"), finalSurveys = this.getAttribute("final-surveys")?.match(/\S+/g);
       const policy = { ...this.options.policy, ...(cap && { cap }), ...(finalSurveys && { finalSurveys }) };
       const options = { ...this.options, ...(store && { store }), policy };
+      /** @type {Client} */
       const client = await Client.open(link, { ...options, onEvent: (event) => {
         options.onEvent?.(event);
+        if (event.name === "sealed") this.#controls.delete(keyOf(client)); // delivery may take long, or fail
         this.#tell(event.name, event);
       } });
       if (attempt !== this.#attempt) return client.close();
@@ -319,8 +326,8 @@ export class FranklySurvey extends Base {
   }
 }
 
-/** Return the name of a survey's form: another store may belong to another person. */
-const keyOf = (/** @type {Client} */ { store, survey }) => `${survey?.digest} ${store.name}`;
+/** Return the name of a survey's form: another store or invitation may belong to another person. */
+const keyOf = (/** @type {Client} */ { store, survey, invite }) => `${survey?.digest} ${store.name} ${invite ?? ""}`;
 
 /** Let the browser do other work in between, if it can. */
 const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();

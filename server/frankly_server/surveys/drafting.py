@@ -259,13 +259,8 @@ def _too_large(blocks: Sequence[Drafted]) -> str:
 def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
     """Return opens, closes and expires, with defaults for missing values."""
     opens = max(definition.opens or issued, issued)  # no answers before the document exists
-    try:
-        closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
-        expires = definition.expires or closes + _GRACE
-    except OverflowError:
-        raise InvalidInput(
-            Problem.DEFINITION_INVALID, "this is too far ahead: give an earlier time", "closes"
-        ) from None
+    closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
+    expires = definition.expires or closes + _GRACE
     if closes <= issued:
         raise InvalidInput(
             Problem.DEFINITION_INVALID, "closes lies in the past: give a later time", "closes"

@@ -60,9 +60,12 @@ def _moment(value: Any) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        return parse_time(value if isinstance(value, str) else "")
+        moment = parse_time(value if isinstance(value, str) else "")
     except ValueError as error:
         raise custom(Problem.DEFINITION_INVALID, str(error)) from None
+    if not 2000 <= moment.year <= 2999:
+        raise custom(Problem.DEFINITION_INVALID, "write a year from 2000 to 2999")
+    return moment
 
 
 Language = Annotated[

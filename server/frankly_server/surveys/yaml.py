@@ -4,6 +4,7 @@
 The value `no` is a text, tags are refused, and errors do not quote the file.
 """
 
+import re
 from typing import Any, Final
 
 import yaml
@@ -16,22 +17,40 @@ _MAX_DEPTH: Final = 16
 
 
 _QUOTE: Final = "put it in quotes if it is text"
+_ANCHOR: Final = (
+    "“&” and “*” begin anchors and aliases, which are not used here; "
+    f"{_QUOTE}, or write the value out"
+)
+_TAG: Final = f"“!” begins a tag, which is not used here; {_QUOTE}, or write the plain value"
+_ESCAPE: Final = "“\\” and a sign that is none of YAML's, within \"…\"; write \\\\, or use '…'"
 WAYS_OUT: Final = {
-    "mapping values are not allowed": "a colon and a space (“: ”) within a text, or fields of a map that are"
-    " not indented alike; put the text in quotes, or correct the indentation",
+    "mapping values are not allowed": "“: ” where no field can begin: a text with a colon and a space needs quotes,"
+    " fields of a map are indented alike, and the field above needs a space after its colon",
+    "could not find expected ':'": "a field needs “: ”, a colon and a space; text that goes on is"
+    " indented further",
     "did not find expected key": "text after a closing quote, or fields of a map that are not indented alike;"
     " write ' twice within '…', or correct the indentation",
     "did not find expected '-' indicator": "entries of a list that are not indented alike, or one without “- ”",
-    "did not find expected ','": "a “[” or “{” that is not closed, or a text within with “: ” or a quote;"
-    " put the text in quotes, or close the bracket",
     "block sequence entries are not allowed": f"“-” begins an entry of a list; {_QUOTE}, or begin a new line",
     "mapping keys are not allowed": f"“?” begins a key; {_QUOTE}",
     "found unexpected end of stream": "a quote that is not closed",
     "found invalid Unicode character escape": "“\\u” with no character of that number; write the character",
-    "found unknown escape character": "an unknown sign after \\ within \"…\"; write \\\\, or use '…'",
+    "found unknown escape": _ESCAPE,
+    "did not find expected hexdecimal number": _ESCAPE,
+    "found a tab character": "a tab; indent with spaces",
+    "did not find expected alphabetic or numeric character": _ANCHOR,
+    "found undefined tag handle": _TAG,
     "but found another document": "a second document, after “---”; a survey file has one",
+    "did not find expected <document start>": "text after “...”, where the document ends",
 }
 """Message of the parser (its beginning) -> cause and way out."""
+_LATE: Final = ("did not find expected ','", "found unexpected end", "could not find expected")
+"""Problems that the parser notices further down than they begin."""
+_WITHIN: Final = "within it, a text with “: ”, “ #” or a quote needs quotes"
+_NO_START: Final = ("found character that cannot start", "did not find expected node content")
+_SIGNS: Final = frozenset(",[]{}#|>%@`?:-")
+"""Signs of YAML that a message may name; of other texts it names none."""
+_DIRECTIVE: Final = re.compile("^%(?!YAML )", re.MULTILINE)
 
 
 class _UnsupportedYaml(Exception):
@@ -60,10 +79,7 @@ class _Loader(Composer, yaml.CBaseLoader):
         line = event.start_mark.line + 1
         # Aliases of aliases expand exponentially ("billion laughs").
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise _UnsupportedYaml(
-                f"“&” and “*” begin anchors and aliases, which are not used here; {_QUOTE}, or write the value out",
-                line,
-            )
+            raise _UnsupportedYaml(_ANCHOR, line)
         if getattr(event, "tag", None) is not None:
             raise _UnsupportedYaml(
                 f"“!” begins a tag, which is not used here; {_QUOTE}, or write the plain value",
@@ -100,10 +116,15 @@ def read_yaml(data: bytes) -> Any:
     if len(data) > MAX_BYTES:
         raise _invalid(f"a survey file has at most {MAX_BYTES} bytes")
     try:
-        text = data.decode("utf-8-sig")
+        # LibYAML removes more marks without counting them in its positions.
+        text = data.decode().lstrip("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _invalid(f"line {line}: the file is not UTF-8; save it as UTF-8") from None
+    # The time to parse tag directives grows with the square of their number.
+    if directive := _DIRECTIVE.search(text):
+        line = text.count("\n", 0, directive.start()) + 1
+        raise _invalid(f"line {line}: “%” begins a directive, which is not used here; {_QUOTE}")
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a BaseLoader, which builds texts only
     except _UnsupportedYaml as error:
@@ -121,20 +142,26 @@ def read_yaml(data: bytes) -> Any:
 def _explained(error: yaml.MarkedYAMLError, text: str) -> str:
     """Return line, cause and way out of a syntax error; the file is not quoted, but for YAML's own signs."""
     problem, mark = str(error.problem), error.problem_mark
-    if mark is not None and mark.index >= len(text):
-        mark = error.context_mark  # where the quote or bracket opens that is never closed
     if mark is None:
         return "this is not valid YAML; check indentation and quotes"
-    sign = text[mark.index : mark.index + 1]
-    if problem.startswith("found character that cannot start") and sign == "\t":
-        cause = "a tab; indent with spaces"
-    elif problem.startswith(("found character that cannot start", "did not find expected node")):
-        # Only signs of YAML lead here, so nothing of the text is quoted.
-        cause = f"a value cannot begin with “{sign.strip()}”; {_QUOTE}"
-    else:
-        known = (words for start, words in WAYS_OUT.items() if problem.startswith(start))
-        cause = next(known, "check indentation and quotes")
-    return f"line {mark.line + 1}: this is not valid YAML: {cause}"
+    sign, line, began = text[mark.index : mark.index + 1], mark.line + 1, error.context_mark
+    known = (words for start, words in WAYS_OUT.items() if problem.startswith(start))
+    cause = next(known, "check indentation and quotes")
+    if not sign and "expected node content" in problem:
+        line, cause = len(text.rstrip().splitlines()), "the file ends within a “[” or “{”; close it"
+    elif began and problem.startswith(_LATE):
+        if problem.startswith("did not find expected ','"):
+            cause = f"a “[” or “{{” that is not closed by line {line}; {_WITHIN}"
+        line = began.line + 1
+    elif problem.startswith(
+        ("did not find expected key", "did not find expected '-'")
+    ) and sign in ("]", "}"):
+        cause = f"one “{sign}” too many"
+    elif problem.startswith("found character that cannot start") and sign == "\t":
+        cause = WAYS_OUT["found a tab character"]
+    elif problem.startswith(_NO_START) and sign in _SIGNS:
+        cause = f"a value cannot begin with “{sign}”; {_QUOTE}"
+    return f"line {line}: this is not valid YAML: {cause}"
 
 
 class _Dumper(yaml.SafeDumper):

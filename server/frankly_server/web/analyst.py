@@ -142,14 +142,8 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
         texts = reading.query({item.name for item in _QUERY})
-        write, kind = format_of(texts.get("format", "json"))
         fields = estimates_request.read(texts)
-        if fields.get("compare") and write is not encode:
-            raise InvalidInput(
-                Problem.UNSUPPORTED,
-                "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
-                "compare",
-            )
+        write, kind = format_of(texts.get("format", "json"), fields.get("compare"))
         with without_slot(services.analyses):
             body = write(services.analysis.estimates(survey_id, **fields))
         return Response(body, content_type=kind)
@@ -247,8 +241,19 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     return routes
 
 
-def format_of(name: str) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
-    """Return the writer and the content type of a format. Raises InvalidInput(field_type)."""
+def format_of(
+    name: str, compare: str | None
+) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
+    """Return the writer and the content type of a format.
+
+    Raises InvalidInput: field_type, or unsupported if it cannot hold the comparisons requested.
+    """
     if name not in FORMATS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(FORMATS)}", "format")
+    if compare and name != "json":
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
+            "compare",
+        )
     return FORMATS[name]

@@ -260,6 +260,22 @@ def test_an_element_whose_link_is_removed_or_whose_store_is_changed_forgets(show
         assert shown.evaluate("read()") == empty | {"details": False}, change
 
 
+def test_another_invitation_belongs_to_another_person(shown: Page) -> None:
+    empty = shown.evaluate("read()")
+    fill(shown)
+    shown.evaluate("opens(() => follow(`${link}&invite=0000-0000-0000-0000`))")
+    shown.locator("button[type=submit]").wait_for()
+    assert shown.evaluate("read()") == empty
+    shown.evaluate("opens(() => follow(link))")
+    shown.locator("button[type=submit]").wait_for()
+    assert lost(shown) == []
+    # A code that was typed is not sent instead of the one that the page sets later.
+    shown.evaluate("token => { element.token = token; }", CODE[::-1])
+    shown.locator("button[type=submit]").click()
+    shown.get_by_role("status").wait_for()
+    assert shown.evaluate("given[0][1].token") == CODE[::-1]
+
+
 def test_the_element_keeps_no_page_out_of_the_back_forward_cache(
     playwright: Playwright, wire: Wire, site: Site
 ) -> None:

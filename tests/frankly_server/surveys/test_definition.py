@@ -142,6 +142,7 @@ def test_several_faults_are_all_reported() -> None:
     assert all(field in message for field in ("blocks[0].epsilon", "collour", "budget"))
 
 
+COMMA = "a text with a comma within { } needs quotes"
 # What is wrong -> (changes, field and whole message): one mistake, one sentence, and no type of Python
 ONE_MISTAKE: dict[str, tuple[dict[Any, Any], str, str]] = {
     "a language that is a name": (
@@ -150,13 +151,26 @@ ONE_MISTAKE: dict[str, tuple[dict[Any, Any], str, str]] = {
     ),
     "a language in texts only": (
         {("title",): {"en": "x", "German": "x"}, (*AFFAIR, "text"): {"en": "y", "German": "y"}},
-        "title.German", "write a language tag such as en or pt-BR",
+        "title", f"write a language tag such as en or pt-BR; {COMMA}",
+    ),
+    "a comma in a text": (
+        {(*AFFAIR, "text"): {"en": "Well", "do you?": ""}},
+        "blocks[0].questions[0].text", f"write a language tag such as en or pt-BR; {COMMA}",
+    ),
+    "a word for a number": ({(*AFFAIR, "choices"): [{"id": "a", "label": {"en": "x"}, "from": "1.5"}]},
+                            "blocks[0].questions[0].choices[0].from", "expected a whole number"),
+    "a role that is none": (
+        {(*AFFAIR, "choices", 0, "role"): "zap"},
+        "blocks[0].questions[0].choices[0].role", "expected 'no_answer' or 'not_applicable'",
     ),
     "no language": ({("languages",): []}, "languages", "give at least 1 item"),
     "a text for a list": ({("languages",): "en"}, "languages", "expected a list"),
     "a list for a map": ({("title",): ["x"]}, "title", "expected an object: a map of names to values"),
     "a text for a block": ({("blocks", 0): "x"}, "blocks[0]", "expected an object: a map of field names to values"),
     "a day for a time": ({("opens",): "2026-05-01"}, "opens", "write a UTC time as 2026-12-31T23:59:59Z"),
+    "a year that documents cannot have": (
+        {("closes",): "9999-05-01T00:00:00Z"}, "closes", "write a year from 2000 to 2999",
+    ),
     "a day that does not exist": (
         {("closes",): "2026-02-30T00:00:00Z"}, "closes", "an impossible date or time: the calendar has none such",
     ),

@@ -27,17 +27,24 @@ VALID: dict[str, Any] = {
     "a: 'It''s'": {"a": "It's"},
     "%YAML 1.2\n---\na: b\n...\n": {"a": "b"},
     "? a\n: b": {"a": "b"},
-    "\ufeffa: b": {"a": "b"},
+    "\ufeff\ufeffa: b": {"a": "b"},
 }
 
-TEXT, COLON = "put it in quotes if it is text", "a colon and a space (“: ”) within a text"
-AFTER, OPEN = "text after a closing quote", "a “[” or “{” that is not closed"
+TEXT, FIELD = "put it in quotes if it is text", "“: ” where no field can begin"
+AFTER, OPEN = "text after a closing quote", "a “[” or “{” that is not closed by line"
+ANCHOR, TAG = "“&” and “*” begin anchors and aliases, which are not used here", "“!” begins a tag"
+NO_COLON, TAB = "a field needs “: ”, a colon and a space", "a tab; indent with spaces"
 # File -> beginning of the message after "line N: "; the sign and the remedy are part of it
 REFUSED: dict[str | bytes, tuple[int, str]] = {
-    "a: Do you: x": (1, f"this is not valid YAML: {COLON}"),
-    "a: b\n  c: d": (2, f"this is not valid YAML: {COLON}"),
+    "a: Do you: x": (1, f"this is not valid YAML: {FIELD}"),
+    "a: b\n  c: d": (2, f"this is not valid YAML: {FIELD}"),
+    "name:blocky\na: b": (2, f"this is not valid YAML: {FIELD}"),
+    "a: b\nmin_reports 10\nc: d": (2, f"this is not valid YAML: {NO_COLON}"),
+    "a: b\nmin_reports:10\nc: d": (2, f"this is not valid YAML: {NO_COLON}"),
     "a: 'It's'": (1, f"this is not valid YAML: {AFTER}"),
     'a: "x" y': (1, f"this is not valid YAML: {AFTER}"),
+    "a: b\nen: {en: Smoke?}}": (2, "this is not valid YAML: one “}” too many"),
+    "- label: {en: No}]": (1, "this is not valid YAML: one “]” too many"),
     "é: x\na: @home": (2, f"this is not valid YAML: a value cannot begin with “@”; {TEXT}"),
     "a: `x`": (1, f"this is not valid YAML: a value cannot begin with “`”; {TEXT}"),
     "a: %x": (1, f"this is not valid YAML: a value cannot begin with “%”; {TEXT}"),
@@ -48,20 +55,32 @@ REFUSED: dict[str | bytes, tuple[int, str]] = {
     "a: - x": (1, f"this is not valid YAML: “-” begins an entry of a list; {TEXT}"),
     "a: ? x": (1, f"this is not valid YAML: “?” begins a key; {TEXT}"),
     "- a\nb: c": (2, "this is not valid YAML: entries of a list that are not indented alike"),
-    "a:\n\t- x": (2, "this is not valid YAML: a tab; indent with spaces"),
-    "a: b\nc: [x\n": (2, f"this is not valid YAML: {OPEN}"),
-    "a: {en: What: this?}": (1, f"this is not valid YAML: {OPEN}, or a text within with “: ”"),
+    "a:\n\t- x": (2, f"this is not valid YAML: {TAB}"),
+    "title:\n  en: A\n\tde: B": (3, f"this is not valid YAML: {TAB}"),
+    "a: |\n\tx": (2, f"this is not valid YAML: {TAB}"),
+    "a: b\nc: [x\n": (2, f"this is not valid YAML: {OPEN} 3"),
+    "a: {en: What: this?}": (1, f"this is not valid YAML: {OPEN} 1; within it, a text with “: ”"),
+    "a: b\nc: {en: Question #1?}\nd: e": (2, f"this is not valid YAML: {OPEN} 3; within it"),
+    "a: b\nc: [d,\n": (2, "this is not valid YAML: the file ends within a “[” or “{”"),
+    "a: {b:": (1, "this is not valid YAML: the file ends within a “[” or “{”"),
     "a: b\nc: 'x\nd: e": (2, "this is not valid YAML: a quote that is not closed"),
-    'a: "\\q"': (1, "this is not valid YAML: an unknown sign after \\ within"),
+    'a: "\\q"': (1, "this is not valid YAML: “\\” and a sign that is none of YAML's"),
+    'a: "\\xZZ"': (1, "this is not valid YAML: “\\” and a sign that is none of YAML's"),
     'a: "\\ud800"': (1, "this is not valid YAML: “\\u” with no character of that number"),
     "a: b\n---\na: b": (2, "this is not valid YAML: a second document, after “---”"),
-    "a: *star": (1, f"“&” and “*” begin anchors and aliases, which are not used here; {TEXT}"),
-    "a: &x y": (1, f"“&” and “*” begin anchors and aliases, which are not used here; {TEXT}"),
-    "a: &a [x]\nb: *a": (1, "“&” and “*” begin anchors"),
-    "<<: *a": (1, "“&” and “*” begin anchors"),
-    "a: !Important": (1, f"“!” begins a tag, which is not used here; {TEXT}"),
-    "!!python/object/apply:os.system ['true']": (1, "“!” begins a tag"),
-    "a: !!int 5": (1, "“!” begins a tag"),
+    "a: b\n...\na: b": (3, "this is not valid YAML: text after “...”"),
+    "a: b\n%TAG ! x\n": (2, f"“%” begins a directive, which is not used here; {TEXT}"),
+    "%TAG !a! b\n" * 50_000: (1, "“%” begins a directive"),
+    "a: *star": (1, f"{ANCHOR}; {TEXT}"),
+    "a: &x y": (1, f"{ANCHOR}; {TEXT}"),
+    "a: &a [x]\nb: *a": (1, ANCHOR),
+    "<<: *a": (1, ANCHOR),
+    "en: **Smoke**?": (1, f"this is not valid YAML: {ANCHOR}"),
+    "a: {en: & smoke}": (1, f"this is not valid YAML: {ANCHOR}"),
+    "a: !Important": (1, f"{TAG}, which is not used here; {TEXT}"),
+    "a: !x!y": (1, f"this is not valid YAML: {TAG}"),
+    "!!python/object/apply:os.system ['true']": (1, TAG),
+    "a: !!int 5": (1, TAG),
     "? {a: b}\n: c": (1, "a key must be plain text"),
     "a: b\n\na: c": (3, "the same key appears twice"),
     "[" * 5000 + "]" * 5000: (1, "nested deeper than 16 levels"),
@@ -93,7 +112,14 @@ def test_a_refusal_names_line_sign_and_way_out(text: str | bytes) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["canary: x: y", "canary: [x", "'canary'canary: x", "a: @canary", "canary: x\ncanary: y"],
+    [
+        "canary: x: y",
+        "canary: [x",
+        "\ufeff\ufeff- \ncanary: ?x",
+        "'canary'canary: x",
+        "a: @canary",
+        "canary: x\ncanary: y",
+    ],
 )
 def test_a_refusal_does_not_repeat_the_file(text: str) -> None:
     assert "canary" not in refusal(InvalidInput, read_yaml, text.encode()).detail

@@ -50,7 +50,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def download_estimates(survey: OpenedSurvey) -> Response:
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
-        write, kind = format_of(form)
+        write, kind = format_of(form, query.request.compare)
         with without_slot(services.analyses):
             body = write(services.analysis.estimates(survey.id, **query.request.given()))
         response = Response(body, content_type=kind)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
 
+import re
 from functools import partial
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
 
 _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = ("languages", "title-", "consent-", "min_reports", "expected_reports", "closes")
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
 
@@ -184,10 +186,22 @@ def _with_about(survey: OpenedSurvey) -> Draft:
     closes = field("closes")
     # A file can state another time of the day, which stays unless the date changes.
     if closes != (draft.get("closes") or "")[:10]:
+        if closes and not _DAY.fullmatch(closes):
+            raise InvalidInput(Problem.FIELD_TYPE, "write a day as 2026-12-31", "closes")
         # The form contains a date; the survey closes at the end of that day, UTC.
         draft["closes"] = f"{closes}T23:59:59Z" if closes else None
     # A language that was added has no fields on the page yet, so it comes last.
     languages = field("languages").replace(",", " ").split()
+    before = survey.draft
+    for gone in set(before["languages"]) - set(languages):
+        for name in ("title", "consent"):
+            was = (before.get(name) or {}).get(gone, "")
+            if draft[name] and draft[name].get(gone, "") != was:
+                raise InvalidInput(
+                    Problem.UNSUPPORTED,
+                    "this text was changed, but its language is removed: keep the language, or put the text back",
+                    f"{name}-{gone}",
+                )
     return with_languages(draft, languages or [""])
 
 

@@ -274,6 +274,8 @@ def test_downloads_are_the_bytes_of_the_api(answered: Office, analyst: FlaskClie
         assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
         name = "habits-spreadsheet.csv" if form == "spreadsheet" else f"habits.{form}"
         assert mine.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    for form in ("csv", "spreadsheet", "parquet"):
+        assert analyst.get(f"{where}{form}&compare=all").status_code == 422
     replay = answered.services.analysis.replay
     assert replay(json.loads(analyst.get(where + "json").data)) == analyst.get(where + "json").data
     table = parquet.read_table(io.BytesIO(analyst.get(where + "parquet").data))

@@ -22,7 +22,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.routing import Rule
 
 from tests.frankly_server.web.admin.office import Office, make_office, token
-from tests.frankly_server.web.site import NOW
+from tests.frankly_server.web.site import NOW, SURVEY
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
 INVITED = habits(SMOKES, DRINKS, budget="2", strata=REGION).replace(
@@ -425,6 +425,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a long consent": ("text", ABOUT | {"consent-en": LONG}, "consent-en"),
     "a language that the draft lacks": ("text", ABOUT | {"title-fr": "T"}, "form"),
     "an empty number of people": ("text", ABOUT | {"expected_reports": ""}, "expected_reports"),
+    "a day that is none": ("text", ABOUT | {"closes": "30.6.2026"}, "closes"),
     "a day with a time": ("text", ABOUT | {"closes": "2026-06-20T10:00:00"}, "closes"),
     "a short name without a text": ("questions/smokes", [*SMOKES_ROWS, ("label-en", ""), ("choice", "zzq"),
                                                          ("was", "")], "choice[2]"),
@@ -511,3 +512,30 @@ def test_the_time_of_the_last_day_stays_unless_the_day_changes(office: Shown) ->
         assert stored is not None
         assert stored.isoformat()[:19] == expected
     restore(office, Form("", f"/admin/surveys/{survey}/text"))
+
+
+def test_a_text_of_a_language_that_is_removed_is_not_dropped(office: Shown) -> None:
+    """A translation that nobody touched may go with its language."""
+    text = SURVEY.replace(b"name: habits", b"name: two").replace(
+        b"languages: [en]", b"languages: [en, de]"
+    )
+    text = re.sub(rb"\{en: (.+?)\}", rb"{en: \1, de: \1}", text)
+    services = office.services
+    survey = services.surveys.apply(parse_definition(text)).survey_id
+    assert survey is not None
+    client = office.client("owner")
+    page = f"/admin/surveys/{survey}"
+    title = services.surveys.draft(survey).title
+    fields = {
+        "title-en": title["en"],
+        "title-de": title["de"],
+        "min_reports": "10",
+        "languages": "en",
+    }
+    csrf = token(client)
+    refused = post(client, csrf, f"{page}/text", fields | {"title-de": "Neuer Titel"})
+    assert (refused.status_code, refused_field(refused)) == (422, "title-de")
+    assert 'value="Neuer Titel"' in refused.text
+    assert services.surveys.draft(survey).title == title
+    assert post(client, csrf, f"{page}/text", fields).status_code == 303
+    assert set(services.surveys.draft(survey).title) == {"en"}
