@@ -241,9 +241,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     return routes
 
 
-def format_of(
-    name: str, compare: str | None
-) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
+def format_of(name: str, compare: str | None) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
     """Return the writer and the content type of a format.
 
     Raises InvalidInput: field_type, or unsupported if it cannot hold the comparisons requested.
