@@ -126,6 +126,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the fields of a survey file", "frankly_server.surveys.definition:SurveyDefinition"),
         ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
         (
+            "how a form of the admin pages is read, and input that nothing uses is refused",
+            "frankly_server.web.admin.forms:takes",
+        ),
+        (
             "which counts are too small to publish in a prior",
             "frankly_server.surveys.priors:small_cells",
         ),
@@ -169,6 +173,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the fields of a request for estimates", "frankly_analyst.request:EstimatesRequest"),
         ("which fields of a request exclude each other", "frankly_server.analysis.request:Request"),
         ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
+        ("the CSV file for people with a spreadsheet", "frankly_analyst.formats:to_spreadsheet"),
         ("which warnings (flags) an estimate has", "frankly_server.estimate.flags:row_flags"),
         (
             "the sentences of the estimates page",
@@ -258,6 +263,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
         ("the margins of a planned form", "frankly_server.requests.plan_form:FormPlan"),
         ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
+        ("which questions have to be asked for a plan of a form", "frankly_protocol.asking:Asking"),
         (
             "the chance that a report shows a question of a form",
             "frankly_server.forms:chance_shown",
