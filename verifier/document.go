@@ -193,7 +193,15 @@ func (d *Document) readBlock(f field) *Block {
 		}
 		own, isForm = append(append([]string(nil), own...), more...), kind.text == "agreement"
 	}
-	f.object(own)
+	others := []string{}
+	if isForm {
+		others = append(others, "ask")
+	}
+	f.object(own, others...)
+	// Which questions a device asks changes neither the mechanism nor its level (spec 1.10).
+	if f.has("ask") && (f.get("ask").kind != isText || f.get("ask").text != "drawn") {
+		f.get("ask").fail("expected drawn, or no such field")
+	}
 	b := &Block{id: f.get("id").id(), path: f.path, mechanism: f.get("mechanism").id()}
 	most, listed := 16, 1000
 	if isForm {

@@ -334,6 +334,28 @@ func TestFaultsOfAnswers(t *testing.T) {
 	}
 }
 
+func TestDocumentsThatAskWhatIsDrawn(t *testing.T) {
+	var file struct {
+		Documents []struct{ Name, Payload string }
+		Faults    []map[string]interface{}
+	}
+	load(t, "plans", &file)
+	payloads := map[string]string{}
+	for _, c := range file.Documents {
+		payloads[c.Name] = c.Payload
+		if problem := judge(c.Payload); problem != nil {
+			t.Errorf("%s: %v", c.Name, problem)
+		}
+	}
+	for _, c := range file.Faults {
+		payload := edited(t, payloads[c["document"].(string)], c["path"].(string), c["value"], true)
+		want := fmt.Sprintf("%v %v %v", c["step"], c["code"], c["field"])
+		if got := judge(payload).summary(); got != want {
+			t.Errorf("%v: %s instead of %s", c, got, want)
+		}
+	}
+}
+
 // judge runs steps 4, 5 and 9 on a payload.
 func judge(payload string) *Problem {
 	return catch("", func() {

@@ -256,8 +256,7 @@ def _chances(
         low, high = (texts.figure(percent(share)) for share in same)
         yield say("named" if same[0] == same[1] else "named_range", chance=low, low=low, high=high)
     elif isinstance(mechanism, AgreementMechanism):
-        has_boxes = any(question.box for question in block.questions)
-        yield from _agreement(mechanism, has_boxes=has_boxes, texts=texts)
+        yield from _agreement(mechanism, block, texts)
     elif isinstance(mechanism, UnaryMechanism):
         D = mechanism.denominator
         yield say("unary", keep=chance(mechanism.keep, D), flip=chance(mechanism.flip, D))
@@ -272,15 +271,17 @@ def _chances(
         yield from _table(block, language, texts)
 
 
-def _agreement(mechanism: AgreementMechanism, *, has_boxes: bool, texts: Texts) -> Iterator[str]:
+def _agreement(mechanism: AgreementMechanism, block: Block, texts: Texts) -> Iterator[str]:
     """Yield sentences on the draw of a report about many questions."""
     low, high = mechanism.questions_drawn
     most = len(mechanism.choices)
     if low < most:
         name = "picked" if low == high else "picked_range"
         yield texts.say(name, n=low, low=low, high=high, all=most)
-        if has_boxes:
-            yield texts.say("boxes_count")
+        if any(question.box for question in block.questions):
+            yield texts.say("boxes_drawn" if block.asks_drawn else "boxes_count")
+        if block.asks_drawn:
+            yield texts.say("asked_drawn")
     yield texts.say("sets", ratio=texts.figure(times(mechanism.level)))
 
 

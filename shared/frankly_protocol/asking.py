@@ -20,7 +20,8 @@ from frankly_protocol.questions import Question
 class Asking:
     """Questions asked for a plan of each form; a *group* is what a person reads as one question.
 
-    blocks : the blocks of a document, in its order. A form is a block of the kind `agreement`.
+    blocks : the blocks of a document, in its order. A form is here a block that `asks_drawn`; the
+        questions of all others are always asked.
     """
 
     blocks: Sequence[Block]
@@ -31,7 +32,7 @@ class Asking:
         return tuple(
             (block, block.mechanism)
             for block in self.blocks
-            if isinstance(block.mechanism, AgreementMechanism)
+            if isinstance(block.mechanism, AgreementMechanism) and block.asks_drawn
         )
 
     @cached_property

@@ -5,18 +5,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from frankly_protocol import schema
 from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import BLOCK_KINDS, AgreementMechanism, AnyMechanism, Mechanism
-from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, FormAnswers
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, Truth
 from frankly_protocol.mechanisms.base import MAX_REPORTS, MAX_SET_ANSWERS
 from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
 from frankly_protocol.questions import Choice, Languages, Question, Words
 
 __all__ = ["Block", "Certificate", "Choice", "Languages", "Prior", "Promise", "Question", "Words"]
+
+DRAWN: Final = "drawn"
+"""The value of a form's `ask`, if a device asks only the questions that it has drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Block:
     design_prior : counts over joint answers, which determine the published decoder; for the
         agreement kind, over the choices of each question, one question after the other.
     ceiling : recomputed and compared when a block is created; None if infinite or above 2^53 − 1.
+    asks_drawn : True if a device draws the plan of its report first and asks only the questions that
+        the plan needs (`frankly_protocol.asking`); only for the agreement kind.
     """
 
     id: str
@@ -63,6 +68,7 @@ class Block:
     ceiling: Fraction | None
     mechanism_name: str
     certificate: Certificate | None
+    asks_drawn: bool = False
 
     def __post_init__(self) -> None:
         counted = self._require_answers()
@@ -132,23 +138,26 @@ class Block:
         """
         return lift_bound(self.promises[0].claim)
 
-    def truth(self, choices: Mapping[str, str]) -> int | FormAnswers:
+    def truth(self, choices: Mapping[str, str]) -> int | Truth:
         """Return the true answer in the form that the mechanism accepts.
 
         That is the row of the joint answer or, for the agreement kind, the position of the choice
-        of each question. `choices` maps every question id of the block to one of its choice ids.
+        of each question. `choices` maps every question id of the block to one of its choice ids; if
+        the block asks only what is drawn, every question that was asked.
 
         Raises KeyError for a missing question or an unknown choice: callers check answers first and
         raise a readable error.
         """
-        row, positions = 0, []
-        for question in self.questions:
+        row, positions = 0, dict[int, int]()
+        for i, question in enumerate(self.questions):
+            if self.asks_drawn and question.id not in choices:
+                continue
             position = question.index(choices[question.id])
             if position is None:
                 raise KeyError(question.id)
             row = row * len(question.choices) + position
-            positions.append(position)
-        return tuple(positions) if isinstance(self.mechanism, AgreementMechanism) else row
+            positions[i] = position
+        return positions if isinstance(self.mechanism, AgreementMechanism) else row
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
@@ -167,7 +176,12 @@ class Block:
         ):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
         params = BLOCK_KINDS[kind].PARAMS if isinstance(kind, str) and kind in BLOCK_KINDS else ()
-        data = schema.DOCUMENT.record(value, field, _KEYS | set(params))
+        is_form = kind == AgreementMechanism.kind
+        optional = {"ask"} if is_form else frozenset[str]()
+        data = schema.DOCUMENT.record(value, field, _KEYS | set(params), optional)
+        # Without the field all questions are asked, so that no document has two texts.
+        if data.get("ask", DRAWN) != DRAWN:
+            raise schema.reject(f"expected {DRAWN}, or no such field", field + ".ask")
         try:
             return cls(
                 id=schema.identifier(data["id"], field + ".id"),
@@ -175,7 +189,7 @@ class Block:
                     data["questions"],
                     field + ".questions",
                     1,
-                    MAX_QUESTIONS if kind == AgreementMechanism.kind else 16,
+                    MAX_QUESTIONS if is_form else 16,
                     lambda v, f: Question.from_json(v, f, languages),
                 ),
                 mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
@@ -185,7 +199,7 @@ class Block:
                 design_prior=counts(
                     data["design_prior"],
                     field + ".design_prior",
-                    MAX_CHOICES if kind == AgreementMechanism.kind else MAX_SET_ANSWERS,
+                    MAX_CHOICES if is_form else MAX_SET_ANSWERS,
                 ),
                 ceiling=schema.optional(
                     data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))
@@ -194,6 +208,7 @@ class Block:
                 certificate=schema.optional(
                     data["certificate"], field + ".certificate", Certificate.from_json
                 ),
+                asks_drawn="ask" in data,
             )
         except DocumentRejected as error:
             # Constructors name fields relative to the block; the prefix makes them full paths.
@@ -213,6 +228,7 @@ class Block:
             "ceiling": None if self.ceiling is None else list(self.ceiling.as_integer_ratio()),
             "mechanism": self.mechanism_name,
             "certificate": self.certificate.to_json() if self.certificate else None,
+            **({"ask": DRAWN} if self.asks_drawn else {}),
         }
 
 

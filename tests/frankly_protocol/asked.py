@@ -64,8 +64,11 @@ DRUGS = (box("drugs", "beer"), box("drugs", "weed"))
 QUESTIONS = (AGE, WORK, STRESS, *SIGNS, *DRUGS)
 
 
-def form(*questions: Question, epsilon: str = "2") -> Block:
-    """Return a block of the agreement kind that draws one of its questions."""
+def form(*questions: Question, epsilon: str = "2", drawn: bool = False) -> Block:
+    """Return a block of the agreement kind that draws one of its questions.
+
+    drawn : whether only what is drawn is asked.
+    """
     level = level_for(Fraction(epsilon))
     sizes = tuple(len(one.choices) for one in questions)
     chances = [(1 << 48) // len(sizes)] * len(sizes)
@@ -89,6 +92,7 @@ def form(*questions: Question, epsilon: str = "2") -> Block:
         stated_ceiling(mechanism),
         "agreement",
         None,
+        asks_drawn=drawn,
     )
 
 

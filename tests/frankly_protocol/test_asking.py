@@ -27,7 +27,9 @@ NOT_ASKED = Choice("skipped", {"en": "Does not apply"}, role="not_applicable")
 
 def block(name: str, questions: tuple[Question, ...], mechanism: object) -> Block:
     """Return a stand-in with what asking depends on; its promises play no part in it."""
-    return cast("Block", SimpleNamespace(id=name, questions=questions, mechanism=mechanism))
+    return cast(
+        "Block", SimpleNamespace(id=name, questions=questions, mechanism=mechanism, asks_drawn=True)
+    )
 
 
 def drawing(questions: tuple[Question, ...], rng: Random) -> AgreementMechanism:
@@ -143,7 +145,7 @@ def test_what_is_asked_always_is_counted_once() -> None:
     source, free = question("source", "no", "yes"), question("free", "no", "yes")
     plain = question("next", "no", "yes")
     follower = replace(plain, choices=(*plain.choices, NOT_ASKED), ask_if=AskIf("source", ("yes",)))
-    asking = Asking([block("other", (source,), None), form(follower, free)])
+    asking = Asking([block("other", (source,), None), form(follower, free, drawn=True)])
     assert asking.always == {"source"}
     assert (
         asking.most
@@ -155,7 +157,7 @@ def test_what_is_asked_always_is_counted_once() -> None:
 
 def test_a_question_brings_what_it_depends_on_and_boxes_come_together() -> None:
     """On the document with every kind of question, each asked alone by its own component."""
-    asking = Asking([form(*QUESTIONS)])
+    asking = Asking([form(*QUESTIONS, drawn=True)])
     [(_, mechanism)] = asking.forms
     boxes = [one.id for one in QUESTIONS if one.box and one.box.of == "signs"]
     expected = {
@@ -175,7 +177,7 @@ def test_a_question_brings_what_it_depends_on_and_boxes_come_together() -> None:
 
 def test_answers_to_the_questions_asked_settle_as_among_all() -> None:
     """A device may drop every other answer before it converts the answers."""
-    asking = Asking([form(*QUESTIONS)])
+    asking = Asking([form(*QUESTIONS, drawn=True)])
     questions = {one.id: one for one in QUESTIONS}
     rng = Random(7)
     compared = 0

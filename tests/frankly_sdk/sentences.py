@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import permutations, product
 from math import prod
 
+from frankly_protocol.asking import Asking
 from frankly_protocol.audit import Charge, total_charge
 from frankly_protocol.blocks import Block
 from frankly_protocol.mechanisms import (
@@ -23,6 +24,8 @@ from frankly_protocol.mechanisms import (
     DenseMechanism,
     ProductMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Plan
+from frankly_protocol.questions import Question
 from frankly_protocol.report import MAX_TOKEN
 
 from tests.frankly_protocol.audit.definitions import needed, table
@@ -206,8 +209,44 @@ def drawn_questions(told: Told, i: int, low: str, high: str | None, every: str) 
         assert len({sum(column) for column in zip(*columns, strict=True)}) == 1
 
 
-def boxes_count(told: Told, i: int) -> None:
+def boxes_count(told: Told, i: int, together: str | None) -> None:
     assert all(one.box for one in told.document.blocks[i].questions)
+    assert bool(together) == told.document.blocks[i].asks_drawn
+    for asked in asked_by_plan(told, i) if together else ():
+        boxes = {one.box.of for one in asked if one.box}
+        for one in told.document.blocks[i].questions:
+            assert one.box is None or (one.box.of in boxes) == (one in asked)
+
+
+def asked_by_plan(told: Told, i: int) -> Iterator[list[Question]]:
+    """Yield the questions that are asked for each plan of block i; other forms keep one plan."""
+    asking = Asking(told.document.blocks)
+    plans = {block.id: next(every_plan(form)) for block, form in asking.forms}
+    block, form = told.document.blocks[i], told.mechanisms[i]
+    assert isinstance(form, AgreementMechanism)
+    for plan in every_plan(form):
+        yield list(asking.asked(plans | {block.id: plan}))
+
+
+def every_plan(form: AgreementMechanism) -> Iterator[Plan]:
+    """Yield the plans of the reports that can be sent."""
+    for symbol in table(form):
+        assert isinstance(symbol, tuple)
+        yield Plan(symbol[0], symbol[1::2])
+
+
+def asked_drawn(told: Told, i: int) -> None:
+    block, form = told.document.blocks[i], told.mechanisms[i]
+    assert isinstance(form, AgreementMechanism)
+    assert block.asks_drawn
+    for plan, asked in zip(every_plan(form), asked_by_plan(told, i), strict=True):
+        picked = {block.questions[j].id for part in plan.parts for j in form.parts[part]}
+        named = picked | {one.ask_if.question for one in asked if one.ask_if}
+        boxes = {one.box.of for one in block.questions if one.box and one.id in named}
+        assert named & {one.id for one in block.questions} <= {one.id for one in asked}
+        for one in block.questions:
+            if one in asked:
+                assert one.id in named or (one.box and one.box.of in boxes)
 
 
 def likelier_sets(told: Told, i: int, ratio: str) -> None:
@@ -602,7 +641,15 @@ BLOCK: tuple[tuple[str, Check], ...] = (
         r"which\. The report is about (?:this question|these questions) only\.",
         drawn_questions,
     ),
-    (r"Each box counts as a question of its own here\.", boxes_count),
+    (
+        r"Each box counts as a question of its own here(; all boxes of a question are asked together)?\.",
+        boxes_count,
+    ),
+    (
+        r"Of these questions, you are asked only the ones picked, and those that another question you are asked "
+        r"depends on\.",
+        asked_drawn,
+    ),
     (
         r"The report consists of random sets of possible answers\. Sets that contain your true answers are likelier: "
         r"a report of which enough sets contain your true answers has ([\d.]+) times the chance that it would have "

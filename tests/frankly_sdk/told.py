@@ -11,7 +11,7 @@ from random import Random
 from frankly_protocol.audit import Charge, ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import AnyMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
 from frankly_protocol.questions import AskIf, Box, Choice, Question
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy
@@ -36,7 +36,9 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
             first = first or asked[0]
         if rng.random() < 0.3:  # questions of the same words
             asked = [replace(one, text=asked[0].text) for one in asked]
-        blocks.append(replace(block, questions=_boxes(tuple(asked), block.id, rng)))
+        drawn = isinstance(block.mechanism, AgreementMechanism) and rng.random() < 0.5
+        boxes = _boxes(tuple(asked), block.id, rng)
+        blocks.append(replace(block, questions=boxes, asks_drawn=drawn))
     tokens = (None, None, TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     consent = rng.choice((None, {"en": "Please answer."}))
     return replace(document, blocks=tuple(blocks), token=rng.choice(tokens), consent=consent)

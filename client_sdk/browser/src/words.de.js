@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (eine Zahl, von der nur der Bereich verwendet wird: {choices})",
     "box_question": "{text} (beliebig viele von: {choices})",
-    "skipped": "Ihr Gerät überspringt Fragen, die durch eine frühere Antwort entfallen. Es beantwortet sie mit der dafür vorgesehenen Antwort, zufällig verändert wie jede andere: Der Bericht zeigt nicht, was Sie gefragt wurden.",
+    "skipped": "Ihr Gerät überspringt Fragen, die durch eine frühere Antwort entfallen. Es beantwortet sie mit der dafür vorgesehenen Antwort, zufällig verändert wie jede andere: Der Bericht zeigt nicht, ob eine Frage übersprungen wurde.",
     "guess": "Wer allein aus dem Zufallsergebnis Ihre Antwort rät, liegt in {guess} der Fälle richtig; wer blind rät, in {blind}, wenn alle Antworten gleich häufig sind.",
     "guess_of_all": "Wer allein aus dem Zufallsergebnis alle diese Antworten zugleich rät, liegt in {guess} der Fälle richtig; wer blind rät, in {blind}, wenn alle Kombinationen von Antworten gleich häufig sind.",
     "guess_of_many": "Angenommen, alle Kombinationen von Antworten sind gleich häufig. Dann ist „{question}“ die Frage, deren Antwort allein aus dem Zufallsergebnis am leichtesten zu raten ist: Wer sie rät, liegt in {guess} der Fälle richtig; wer sie blind rät, in {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} und {second}",
     "rare": ", jedes andere mit einer Wahrscheinlichkeit unter {chance}",
     "boxes_count": "Jedes Kästchen zählt hier als eigene Frage.",
+    "boxes_drawn": "Jedes Kästchen zählt hier als eigene Frage; alle Kästchen einer Frage werden zusammen gezeigt.",
+    "asked_drawn": "Von diesen Fragen werden Ihnen nur die ausgewählten gestellt und solche, von denen eine andere gestellte Frage abhängt.",
     "picked": {
       "one": "Ihr Gerät wählt zufällig {n} dieser {all} Fragen aus; Ihre Antworten haben darauf keinen Einfluss. Der Bericht handelt nur von dieser Frage.",
       "other": "Ihr Gerät wählt zufällig {n} dieser {all} Fragen aus; Ihre Antworten haben darauf keinen Einfluss. Der Bericht handelt nur von diesen Fragen."

@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (a number, of which only the range is used: {choices})",
     "box_question": "{text} (any of: {choices})",
-    "skipped": "Your device skips questions that an earlier answer rules out. It answers them with the choice reserved for skipped questions, randomised like any other answer: the report does not show what you were asked.",
+    "skipped": "Your device skips questions that an earlier answer rules out. It answers them with the choice reserved for skipped questions, randomised like any other answer: the report does not show if one was skipped.",
     "guess": "If all answers are equally common, someone who guesses your answer from the random result alone is right {guess} of the time. A blind guess would be right {blind} of the time.",
     "guess_of_all": "If all combinations of answers are equally common, someone who guesses all of these answers at once from the random result alone is right {guess} of the time. A blind guess would be right {blind} of the time.",
     "guess_of_many": "Suppose that all combinations of answers are equally common. Then “{question}” is the question that is easiest to guess from the random result alone: a guess at it is right {guess} of the time. A blind guess at it would be right {blind} of the time.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} and {second}",
     "rare": ", any other with a chance below {chance}",
     "boxes_count": "Each box counts as a question of its own here.",
+    "boxes_drawn": "Each box counts as a question of its own here; all boxes of a question are asked together.",
+    "asked_drawn": "Of these questions, you are asked only the ones picked, and those that another question you are asked depends on.",
     "picked": {
       "one": "Your device picks {n} of these {all} questions at random; your answers do not influence which. The report is about this question only.",
       "other": "Your device picks {n} of these {all} questions at random; your answers do not influence which. The report is about these questions only."

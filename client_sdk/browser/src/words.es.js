@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (un número, del que solo se usa el intervalo: {choices})",
     "box_question": "{text} (cualquiera de: {choices})",
-    "skipped": "Su dispositivo se salta las preguntas que una respuesta anterior descarta. Las contesta con la opción reservada para preguntas saltadas, sometida al azar como cualquier otra respuesta: el informe no muestra qué se le preguntó.",
+    "skipped": "Su dispositivo se salta las preguntas que una respuesta anterior descarta. Las contesta con la opción reservada para preguntas saltadas, sometida al azar como cualquier otra respuesta: el informe no muestra si se saltó alguna pregunta.",
     "guess": "Quien adivina su respuesta solo a partir del resultado aleatorio acierta el {guess} de las veces; quien adivina a ciegas, el {blind}, si todas las respuestas son igual de frecuentes.",
     "guess_of_all": "Quien adivina todas estas respuestas a la vez solo a partir del resultado aleatorio acierta el {guess} de las veces; quien adivina a ciegas, el {blind}, si todas las combinaciones de respuestas son igual de frecuentes.",
     "guess_of_many": "Supongamos que todas las combinaciones de respuestas son igual de frecuentes. Entonces «{question}» es la pregunta más fácil de adivinar solo a partir del resultado aleatorio: quien adivina su respuesta acierta el {guess} de las veces; quien la adivina a ciegas, el {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} y {second}",
     "rare": ", cualquier otro con una probabilidad inferior al {chance}",
     "boxes_count": "Cada casilla cuenta aquí como una pregunta propia.",
+    "boxes_drawn": "Cada casilla cuenta aquí como una pregunta propia; todas las casillas de una pregunta se muestran juntas.",
+    "asked_drawn": "De estas preguntas solo se le hacen las elegidas y aquellas de las que depende otra pregunta que se le hace.",
     "picked": {
       "one": "Su dispositivo elige al azar {n} de estas {all} preguntas; sus respuestas no influyen en cuál. El informe trata solo de esa pregunta.",
       "other": "Su dispositivo elige al azar {n} de estas {all} preguntas; sus respuestas no influyen en cuáles. El informe trata solo de esas preguntas."

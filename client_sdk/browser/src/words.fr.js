@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (un nombre, dont seul l’intervalle est utilisé : {choices})",
     "box_question": "{text} (autant que vous voulez parmi : {choices})",
-    "skipped": "Votre appareil saute les questions qu’une réponse précédente exclut. Il y répond par le choix réservé aux questions sautées, tiré au hasard comme toute autre réponse : le rapport ne montre pas ce qu’on vous a demandé.",
+    "skipped": "Votre appareil saute les questions qu’une réponse précédente exclut. Il y répond par le choix réservé aux questions sautées, tiré au hasard comme toute autre réponse : le rapport ne montre pas si une question a été sautée.",
     "guess": "Qui devine votre réponse à partir du résultat aléatoire seulement a raison dans {guess} des cas ; qui devine à l’aveugle, dans {blind}, si toutes les réponses sont aussi fréquentes les unes que les autres.",
     "guess_of_all": "Qui devine toutes ces réponses à la fois à partir du résultat aléatoire seulement a raison dans {guess} des cas ; qui devine à l’aveugle, dans {blind}, si toutes les combinaisons de réponses sont aussi fréquentes les unes que les autres.",
     "guess_of_many": "Supposons que toutes les combinaisons de réponses soient aussi fréquentes les unes que les autres. Alors « {question} » est la question la plus facile à deviner à partir du résultat aléatoire seulement : qui devine sa réponse a raison dans {guess} des cas ; qui la devine à l’aveugle, dans {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} et {second}",
     "rare": ", tout autre avec une probabilité inférieure à {chance}",
     "boxes_count": "Chaque case compte ici comme une question à part.",
+    "boxes_drawn": "Chaque case compte ici comme une question à part ; toutes les cases d’une question sont présentées ensemble.",
+    "asked_drawn": "De ces questions, on ne vous pose que celles qui ont été choisies et celles dont dépend une autre question posée.",
     "picked": {
       "one": "Votre appareil choisit au hasard {n} de ces {all} questions ; vos réponses n’influent pas sur ce choix. Le rapport ne porte que sur cette question.",
       "other": "Votre appareil choisit au hasard {n} de ces {all} questions ; vos réponses n’influent pas sur ce choix. Le rapport ne porte que sur ces questions."

@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (un numero, di cui si usa solo l’intervallo: {choices})",
     "box_question": "{text} (quante ne vuole fra: {choices})",
-    "skipped": "Il suo dispositivo salta le domande che una risposta precedente esclude. Risponde a esse con la scelta riservata alle domande saltate, sorteggiata come ogni altra risposta: il rapporto non mostra che cosa le è stato chiesto.",
+    "skipped": "Il suo dispositivo salta le domande che una risposta precedente esclude. Risponde a esse con la scelta riservata alle domande saltate, sorteggiata come ogni altra risposta: il rapporto non mostra se una domanda è stata saltata.",
     "guess": "Chi indovina la sua risposta solo dal risultato casuale ha ragione nel {guess} dei casi; chi indovina alla cieca, nel {blind}, se tutte le risposte sono ugualmente frequenti.",
     "guess_of_all": "Chi indovina tutte queste risposte insieme solo dal risultato casuale ha ragione nel {guess} dei casi; chi indovina alla cieca, nel {blind}, se tutte le combinazioni di risposte sono ugualmente frequenti.",
     "guess_of_many": "Supponiamo che tutte le combinazioni di risposte siano ugualmente frequenti. Allora «{question}» è la domanda più facile da indovinare solo dal risultato casuale: chi ne indovina la risposta ha ragione nel {guess} dei casi; chi la indovina alla cieca, nel {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} e {second}",
     "rare": ", ogni altro con una probabilità inferiore allo {chance}",
     "boxes_count": "Qui ogni casella conta come una domanda a sé.",
+    "boxes_drawn": "Qui ogni casella conta come una domanda a sé; tutte le caselle di una domanda sono mostrate insieme.",
+    "asked_drawn": "Di queste domande le vengono poste solo quelle scelte e quelle da cui dipende un’altra domanda posta.",
     "picked": {
       "one": "Il suo dispositivo sceglie a caso {n} di queste {all} domande; le sue risposte non influiscono su quale. Il rapporto riguarda solo questa domanda.",
       "other": "Il suo dispositivo sceglie a caso {n} di queste {all} domande; le sue risposte non influiscono su quali. Il rapporto riguarda solo queste domande."

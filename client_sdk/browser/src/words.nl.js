@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (een getal, waarvan alleen het bereik wordt gebruikt: {choices})",
     "box_question": "{text} (zoveel als u wilt van: {choices})",
-    "skipped": "Uw apparaat slaat vragen over die door een eerder antwoord vervallen. Het beantwoordt ze met de keuze die daarvoor bestemd is, met dezelfde loting als elk ander antwoord: het bericht toont niet wat u is gevraagd.",
+    "skipped": "Uw apparaat slaat vragen over die door een eerder antwoord vervallen. Het beantwoordt ze met de keuze die daarvoor bestemd is, met dezelfde loting als elk ander antwoord: het bericht toont niet of er een vraag is overgeslagen.",
     "guess": "Wie alleen uit de toevallige uitkomst uw antwoord raadt, heeft het in {guess} van de gevallen goed; wie blind raadt, in {blind}, als alle antwoorden even vaak voorkomen.",
     "guess_of_all": "Wie alleen uit de toevallige uitkomst al deze antwoorden tegelijk raadt, heeft het in {guess} van de gevallen goed; wie blind raadt, in {blind}, als alle combinaties van antwoorden even vaak voorkomen.",
     "guess_of_many": "Stel dat alle combinaties van antwoorden even vaak voorkomen. Dan is “{question}” de vraag die alleen uit de toevallige uitkomst het makkelijkst te raden is: wie het antwoord erop raadt, heeft het in {guess} van de gevallen goed; wie het blind raadt, in {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} en {second}",
     "rare": ", elk ander met een kans onder {chance}",
     "boxes_count": "Elk vakje telt hier als een eigen vraag.",
+    "boxes_drawn": "Elk vakje telt hier als een eigen vraag; alle vakjes van een vraag worden samen getoond.",
+    "asked_drawn": "Van deze vragen krijgt u alleen de gekozen vragen en de vragen waarvan een andere gestelde vraag afhangt.",
     "picked": {
       "one": "Uw apparaat kiest door loting {n} van deze {all} vragen; uw antwoorden hebben daar geen invloed op. Het bericht gaat alleen over deze vraag.",
       "other": "Uw apparaat kiest door loting {n} van deze {all} vragen; uw antwoorden hebben daar geen invloed op. Het bericht gaat alleen over deze vragen."

@@ -52,7 +52,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (liczba, z której używa się tylko przedziału: {choices})",
     "box_question": "{text} (dowolnie wiele z: {choices})",
-    "skipped": "Twoje urządzenie pomija pytania, które wyklucza wcześniejsza odpowiedź. Odpowiada na nie wyborem przeznaczonym dla pominiętych pytań, losowanym tak jak każda inna odpowiedź: raport nie pokazuje, o co zapytano.",
+    "skipped": "Twoje urządzenie pomija pytania, które wyklucza wcześniejsza odpowiedź. Odpowiada na nie wyborem przeznaczonym dla pominiętych pytań, losowanym tak jak każda inna odpowiedź: raport nie pokazuje, czy jakieś pytanie pominięto.",
     "guess": "Kto zgaduje twoją odpowiedź tylko z losowego wyniku, trafia w {guess} przypadków; kto zgaduje na ślepo, w {blind}, jeśli wszystkie odpowiedzi są równie częste.",
     "guess_of_all": "Kto zgaduje wszystkie te odpowiedzi naraz tylko z losowego wyniku, trafia w {guess} przypadków; kto zgaduje na ślepo, w {blind}, jeśli wszystkie kombinacje odpowiedzi są równie częste.",
     "guess_of_many": "Załóżmy, że wszystkie kombinacje odpowiedzi są równie częste. Wtedy „{question}” to pytanie, które najłatwiej odgadnąć tylko z losowego wyniku: kto zgaduje odpowiedź na nie, trafia w {guess} przypadków; kto zgaduje ją na ślepo, w {blind}.",
@@ -73,6 +73,8 @@ export const texts = {
     "and": "{first} i {second}",
     "rare": ", każdy inny z prawdopodobieństwem poniżej {chance}",
     "boxes_count": "Każde pole liczy się tu jako osobne pytanie.",
+    "boxes_drawn": "Każde pole liczy się tu jako osobne pytanie; wszystkie pola jednego pytania są pokazywane razem.",
+    "asked_drawn": "Z tych pytań zadawane są tylko wylosowane oraz te, od których zależy inne zadane pytanie.",
     "picked": {
       "one": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tego pytania.",
       "few": "Twoje urządzenie losuje {n} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań.",

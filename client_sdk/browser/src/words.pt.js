@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (um número, do qual só o intervalo é usado: {choices})",
     "box_question": "{text} (quantas quiser entre: {choices})",
-    "skipped": "O seu aparelho pula as perguntas que uma resposta anterior descarta. Ele as responde com a opção reservada para perguntas puladas, sorteada como qualquer outra resposta: o relatório não mostra o que foi perguntado a você.",
+    "skipped": "O seu aparelho pula as perguntas que uma resposta anterior descarta. Ele as responde com a opção reservada para perguntas puladas, sorteada como qualquer outra resposta: o relatório não mostra se alguma pergunta foi pulada.",
     "guess": "Quem adivinha a sua resposta só a partir do resultado aleatório acerta em {guess} das vezes; quem adivinha às cegas, em {blind}, se todas as respostas forem igualmente comuns.",
     "guess_of_all": "Quem adivinha todas estas respostas de uma vez só a partir do resultado aleatório acerta em {guess} das vezes; quem adivinha às cegas, em {blind}, se todas as combinações de respostas forem igualmente comuns.",
     "guess_of_many": "Suponha que todas as combinações de respostas sejam igualmente comuns. Então “{question}” é a pergunta mais fácil de adivinhar só a partir do resultado aleatório: quem adivinha a resposta dela acerta em {guess} das vezes; quem a adivinha às cegas, em {blind}.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} e {second}",
     "rare": ", qualquer outro com uma probabilidade abaixo de {chance}",
     "boxes_count": "Cada caixa conta aqui como uma pergunta própria.",
+    "boxes_drawn": "Cada caixa conta aqui como uma pergunta própria; todas as caixas de uma pergunta são mostradas juntas.",
+    "asked_drawn": "Destas perguntas, só são feitas as escolhidas e aquelas de que depende outra pergunta feita.",
     "picked": {
       "one": "O seu aparelho escolhe ao acaso {n} destas {all} perguntas; as suas respostas não influem em qual. O relatório trata só desta pergunta.",
       "other": "O seu aparelho escolhe ao acaso {n} destas {all} perguntas; as suas respostas não influem em quais. O relatório trata só destas perguntas."

@@ -47,7 +47,7 @@ export const texts = {
     "question": "{text} ({choices})",
     "number_question": "{text} (yalnızca aralığı kullanılan bir sayı: {choices})",
     "box_question": "{text} (şunlardan istediğiniz kadarı: {choices})",
-    "skipped": "Cihazınız, önceki bir yanıtın dışladığı soruları atlar. Onları, atlanan sorulara ayrılmış seçenekle, her yanıt gibi rastgeleleştirerek yanıtlar: rapor size ne sorulduğunu göstermez.",
+    "skipped": "Cihazınız, önceki bir yanıtın dışladığı soruları atlar. Onları, atlanan sorulara ayrılmış seçenekle, her yanıt gibi rastgeleleştirerek yanıtlar: rapor bir sorunun atlanıp atlanmadığını göstermez.",
     "guess": "Bütün yanıtlar eşit sıklıktaysa, yanıtınızı yalnızca rastgele sonuçtan tahmin eden {guess} oranında doğru bilir; hiç bakmadan tahmin eden ise {blind} oranında.",
     "guess_of_all": "Bütün yanıt birleşimleri eşit sıklıktaysa, bu yanıtların hepsini birden yalnızca rastgele sonuçtan tahmin eden {guess} oranında doğru bilir; hiç bakmadan tahmin eden ise {blind} oranında.",
     "guess_of_many": "Bütün yanıt birleşimlerinin eşit sıklıkta olduğunu varsayalım. O zaman yalnızca rastgele sonuçtan tahmini en kolay soru “{question}” sorusudur: yanıtını tahmin eden {guess} oranında doğru bilir; hiç bakmadan tahmin eden ise {blind} oranında.",
@@ -63,6 +63,8 @@ export const texts = {
     "and": "{first} ve {second}",
     "rare": ", diğer her biri {chance} altında bir olasılıkla",
     "boxes_count": "Burada her kutu ayrı bir soru sayılır.",
+    "boxes_drawn": "Burada her kutu ayrı bir soru sayılır; bir sorunun bütün kutuları birlikte gösterilir.",
+    "asked_drawn": "Bu sorulardan size yalnızca seçilenler ve sorulan başka bir sorunun bağlı olduğu sorular sorulur.",
     "picked": {
       "one": "Cihazınız bu {all} sorudan {n} tanesini rastgele seçer; yanıtlarınız bunu etkilemez. Rapor yalnızca bu soruyla ilgilidir.",
       "other": "Cihazınız bu {all} sorudan {n} tanesini rastgele seçer; yanıtlarınız bunu etkilemez. Rapor yalnızca bu sorularla ilgilidir."

@@ -21,7 +21,7 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
-from frankly_protocol.mechanisms.agreement import FormAnswers
+from frankly_protocol.mechanisms.agreement import Truth
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 
@@ -213,11 +213,11 @@ def simulate(
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 
-def _sent(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SentSymbol:
+def _sent(block: Block, truth: int | Truth, randbits: RandomBits) -> SentSymbol:
     mechanism: Any = block.mechanism
     symbol = mechanism.sample(truth, randbits)
     if isinstance(mechanism, AgreementMechanism):
-        chance, low, high = mechanism.chances(symbol, cast("FormAnswers", truth))
+        chance, low, high = mechanism.chances(symbol, cast("Truth", truth))
         return SentSymbol(block.id, mechanism.symbol_json(symbol), chance, low, high)
     chances = [mechanism.probability(symbol, x) for x in range(mechanism.answers)]
     assert isinstance(truth, int)  # noqa: S101 - as `Block.truth` says

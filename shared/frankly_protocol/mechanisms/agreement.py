@@ -55,9 +55,7 @@ _MOST_CHOICES: Final = 64
 _CELLS_PER_SCORE: Final = 8  # entries of score tables have thousands of bits
 _MAX_CELLS: Final = 1 << 18  # sets × answers of a listed cover; its check reads all of them
 
-FormAnswers = tuple[int, ...]
-"""Positions of the true choices, one for each question."""
-Truth = FormAnswers | Mapping[int, int]
+Truth = tuple[int, ...] | Mapping[int, int]
 """Positions of the true choices by question; of the questions that nobody reads, none is needed."""
 
 
@@ -506,9 +504,7 @@ class AgreementMechanism:
         agreeing, total = component.tails[0][0], component.totals[0]
         return self.agree * agreeing + self.disagree * (total - agreeing)
 
-    def sample(
-        self, truth: FormAnswers, randbits: RandomBits = secrets.randbits
-    ) -> tuple[int, ...]:
+    def sample(self, truth: Truth, randbits: RandomBits = secrets.randbits) -> tuple[int, ...]:
         """Draw the symbol to send for `truth`: a plan, then its answer.
 
         Raises RandomnessError if the operating system provides no random bits.
@@ -565,9 +561,7 @@ class AgreementMechanism:
             symbol += [part, pool.cover.number(self.answer_of(part, truth), place, holds=holds)]
         return tuple(symbol)
 
-    def chances(
-        self, symbol: tuple[int, ...], truth: FormAnswers
-    ) -> tuple[Fraction, Fraction, Fraction]:
+    def chances(self, symbol: tuple[int, ...], truth: Truth) -> tuple[Fraction, Fraction, Fraction]:
         """Return Q(symbol|truth), and its smallest and largest value over all truths."""
         chance, component = self.probability(symbol, truth), self.components[symbol[0]]
         score = sum(
@@ -577,7 +571,7 @@ class AgreementMechanism:
         weight = self.agree if score >= component.threshold else self.disagree
         return chance, chance * self.disagree / weight, chance * self.agree / weight
 
-    def probability(self, symbol: tuple[int, ...], truth: FormAnswers) -> Fraction:
+    def probability(self, symbol: tuple[int, ...], truth: Truth) -> Fraction:
         """Return Q(symbol|truth) exactly, for a symbol that can be sent."""
         component = self.components[symbol[0]]
         # Every choice of parts is equally likely, independent of the truth.

@@ -126,6 +126,18 @@ def test_log(page: Page) -> None:
         assert outcome_in_browser[1] == case["code"], case["name"]
 
 
+def test_documents_that_ask_what_is_drawn_are_refused(page: Page) -> None:
+    """The browser SDK asks every question; it does not answer a survey that promises otherwise."""
+    vectors = json.loads((VECTORS / "plans.json").read_text("ascii"))
+    payloads = [case["payload"].encode() for case in vectors["documents"]]
+    verdicts = judged_by_browser(page, [sealed(payload) for payload in payloads])
+    asks = [
+        next(i for i, block in enumerate(json.loads(payload)["blocks"]) if "ask" in block)
+        for payload in payloads
+    ]
+    assert verdicts == [["document_schema", f"blocks[{i}].ask"] for i in asks]
+
+
 def test_every_file_except_the_servers_is_run() -> None:
     files = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
     assert files == {
@@ -136,6 +148,7 @@ def test_every_file_except_the_servers_is_run() -> None:
         "envelopes",
         "keys",
         "log",
+        "plans",
         "privacy",
         "replies",
         "sampling",
