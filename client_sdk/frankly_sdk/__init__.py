@@ -34,6 +34,7 @@ from frankly_sdk.errors import (
 from frankly_sdk.events import Event
 from frankly_sdk.evidence import Evidence, evidence
 from frankly_sdk.explain import Explanation
+from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.shared_store import SharedStoreWarning
@@ -58,6 +59,7 @@ __all__ = [
     "LinkError",
     "LogError",
     "NetworkError",
+    "Plan",
     "Policy",
     "PolicyRefused",
     "Randomised",

@@ -21,17 +21,23 @@ from frankly_sdk.delivery import Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled, UnknownChoice
 from frankly_sdk.events import Event, OnEvent, announcer
 from frankly_sdk.link import SurveyLink
+from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.relay import RelayTransport
 from frankly_sdk.shared_store import SharedStore
-from frankly_sdk.store import Store
+from frankly_sdk.store import Sealed, Store
 from frankly_sdk.survey import Survey
 from frankly_sdk.transport import HttpTransport
 
 SPREAD_S: Final = 0.01
 """Default upper limit of the random send delay, in seconds: 10,000 times the largest timing
 difference between two draws."""
+DRAWN_SPREAD_S: Final = 30.0
+"""The same for surveys that ask only what is drawn, where a report names the question that somebody
+answered last: this hides how long they hesitated."""
+PATIENCE_S: Final = 10.0
+"""Default time to keep trying, in seconds, after the random moment of sending."""
 _DISABLED = "the app has switched this off: nothing was drawn, stored or sent"
 
 
@@ -48,7 +54,7 @@ class Options:
     on_event: OnEvent | None = None
     relay: str | None = None
     ca_file: str | Path | None = None
-    spread_s: float = SPREAD_S
+    spread_s: float | None = None
     background: bool = False
     one_person: bool = False
 
@@ -125,14 +131,7 @@ class Core:
         stored = Store(path)
         self._closing.callback(stored.close)
         delivery = Delivery(
-            transport,
-            stored,
-            Turns.of(path),
-            clock,
-            self.seams.timer,
-            self._announce,
-            self.stop,
-            options.spread_s,
+            transport, stored, Turns.of(path), clock, self.seams.timer, self._announce, self.stop
         )
         # Sent before opening, which may fail; the pending reports may belong to another survey.
         early = run(delivery.flush(timeout_s=0), self.sleep)
@@ -169,6 +168,9 @@ class Core:
             self.seams.randbits,
         )
         survey = Survey(opened.document, opened.signed_by, level)
+        default_s = DRAWN_SPREAD_S if sealing.planning.is_needed else SPREAD_S
+        spread_s = default_s if options.spread_s is None else options.spread_s
+        delivery = replace(delivery, spread_s=spread_s)
         sender = self._sender(delivery) if options.background else None
         return Parts(survey, stored, sealing, delivery, sender)
 
@@ -206,7 +208,20 @@ class Core:
             is_answered=store.answer(sealing.chain, survey.document.survey, name) is not None,
         )
 
-    def answer(self, row: Row, respondent: str | None, patience_s: float) -> Steps[Receipt]:
+    def plan(self, respondent: str | None) -> Plan:
+        """Return what to ask a respondent, drawn and stored durably by the first call."""
+        _require_key(respondent)
+        if self.parts is None:
+            raise Disabled
+        store, sealing = self.parts.store, self.parts.sealing
+        name = store.respondent_name(respondent or "")
+        plans = sealing.plan(name)
+        if plans is None:
+            raise AlreadyAnswered(_receipt(sealing.answered(name)))
+        self._announce(Event("planned", self.link.survey))
+        return sealing.planning.shown(plans)
+
+    def answer(self, row: Row, respondent: str | None, patience_s: float | None) -> Steps[Receipt]:
         """Randomise, seal and send one answer; the first step seals it."""
         require(patience_s=patience_s)
         _require_key(respondent)
@@ -214,7 +229,7 @@ class Core:
         if parts is None:
             self._announce(Event("disabled", self.link.survey))
             return Receipt("disabled", "disabled", _DISABLED)
-        settled = row.settled(parts.survey.document)
+        settled = row.settled(parts.sealing.planning)
         if isinstance(settled, UnknownChoice):
             raise settled
         # Called only after all checks of the answers, because it may write the store's salt.
@@ -224,14 +239,17 @@ class Core:
         row = replace(
             settled, respondent=parts.store.respondent_name(respondent or ""), token=token
         )
-        sealed = parts.sealing.one(row)
+        (fitting,) = parts.sealing.planned([row])
+        if isinstance(fitting, UnknownChoice):
+            raise fitting
+        sealed = parts.sealing.one(fitting)
         if sealed is None:
             raise AlreadyAnswered((yield from self._deliver_again(parts, row, patience_s)))
         parts.delivery.schedule(sealed)
         self._announce(Event("sealed", sealed.survey))
         receipt = None
         try:
-            receipt = yield from parts.delivery.deliver(sealed, patience_s)
+            receipt = yield from self._deliver(parts, sealed, patience_s)
         finally:
             # This also runs if a task is cancelled during a wait: the answer is sealed and has to
             # be sent.
@@ -239,18 +257,17 @@ class Core:
                 parts.deliver_later()
         return receipt
 
-    def _deliver_again(self, parts: Parts, row: Row, patience_s: float) -> Steps[Receipt]:
+    def _deliver_again(self, parts: Parts, row: Row, patience_s: float | None) -> Steps[Receipt]:
         # The bytes of the first report are sent again; no new symbols are drawn.
         sealed = parts.sealing.answered(row.respondent)
         if sealed is not None and sealed.state == "sealed":
-            return (yield from parts.delivery.deliver(sealed, patience_s))
-        # There is no new draw after a final refusal, because a second draw would reveal more.
-        if sealed is not None and sealed.state == "refused":
-            return Receipt(
-                "refused", sealed.code, "the server refused the first answer permanently"
-            )
-        code = sealed.code if sealed else "accepted"
-        return Receipt("sent", code, "the server has stored the first answer")
+            return (yield from self._deliver(parts, sealed, patience_s))
+        return _receipt(sealed)
+
+    def _deliver(self, parts: Parts, sealed: Sealed, patience_s: float | None) -> Steps[Receipt]:
+        if patience_s is None:
+            patience_s = PATIENCE_S + parts.delivery.spread_left_s(sealed)
+        return parts.delivery.deliver(sealed, patience_s)
 
     def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
         """Return an iterator that seals the rows, 500 in each transaction."""
@@ -284,6 +301,17 @@ class Core:
         """End all waits, stop the background sender, close the store and the connections."""
         self.stop.set()
         self._closing.close()
+
+
+def _receipt(sealed: Sealed | None) -> Receipt:
+    """Return the state of a respondent's first answer."""
+    if sealed is not None and sealed.state == "sealed":
+        return Receipt("queued", "waiting", "the first answer is sealed here and will be sent")
+    # There is no new draw after a final refusal, because a second draw would reveal more.
+    if sealed is not None and sealed.state == "refused":
+        return Receipt("refused", sealed.code, "the server refused the first answer permanently")
+    code = sealed.code if sealed else "accepted"
+    return Receipt("sent", code, "the server has stored the first answer")
 
 
 def _require_key(respondent: str | None) -> None:

@@ -4,21 +4,25 @@
 Nothing is sent before the transaction has ended.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
 
-from frankly_protocol.audit import ReportLevel
+from frankly_protocol.audit import Charge, ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, InvalidInput, RandomnessError
-from frankly_protocol.mechanisms.agreement import FormAnswers
+from frankly_protocol.mechanisms.agreement import Plan, Truth
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 from frankly_protocol.trust.invite_codes import is_like_code, token_of_code
 from frankly_protocol.trust.tokens import check_token, encode_token
 
+from frankly_sdk._planning import Planning, Plans
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
 from frankly_sdk.policy import Policy
@@ -40,12 +44,14 @@ class Row:
     public: Answer
     token: str | None = field(default=None, repr=False)
 
-    def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
+    def settled(self, planning: Planning) -> "Row | UnknownChoice":
         """Return the row with one choice per question (`Answer.settled`), or the error.
 
-        The error is not raised, because a traceback would contain the answers.
+        If only what is drawn is asked, questions may have no answer (`Sealing.planned`). The error
+        is not raised, because a traceback would contain the answers.
         """
-        truth = self.truth.settled(document.questions)
+        document = planning.document
+        truth = self.truth.settled(document.questions, partial=planning.is_needed)
         if isinstance(truth, UnknownChoice):
             return truth
         public = self.public.settled({q.id: q for q in document.strata})
@@ -71,7 +77,7 @@ def token_to_send(document: SurveyDocument, token: str | None) -> str | None:
     return token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sealing:
     """Seals answers to one accepted document; `chain` is the name of the chain of its keys."""
 
@@ -85,9 +91,80 @@ class Sealing:
     clock: Clock
     randbits: RandomBits
 
+    @cached_property
+    def planning(self) -> Planning:
+        """The plans of the document."""
+        return Planning(self.document)
+
     def answered(self, respondent: str = "") -> Sealed | None:
         """Return this respondent's sealed answer to the survey, or None if there is none."""
         return self.store.answer(self.chain, self.document.survey, respondent)
+
+    def plan(self, respondent: str) -> Plans | None:
+        """Return a respondent's plans, which the first call draws and stores.
+
+        Returns None if this respondent has already answered. A plan is not drawn again for the same
+        form, by another process or after a restart. Window and budget are checked as for sealing,
+        but nothing is charged.
+        """
+        with self.store.transaction():
+            if self.answered(respondent) is not None:
+                return None
+            self._plan(respondent)
+        # Read after the commit: nothing is asked that is not stored durably.
+        return self._stored(respondent)
+
+    def planned(self, rows: Sequence[Row]) -> list[Row | UnknownChoice]:
+        """Return each row with only the answers that its plan needs, or the error if one is missing.
+
+        A respondent whose row does not answer every question gets a plan here, durably and before
+        the row is compared with it: a plan that could be drawn again until the answers fit would
+        depend on them.
+        """
+        if not self.planning.is_needed:
+            return list(rows)
+        every = len(self.document.questions)
+        lacking = [row.respondent for row in rows if len(row.truth.revealed()) < every]
+        if lacking:
+            with self.store.transaction():
+                for respondent in lacking:
+                    # `_seal` refuses such a row, and finds the answer of one that has answered.
+                    with contextlib.suppress(BudgetExceeded):
+                        if self.answered(respondent) is None:
+                            self._plan(respondent)
+        stored = [(row, self._stored(row.respondent)) for row in rows]
+        return [row if plans is None else self._fit(row, plans) for row, plans in stored]
+
+    def _plan(self, respondent: str) -> None:
+        """Store plans if there are none; call it inside a transaction."""
+        self._require_open()
+        self._charge(respondent)
+        if self._stored(respondent) is None:
+            text = self.planning.text(self.planning.draw(self.randbits))
+            self.store.keep_plan(*self._place(respondent), text)
+
+    def _stored(self, respondent: str) -> Plans | None:
+        """Return the stored plans, None if they are still to be drawn."""
+        if not self.planning.is_needed:
+            return {}
+        text = self.store.plan(*self._place(respondent))
+        return None if text is None else self.planning.read(text)
+
+    def _place(self, respondent: str) -> tuple[str, str, str, str]:
+        return self.chain, self.document.survey, respondent, self.planning.form
+
+    def _fit(self, row: Row, plans: Plans | None) -> Row | UnknownChoice:
+        """Return the row with the answers that its plans need; without plans, with all answers."""
+        questions = self.planning.needed(plans) if plans else self.document.questions
+        truth = row.truth.only(questions)
+        return truth if isinstance(truth, UnknownChoice) else replace(row, truth=truth)
+
+    def _charge(self, respondent: str) -> Charge:
+        """Return the cost of an answer; raises BudgetExceeded if the respondent's budget lacks it."""
+        spent = self.store.spent(respondent)
+        return self.policy.check(
+            self.document, self.level, pinned=self.pinned, logged=self.logged, spent=spent
+        )
 
     def one(self, row: Row) -> Sealed | None:
         """Seal one answer; returns None if this respondent has already answered.
@@ -122,11 +199,12 @@ class Sealing:
             return None
         self._require_open()
         row = replace(row, token=token_to_send(document, row.token))
-        spent = store.spent(row.respondent)
         # Checked again under the lock: another process may have spent the budget since `open`.
-        charge = self.policy.check(
-            document, self.level, pinned=self.pinned, logged=self.logged, spent=spent
-        )
+        charge = self._charge(row.respondent)
+        plans = self._stored(row.respondent)
+        fitting = self._fit(row, plans)
+        if isinstance(fitting, UnknownChoice):
+            raise fitting
         length = document.report_length
         # Space is reserved before the draw: if the disk is full, this must fail before any value is
         # drawn.
@@ -140,22 +218,25 @@ class Sealing:
             format_time(document.closes),
             row.respondent,
         )
-        report = self._draw(row)
+        report = self._draw(fitting, plans)
         if report is None:
             raise RandomnessError
         return store.seal(
             chain, document.survey, report.id, report.to_bytes(length), row.respondent
         )
 
-    def _draw(self, row: Row) -> Report | None:
+    def _draw(self, row: Row, plans: Plans | None) -> Report | None:
         """Draw every block's symbol and the report's id; returns None if a draw fails.
 
+        plans : those stored before, None to draw them first.
         The original error is dropped, because its traceback contains the true answers.
         """
         randbits = self.randbits
         try:
+            drawn = self.planning.draw(randbits) if plans is None else plans
             symbols = tuple(
-                _symbol(block, row.truth.row(block), randbits) for block in self.document.blocks
+                _symbol(block, row.truth.row(block), drawn.get(block.id), randbits)
+                for block in self.document.blocks
             )
             return Report(
                 self.document.digest,
@@ -182,7 +263,14 @@ class Sealing:
             ) from None
 
 
-def _symbol(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SymbolJson:
-    """Draw one block's symbol, in its JSON form."""
-    mechanism = block.mechanism
-    return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol
+def _symbol(
+    block: Block, truth: int | Truth, plan: Plan | None, randbits: RandomBits
+) -> SymbolJson:
+    """Draw one block's symbol, in its JSON form; plan : that of a form that asks what is drawn."""
+    mechanism: Any = block.mechanism
+    drawn = (
+        mechanism.sample(truth, randbits)
+        if plan is None
+        else mechanism.answer(truth, plan, randbits)
+    )
+    return cast("SymbolJson", mechanism.symbol_json(drawn))

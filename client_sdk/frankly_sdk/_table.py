@@ -37,7 +37,7 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
     The header names the key column, the token column if the survey has a token rule, and every
     question and public question, each once. The encoding is UTF-8, with or without a byte order
-    mark.
+    mark. If the survey asks only what is drawn, an empty cell is a question that was not asked.
 
     Raises InvalidInput, naming the file or the line.
     """
@@ -78,6 +78,7 @@ def _rows(
 ) -> Iterator[Respondent]:
     strata = {question.id: question for question in document.strata}
     lines_by_key, spent = dict[str, tuple[int, str]](), set[str]()
+    partial = any(block.asks_drawn for block in document.blocks)
     last = 1
     for cells in lines:
         last += 1
@@ -92,17 +93,27 @@ def _rows(
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(
-            {name: _number(document.questions[name], cell) for name, cell in row.items()}
+            {
+                name: _number(document.questions[name], cell)
+                for name, cell in row.items()
+                if cell or not partial
+            }
         )
         # From here on, only `truth` may contain the answers, because a traceback shows local
         # variables.
         del cells, row
         for answers, questions in ((truth, document.questions), (Answer(public), strata)):
-            settled = answers.settled(questions)
+            settled = answers.settled(questions, partial=partial and questions is not strata)
             if isinstance(settled, UnknownChoice):
                 raise _bad(last, settled.detail, settled.field)
         _require_new(last, token, spent, columns, document)
         yield respondent, truth, public, token
+
+
+def placed(fault: UnknownChoice) -> InvalidInput:
+    """Return the error of a batch for its table: row i is line i + 2."""
+    place, _, column = (fault.field or "").partition(".")
+    return _bad(int(place.removeprefix("rows[").removesuffix("]")) + 2, fault.detail, column)
 
 
 def _number(question: Question, cell: str) -> str | int:

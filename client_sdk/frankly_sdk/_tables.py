@@ -16,13 +16,20 @@ Keys stored by these versions are dropped: their format, `frankly.keys/1`, is no
 
 from typing import Final
 
-VERSION: Final = 5
+VERSION: Final = 6
 UNKNOWN_CHAIN: Final = ""
 
 # alias : another name of a chain (see `Opening._alias`). keys.envelope : the newest keys of the
 # chain. respondent : '' for the owner of the install, otherwise a keyed hash (see
 # `Store.respondent_name`). cost : a ratio of odds; NULL is infinite. closes : when the survey closes
-# by its document; NULL for answers of versions up to 4.
+# by its document; NULL for answers of versions up to 4. plans : what a respondent has been asked
+# who has not answered yet; form is the digest of what a plan depends on (`Planning.form`).
+_PLANS: Final = """
+CREATE TABLE plans (
+    respondent TEXT NOT NULL, survey TEXT NOT NULL, chain TEXT NOT NULL, form TEXT NOT NULL, plan TEXT NOT NULL,
+    PRIMARY KEY (respondent, survey, chain)
+)
+"""
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
 CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -82,11 +89,12 @@ _COPY_3: Final = _COPY.format(
     delta="free_delta",
 )
 _STEPS: Final = {
-    0: (_TABLES,),
-    1: (_SET_ASIDE, _TABLES, _COPY_1),
-    2: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_2, _COPY_LOG),
-    3: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_3, _COPY_LOG),
-    4: ("ALTER TABLE answers ADD COLUMN closes TEXT",),
+    0: (_TABLES, _PLANS),
+    1: (_SET_ASIDE, _TABLES, _PLANS, _COPY_1),
+    2: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _PLANS, _COPY_2, _COPY_LOG),
+    3: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _PLANS, _COPY_3, _COPY_LOG),
+    4: ("ALTER TABLE answers ADD COLUMN closes TEXT", _PLANS),
+    5: (_PLANS,),
 }
 
 

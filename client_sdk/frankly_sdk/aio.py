@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from frankly_sdk._core import SPREAD_S, Core, Options
+from frankly_sdk._core import Core, Options
 from frankly_sdk._sealing import Row
 from frankly_sdk._seams import Seams
 from frankly_sdk._steps import Done, Steps, advance
@@ -28,6 +28,7 @@ from frankly_sdk.answer import Answer, Given
 from frankly_sdk.batch import ROWS_PER_TRANSACTION, Randomised, Respondent
 from frankly_sdk.budget import Budget
 from frankly_sdk.events import OnEvent
+from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.survey import Survey
@@ -63,7 +64,7 @@ class Client:
         on_event: OnEvent | None = None,
         relay: str | None = None,
         ca_file: str | Path | None = None,
-        spread_s: float = SPREAD_S,
+        spread_s: float | None = None,
         background: bool = False,
         one_person: bool = False,
     ) -> Self:
@@ -115,6 +116,14 @@ class Client:
         """Return the survey's cost for a respondent, and the budget left before and after it."""
         return await self._in_thread(self._core.budget, respondent)
 
+    async def plan(self, respondent: str | None = None) -> Plan:
+        """Return the questions to ask: all, or only those that this device has drawn for its report.
+
+        The argument and the errors are those of `frankly_sdk.Client.plan`.
+        """
+        self._core.shared.check(respondent)
+        return await self._in_thread(self._core.plan, respondent)
+
     async def answer(
         self,
         choices: Mapping[str, Given] | Answer,
@@ -122,7 +131,7 @@ class Client:
         strata: Mapping[str, str] | None = None,
         respondent: str | None = None,
         token: str | None = None,
-        patience_s: float = 10,
+        patience_s: float | None = None,
     ) -> Receipt:
         """Randomise, seal and send one answer.
 

@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping
 from typing import Never
 
 from frankly_protocol.blocks import Block, Question
-from frankly_protocol.mechanisms.agreement import FormAnswers
+from frankly_protocol.mechanisms.agreement import Truth
 from frankly_protocol.questions import NO, YES, Box
 
 from frankly_sdk.errors import UnknownChoice
 
 Given = str | int | Collection[str]
 """What an app passes for a question: a choice id, a number, or the ids of the ticked boxes."""
+_MISSING = "this question has no answer"
 _SHAPE = "pass the answers as a mapping of question id to choice id"
 
 
@@ -41,21 +42,26 @@ class Answer:
         # Copied, so that the answers cannot change between the check and their use.
         self._given = dict(given) if isinstance(given, Mapping) else None
 
-    def settled(self, questions: Mapping[str, Question]) -> "Answer | UnknownChoice":
+    def settled(
+        self, questions: Mapping[str, Question], *, partial: bool = False
+    ) -> "Answer | UnknownChoice":
         """Return the answers as one choice id for each of `questions`, or the error.
 
         Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
         question that a rule skips gets its choice for skipped questions, even if the app passed
         another. The error lists the valid values.
+
+        partial : questions may have no answer, and then no choice; see `only`.
         """
         if self._given is None:
             return UnknownChoice(None, list(questions), _SHAPE)
         given, chosen = dict(self._given), dict[str, str]()
         for name, question in questions.items():
             rule, box = question.ask_if, question.box
-            if rule is not None and chosen[rule.question] not in rule.choices:
+            earlier = None if rule is None else chosen.get(rule.question)
+            if rule is not None and earlier is not None and earlier not in rule.choices:
                 chosen[name] = question.skipped
-            else:
+            elif not partial or not given.keys().isdisjoint(_names(question)):
                 choice = (
                     _chosen(question, given)
                     if box is None
@@ -73,7 +79,19 @@ class Answer:
             )
         return Answer(chosen)
 
-    def row(self, block: Block) -> int | FormAnswers:
+    def only(self, questions: Mapping[str, Question]) -> "Answer | UnknownChoice":
+        """Return settled answers to these questions alone, or the error if one is missing.
+
+        questions : with each question, those that it needs (`frankly_protocol.asking`); then the
+            choices are those of all questions' answers.
+        """
+        chosen = self.revealed()
+        for name, question in questions.items():
+            if name not in chosen:
+                return _unknown(question, _MISSING)
+        return Answer({name: chosen[name] for name in questions})
+
+    def row(self, block: Block) -> int | Truth:
         """Return the block's true answer in the form that its mechanism accepts.
 
         Call it only on the result of `settled`.
@@ -94,10 +112,15 @@ class Answer:
         raise TypeError("an Answer cannot be copied or pickled")
 
 
+def _names(question: Question) -> tuple[str, ...]:
+    """Return the names under which an app may pass the answer to a question."""
+    return (question.id,) if question.box is None else (question.id, question.box.of)
+
+
 def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownChoice:
     """Return the choice given for a question, by its id or by a number."""
     if question.id not in given:
-        return _unknown(question, "this question has no answer")
+        return _unknown(question, _MISSING)
     answer = given[question.id]
     # Exact types: a bool is an int in Python, and a subclass of str could compare equal to one
     # choice now and to another later. JavaScript's integers are exact up to 2^53, and both SDKs
@@ -134,7 +157,7 @@ def _alone(questions: Mapping[str, Question], chosen: Mapping[str, str]) -> Unkn
     """Return the error if a box that excludes the others is ticked together with one of them."""
     ticked: dict[str, list[Box]] = {}
     for name, question in questions.items():
-        if question.box is not None and chosen[name] == YES:
+        if question.box is not None and chosen.get(name) == YES:
             ticked.setdefault(question.box.of, []).append(question.box)
     for of, boxes in ticked.items():
         if len(boxes) > 1 and any(box.role for box in boxes):

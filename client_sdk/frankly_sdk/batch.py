@@ -53,7 +53,7 @@ def randomise(
     first_rows, first = dict[str, tuple[int, int]](), 0
     # `map` keeps the raw rows out of local variables, which a traceback would contain.
     while read := list(map(_read, islice(source, ROWS_PER_TRANSACTION))):
-        keys, todo = list[tuple[str, Randomised | None]](), list[Row]()
+        keys, todo, places = list[tuple[str, Randomised | None]](), list[Row](), list[int]()
         for i, row_or_fault in enumerate(read, first):
             key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
@@ -69,10 +69,12 @@ def randomise(
                     else Randomised(key, "already", None, same_as, spelling != hash(key)),
                 )
             )
-            todo += [row] if is_new else []
+            if is_new:
+                todo.append(row)
+                places.append(i)
         # All rows of a transaction are checked first: if one is wrong, none of them is sealed. Rows
         # of earlier transactions stay sealed.
-        results = iter(sealing.many(todo))
+        results = iter(sealing.many(_fitting(sealing, todo, places)))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:
                 announce(_same_respondent(sealing.document.survey, i, repeated))
@@ -109,7 +111,7 @@ def _checked(
     if isinstance(row_or_fault, InvalidInput):
         raise _placed(row_or_fault, i)
     key, row = row_or_fault
-    settled = row.settled(sealing.document)
+    settled = row.settled(sealing.planning)
     # A traceback keeps local variables.
     del row, row_or_fault
     if isinstance(settled, UnknownChoice):
@@ -118,6 +120,15 @@ def _checked(
     if fault is not None:
         raise _placed(fault, i)
     return key, settled
+
+
+def _fitting(sealing: Sealing, rows: list[Row], places: list[int]) -> list[Row]:
+    """Return the rows with only the answers that their plans need; raises UnknownChoice."""
+    fitting = sealing.planned(rows)
+    for row, place in zip(fitting, places, strict=True):
+        if isinstance(row, UnknownChoice):
+            raise _placed(row, place)
+    return [row for row in fitting if isinstance(row, Row)]
 
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:

@@ -3,6 +3,7 @@
 
 frankly-sdk randomise in.csv out.jsonl --link LINK --store FILE     (- reads answers from standard input)
 frankly-sdk flush --link LINK --store FILE
+frankly-sdk plan --link LINK --store FILE [--respondent KEY]
 frankly-sdk explain --link LINK --store FILE [--respondent KEY]
 frankly-sdk budget --link LINK --store FILE [--respondent KEY]
 """
@@ -19,7 +20,7 @@ from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_sdk._platform import sync
-from frankly_sdk._table import Columns, read_rows
+from frankly_sdk._table import Columns, placed, read_rows
 from frankly_sdk.batch import Randomised
 from frankly_sdk.client import Client
 from frankly_sdk.errors import (
@@ -51,7 +52,13 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
     0 success, 2 usage, 3 bad input, 4 refused by the policy, 5 network, 6 integrity.
     """
     options = _parser().parse_args(arguments)
-    commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
+    commands = {
+        "randomise": _randomise,
+        "flush": _flush,
+        "plan": _plan,
+        "explain": _explain,
+        "budget": _budget,
+    }
     try:
         # Checked before the store is opened: no answer may be sealed if the output file must not be
         # replaced.
@@ -138,6 +145,11 @@ def _parser() -> argparse.ArgumentParser:
         "flush", parents=[common], help="send every sealed report of the store"
     )
     flush.add_argument("--seconds", type=float, default=60.0, help="approximate time to try")
+    plan = commands.add_parser(
+        "plan",
+        parents=[common],
+        help="show what to ask: all questions, or those drawn for the report",
+    )
     explain = commands.add_parser(
         "explain", parents=[common], help="show questions, report and privacy bounds"
     )
@@ -146,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         parents=[common],
         help="show the survey's cost, and the remaining budget before and after",
     )
-    for command in (explain, budget):
+    for command in (plan, explain, budget):
         command.add_argument(
             "--respondent",
             metavar="KEY",
@@ -184,7 +196,10 @@ def _randomise(options: argparse.Namespace, client: Client) -> int:
     rows = read_rows(
         options.input, Columns(options.respondent, options.token), client.survey.document
     )
-    results = list(client.randomise_many(rows))
+    try:
+        results = list(client.randomise_many(rows))
+    except UnknownChoice as missing:
+        raise placed(missing) from None
     _write(options.output, (row.report for row in results if row.report is not None))
     _summarise(results)
     return 0
@@ -222,6 +237,18 @@ class _Progress:
         """End the line, if there is one."""
         if self._sent:
             sys.stderr.write("\n")
+
+
+def _plan(options: argparse.Namespace, client: Client) -> int:
+    plan, document = client.plan(options.respondent), client.survey.document
+    language = document.languages[0]
+    questions = [document.questions[name] for name in plan.questions]
+    sys.stdout.write(f"Ask {plan.asked} of {plan.of} questions.\n")
+    for question in questions:
+        # The names are those of the columns of a table.
+        choices = ", ".join(choice.id for choice in question.choices)
+        sys.stdout.write(f"{question.id}: {question.text[language]} ({choices})\n")
+    return 0
 
 
 def _explain(options: argparse.Namespace, client: Client) -> int:

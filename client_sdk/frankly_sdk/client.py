@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from frankly_sdk._core import SPREAD_S, Core, Options
+from frankly_sdk._core import Core, Options
 from frankly_sdk._sealing import Row
 from frankly_sdk._seams import Seams
 from frankly_sdk._steps import run
@@ -19,11 +19,12 @@ from frankly_sdk.answer import Answer, Given
 from frankly_sdk.batch import Randomised, Respondent
 from frankly_sdk.budget import Budget
 from frankly_sdk.events import OnEvent
+from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.survey import Survey
 
-__all__ = ["SPREAD_S", "Client", "Survey"]
+__all__ = ["Client", "Survey"]
 
 
 class Client:
@@ -49,7 +50,7 @@ class Client:
         on_event: OnEvent | None = None,
         relay: str | None = None,
         ca_file: str | Path | None = None,
-        spread_s: float = SPREAD_S,
+        spread_s: float | None = None,
         background: bool = False,
         one_person: bool = False,
     ) -> Self:
@@ -69,7 +70,8 @@ class Client:
         ca_file : certificates to trust instead of the public ones, for a server with a private
             certificate.
         spread_s : each report is sent at a random moment within this many seconds of being sealed;
-            0 to 34560000 (400 days, the longest validity of a document).
+            0 to 34560000 (400 days, the longest validity of a document). By default 0.01, and 30 for
+            a survey that asks only what is drawn.
         background : deliver queued reports in a thread, without calls of `flush`, until `close` or
             the end of the process, which it delays by less than a second.
         one_person : this install belongs to one person, although a web server runs in it; without
@@ -119,6 +121,23 @@ class Client:
         """
         return self._core.budget(respondent)
 
+    def plan(self, respondent: str | None = None) -> Plan:
+        """Return the questions to ask: all, or only those that this device has drawn for its report.
+
+        Call it before the first question is shown. The first call draws, and stores the draw durably
+        before it returns; later calls, in any process, return the same until the answer is sealed. A
+        new version of the document keeps the draw unless its questions or their mechanism changed.
+        Nothing is charged or sent: that nobody answered remains on this device.
+
+        respondent : as for `answer`.
+
+        Raises AlreadyAnswered, BudgetExceeded, PolicyRefused, SurveyClosed, ClockError if the survey
+        has not opened yet, Disabled, InvalidInput for a key that is not a non-blank string,
+        StoreError, RandomnessError.
+        """
+        self._core.shared.check(respondent)
+        return self._core.plan(respondent)
+
     def answer(
         self,
         choices: Mapping[str, Given] | Answer,
@@ -126,11 +145,13 @@ class Client:
         strata: Mapping[str, str] | None = None,
         respondent: str | None = None,
         token: str | None = None,
-        patience_s: float = 10,
+        patience_s: float | None = None,
     ) -> Receipt:
         """Randomise, seal and send one answer. The true answers in `choices` are not stored anywhere.
 
-        choices : question id → choice id, for every question.
+        choices : question id → choice id, for every question of `plan`. Answers to other questions
+            of the survey must be valid, and are dropped. Without an earlier call of `plan`, a draw
+            is made here.
         strata : public question id → choice id, for every public question.
         respondent : if many people answer on this device, a key for each: there is one answer and
             one ledger per key. Keys that differ only in surrounding spaces or in their Unicode form
@@ -138,9 +159,10 @@ class Client:
             install; a blank key is refused.
         token : for surveys that require one, or the invite code that stands for it; by default the
             code of a personal link. It is sent with the report and erased with it.
-        patience_s : seconds to keep trying before returning ``queued``, 0 to 34560000; the sealed
-            bytes are sent again at the next start or `flush`, or by the background sender. With 0
-            there is at most one attempt, and none before the random send time.
+        patience_s : seconds to keep trying before returning ``queued``, 0 to 34560000, by default
+            10 after the random moment of sending; the sealed bytes are sent again at the next start
+            or `flush`, or by the background sender. With 0 there is at most one attempt, and none
+            before that moment.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver the earlier answer),
         SurveyClosed, ClockError if the survey has not opened yet, InvalidInput (token_invalid, or

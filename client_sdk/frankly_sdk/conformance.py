@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conformance driver: ``python -m frankly_sdk.conformance init|refresh|answer``.
+"""Conformance driver: ``python -m frankly_sdk.conformance init|refresh|plan|answer``.
 
 The driver reads one JSON object from standard input and writes one to standard output. If it
 refuses, it writes a problem object to standard error and sets the exit status. Conformance tests of
@@ -38,6 +38,7 @@ _POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log", "delta_cap", "
 _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "init": (frozenset({"store", "link"}), frozenset({"keys", "policy"})),
     "refresh": (frozenset({"store"}), frozenset({"now"})),
+    "plan": (frozenset({"store"}), frozenset({"now", "bits"})),
     "answer": (
         frozenset({"store", "answers"}),
         frozenset({"now", "strata", "token", "patience_s", "bits"}),
@@ -64,6 +65,7 @@ def main(
     commands: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
         "init": _init,
         "refresh": _refresh,
+        "plan": _plan,
         "answer": _answer,
     }
     try:
@@ -117,6 +119,13 @@ def _refresh(request: Mapping[str, Any]) -> Mapping[str, Any]:
             "explanation": str(client.survey.explain()),
             "receipts": [_receipt(receipt) for receipt in receipts],
         }
+
+
+def _plan(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Draw what to ask and store it, or return what was drawn before."""
+    with _Install.at(request).open() as client:
+        plan = client.plan()
+        return {"questions": list(plan.questions), "asked": plan.asked, "of": plan.of}
 
 
 def _answer(request: Mapping[str, Any]) -> Mapping[str, Any]:

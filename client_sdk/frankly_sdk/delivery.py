@@ -142,6 +142,10 @@ class Delivery:
         # The background sender may have seen the report, and drawn its time, before this call.
         self._not_before.setdefault(sealed.report_id, self.timer() + self.spread_s * uniform())
 
+    def spread_left_s(self, sealed: Sealed) -> float:
+        """Return the seconds until the random moment of a report, 0 if it has passed or has none."""
+        return max(0.0, self._not_before.get(sealed.report_id, 0.0) - self.timer())
+
     def due_s(self, sealed: Sealed) -> float:
         """Return the seconds until the background sender sends a report; zero or less if it is due.
 

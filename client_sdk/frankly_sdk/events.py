@@ -12,6 +12,7 @@ LOGGER = "frankly_sdk"
 """The name of the log that `debug` writes to."""
 EVENTS = (
     "opened",
+    "planned",
     "sealed",
     "sent",
     "queued",

@@ -291,6 +291,27 @@ class Store:
         rows = self._database.rows("SELECT count(*) FROM answers WHERE state = 'sealed'")
         return int(rows[0][0]) if rows else 0
 
+    def plan(self, chain: str, survey: str, respondent: str, form: str) -> str | None:
+        """Return a respondent's stored plan, None if there is none for this form.
+
+        form : digest of what a plan depends on.
+        """
+        rows = self._database.rows(
+            "SELECT plan FROM plans WHERE chain = ? AND survey = ? AND respondent = ? AND form = ?",
+            *(chain, survey, respondent, form),
+        )
+        return rows[0][0] if rows else None
+
+    def keep_plan(self, chain: str, survey: str, respondent: str, form: str, plan: str) -> None:
+        """Store a plan instead of one for an earlier form.
+
+        Call it inside the `transaction` that has found no plan for this form.
+        """
+        self._database.run(
+            "INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?, ?)",
+            *(respondent, survey, chain, form, plan),
+        )
+
     def reserve(
         self,
         chain: str,
@@ -325,13 +346,17 @@ class Store:
     def seal(
         self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = ""
     ) -> Sealed:
-        """Write the report into the reserved space and return the sealed answer.
+        """Write the report into the reserved space, delete the plan, and return the sealed answer.
 
-        Call it inside the `transaction` of `reserve`, whose end makes both durable.
+        Call it inside the `transaction` of `reserve`, whose end makes all durable.
         """
         self._database.run(
             "UPDATE answers SET report_id = ?, body = ? WHERE chain = ? AND survey = ? AND respondent = ?",
             *(report_id, body, chain, survey, respondent),
+        )
+        self._database.run(
+            "DELETE FROM plans WHERE chain = ? AND survey = ? AND respondent = ?",
+            *(chain, survey, respondent),
         )
         sealed = self.answer(chain, survey, respondent)
         if sealed is None:

@@ -57,6 +57,11 @@ class Install:
         """Run `refresh`, which fetches, verifies and sends sealed reports."""
         return self._run("refresh", {"store": str(self.folder), "now": format_time(self.now)})
 
+    def plan(self, **fields: Any) -> Outcome:
+        """Run `plan`, which draws what to ask or returns what was drawn before."""
+        request = {"store": str(self.folder), "now": format_time(self.now)}
+        return self._run("plan", request | fields)
+
     def answer(self, answers: Any = None, **fields: Any) -> Outcome:
         """Run `answer`, by default for the only question of the sample document."""
         request = {

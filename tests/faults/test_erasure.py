@@ -7,17 +7,15 @@ deleted first, the byte stays readable on the disk.
 """
 
 import re
-import shutil
-import signal
-import subprocess
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.faults import traced
 from tests.faults.servers import Site, site
+from tests.faults.traced import calls
 
 PRELUDE = """
 import os, sys
@@ -38,7 +36,6 @@ KILLED_BEFORE_OVERWRITING = """
 from frankly_sdk._database import Database
 Database.overwrite_journal = lambda self: os._exit(9)
 """
-CALL = re.compile(r'(\w+)\((?:AT_FDCWD[^,]*, )?(?:\d+<([^>]*)>|"([^"]*)")(?:, (.*))?\) += (-?\d+)')
 
 
 @dataclass
@@ -52,23 +49,17 @@ class Disk:
 
     def follow(self, log: Path) -> None:
         """Apply the system calls of one process."""
-        for line in log.read_text().splitlines():
-            call = CALL.search(line)
-            if call is None or int(call[5]) < 0:
-                continue
-            name, path, content = call[1], _plain(call[2] or call[3]), call[4] or ""
-            if name == "pwrite64":
-                self._write(path, content)
-            elif name in ("write", "writev", "pwritev", "mmap"):
-                assert "/s.db" not in path, line
-            elif name in ("ftruncate", "truncate"):
-                self._give_back(path, int(content))
-            elif name in ("unlink", "unlinkat", "rename", "renameat", "renameat2"):
-                self._give_back(path, 0)
+        for call in calls(log):
+            if call.name == "pwrite64":
+                self._write(call.path, call.data, call.offset)
+            elif call.name in ("write", "writev", "pwritev", "mmap"):
+                assert "/s.db" not in call.path, call
+            elif call.name in ("ftruncate", "truncate"):
+                self._give_back(call.path, int(call.arguments))
+            elif call.name in ("unlink", "unlinkat", "rename", "renameat", "renameat2"):
+                self._give_back(call.path, 0)
 
-    def _write(self, path: str, content: str) -> None:
-        text, _, place = content.rsplit(", ", 2)
-        data, offset = _plain(text.strip('"')).encode("latin-1"), int(place)
+    def _write(self, path: str, data: bytes, offset: int) -> None:
         self.held[path] -= set(range(offset, offset + len(data)))
         for secret in self.secrets:
             start = data.find(secret)
@@ -88,26 +79,9 @@ class Disk:
         return {Path(path).name: len(places) for path, places in self.held.items() if places}
 
 
-def _plain(text: str) -> str:
-    """Decode bytes that strace prints as \\xNN to characters with the same codes."""
-    return (
-        bytes.fromhex(text.replace("\\x", "")).decode("latin-1") if text.startswith("\\x") else text
-    )
-
-
 def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int:
     """Run a script in a process whose writes strace logs to `log`; return its exit code."""
-    strace = shutil.which("strace")
-    assert strace is not None, "strace is not installed: apt-get install strace"
-    calls = "trace=pwrite64,write,writev,pwritev,ftruncate,truncate,unlink,unlinkat,rename,renameat,renameat2,fdatasync"
-    traced = [strace, "-f", "-y", "-xx", "-s", "300000", "-e", calls, *options, "-o", str(log)]
-    completed = subprocess.run(
-        [*traced, sys.executable, "-c", script, served.link, str(store)],
-        capture_output=True,
-        text=True,
-    )
-    assert completed.returncode in (0, 9, -signal.SIGKILL, 128 + signal.SIGKILL), completed.stderr
-    return completed.returncode
+    return traced.run(log, script, served.link, str(store), options=options)
 
 
 def disk_after(served: Site, *logs: Path) -> Disk:

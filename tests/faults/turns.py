@@ -94,9 +94,9 @@ def whole_path() -> Draw:
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
 
     def draw(x: int) -> bytes:
-        settled = rows[x].settled(document)
+        settled = rows[x].settled(sealing.planning)
         assert isinstance(settled, Row)
-        report = sealing._draw(settled)
+        report = sealing._draw(settled, None)
         assert report is not None
         return report.to_bytes(document.report_length)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import pytest
-from frankly_sdk import AlreadyAnswered, Client, Event, Receipt, aio
+from frankly_sdk import AlreadyAnswered, Client, Event, Plan, Receipt, aio
 from frankly_sdk.survey import Survey
 from frankly_sdk.testing import FakeClock, FakeServer, open_aio_client, open_client
 
@@ -75,6 +75,11 @@ class AioDriven(_Driven):
     def run(self, task: Any) -> Any:
         """Run a coroutine to completion, from any thread."""
         return asyncio.run_coroutine_threadsafe(task, self.loop).result(60)
+
+    def plan(self, respondent: str | None = None) -> Plan:
+        """Plan as the sync client does."""
+        plan: Plan = self.run(self.client.plan(respondent))
+        return plan
 
     def answer(self, *arguments: Any, **options: Any) -> Receipt:
         """Answer as the sync client does."""
@@ -160,6 +165,10 @@ class BackgroundDriven(_Driven):
         )
         if self.client.enabled:
             self.parking.settle()
+
+    def plan(self, respondent: str | None = None) -> Plan:
+        """Plan as the sync client does."""
+        return self.client.plan(respondent)
 
     def answer(
         self, *arguments: Any, patience_s: float = 10, respondent: str | None = None, **options: Any

@@ -33,7 +33,7 @@ NOT_OPTIONS: dict[str, list[Any]] = {
     "enabled": NOT_SWITCHES,
     "debug": NOT_SWITCHES,
     "on_event": [5, "print", []],
-    "spread_s": NOT_SECONDS,
+    "spread_s": NOT_SECONDS[1:],
     "transport": ["https://host", 5, object(), dict],
     "clock": [time.time, "2026-01-01T00:00:00Z", 5, datetime],
     "randbits": NOT_FUNCTIONS,
@@ -81,7 +81,7 @@ class Elsewhere(PurePosixPath):
 
 
 GOOD: dict[str, list[Any]] = {
-    "spread_s": [0, 0.0, 1e-9, LONGEST_S, float(LONGEST_S)],
+    "spread_s": [None, 0, 0.0, 1e-9, LONGEST_S, float(LONGEST_S)],
     "keys": [None],
     "policy": [None, Policy()],
     "on_event": [None, print],
@@ -103,7 +103,7 @@ def test_options_of_the_right_kind_are_accepted(
 
 
 NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
-    *[({"patience_s": value}, "field_type", "patience_s") for value in NOT_SECONDS],
+    *[({"patience_s": value}, "field_type", "patience_s") for value in NOT_SECONDS[1:]],
     *[({"respondent": value}, "field_type", "respondent") for value in (5, b"p", ["p"], 0, False)],
     *[
         ({"respondent": value}, "field_missing", "respondent")

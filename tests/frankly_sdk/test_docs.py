@@ -97,8 +97,11 @@ def test_every_error_can_be_imported_from_frankly_sdk() -> None:
 def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every Python block of docs/sdk.md runs, in order, with a server in this process."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
+    drawn = FakeServer(make_survey({}, drawn={f"q{i}": ["no", "yes"] for i in range(10)}))
 
     def opened(link: str, store: str, **options: Any) -> frankly_sdk.Client:
+        if store == "third.db":
+            return drawn.open(tmp_path / store, **options)
         return server.open(tmp_path / store, link=link, **options)
 
     async def opened_aio(link: str, store: str, **options: Any) -> frankly_sdk.aio.Client:
@@ -110,13 +113,13 @@ def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     blocks = re.findall(
         r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     for block in blocks:
         names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
         exec(compile(block, GUIDE.name, "exec"), names)
         if "test_my_app" in names:
             names["test_my_app"](tmp_path)
-    assert len(server.reports) == 6
+    assert (len(server.reports), len(drawn.reports)) == (6, 1)
 
 
 def test_the_embedded_app_starts_without_network_and_recovers(

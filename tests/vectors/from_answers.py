@@ -24,12 +24,13 @@ def answers() -> Case:
     return {
         "digest": document.digest,
         "payload": document.payload().decode(),
-        "faults": [_fault(document, path, value) for path, value, _ in INVALID_EDITS],
+        "faults": [fault(document, path, value) for path, value, _ in INVALID_EDITS],
         "answers": [_settled(document, one) for one in given],
     }
 
 
-def _fault(document: SurveyDocument, path: str, value: Any) -> Case:
+def fault(document: SurveyDocument, path: str, value: Any) -> Case:
+    """Return an edit, which is refused at step 4, with code and field."""
     body = json.loads(document.payload())
     put(body, path, value)
     # JSON has no value for a removed field.

@@ -14,6 +14,7 @@ from tests.vectors.from_answers import answers
 from tests.vectors.from_bytes import canonical_json, envelopes
 from tests.vectors.from_documents import acceptance, good_documents, privacy_documents
 from tests.vectors.from_numbers import estimates, sampling
+from tests.vectors.from_plans import plans
 from tests.vectors.from_replies import replies
 from tests.vectors.from_trust import key_chains, log_proofs
 
@@ -28,6 +29,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "acceptance": acceptance,
     "answers": answers,
     "sampling": sampling,
+    "plans": plans,
     "replies": replies,
     "estimates": estimates,
 }

@@ -106,11 +106,25 @@ def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
 Slot = tuple[dict[str, Any], int]
 
 
-def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
+def _agreement(
+    mechanism: dict[str, Any], truth: list[int] | dict[int, int], bits: Bits
+) -> list[int]:
     """Draw the component and the parts, then one number that determines agreement and the rank of
     the outcome."""
-    c = _component(mechanism, bits)
-    slots = [slot for pool in mechanism["components"][c]["pools"] for slot in _picked(pool, bits)]
+    c = component(mechanism, bits)
+    pools = mechanism["components"][c]["pools"]
+    parts = [part for pool in pools for part in picked(pool, bits)]
+    return planned(mechanism, [c, parts], truth, bits)
+
+
+def planned(
+    mechanism: dict[str, Any], plan: list[Any], truth: list[int] | dict[int, int], bits: Bits
+) -> list[int]:
+    """Draw the sets of a plan, the component and its parts."""
+    c, parts = plan
+    pools = mechanism["components"][c]["pools"]
+    of_slots = [pool for pool in pools for _ in range(pool["pick"])]
+    slots = list(zip(of_slots, parts, strict=True))
     ways = Ways(mechanism, mechanism["components"][c]["threshold"], slots, truth)
     agree, disagree = (
         mechanism["agree"] * ways.count(0, 0, True),
@@ -122,7 +136,8 @@ def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[
     return [c, *ways.outcome((u - agree) % ways.count(0, 0, False), False)]
 
 
-def _component(mechanism: dict[str, Any], bits: Bits) -> int:
+def component(mechanism: dict[str, Any], bits: Bits) -> int:
+    """Draw a component."""
     u, c = bits.take(mechanism["bits"]), 0
     while u >= mechanism["components"][c]["chance"]:
         u -= mechanism["components"][c]["chance"]
@@ -130,19 +145,24 @@ def _component(mechanism: dict[str, Any], bits: Bits) -> int:
     return c
 
 
-def _picked(pool: dict[str, Any], bits: Bits) -> list[Slot]:
+def picked(pool: dict[str, Any], bits: Bits) -> list[int]:
+    """Draw the parts of a pool."""
     order = list(pool["parts"])
     for i in range(pool["pick"] if pool["pick"] < len(order) else 0):
         j = i + bits.below(len(order) - i)
         order[i], order[j] = order[j], order[i]
-    return [(pool, part) for part in sorted(order[: pool["pick"]])]
+    return sorted(order[: pool["pick"]])
 
 
 class Ways:
     """Weighted counts of the ways to draw a set for each slot."""
 
     def __init__(
-        self, mechanism: dict[str, Any], threshold: int, slots: list[Slot], truth: list[int]
+        self,
+        mechanism: dict[str, Any],
+        threshold: int,
+        slots: list[Slot],
+        truth: list[int] | dict[int, int],
     ) -> None:
         self.threshold, self.slots = threshold, slots
         self.answers: list[int] = []

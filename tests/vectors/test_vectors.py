@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.vectors import make, second_answers, second_bytes, second_documents, second_numbers
+from tests.vectors import (
+    make,
+    second_answers,
+    second_bytes,
+    second_documents,
+    second_numbers,
+    second_plans,
+)
 from tests.vectors.from_documents import put
 from tests.vectors.second_bytes import Refused
 
@@ -194,6 +201,62 @@ def test_answers_result_in_these_choices(case: Any) -> None:
         chosen = second_answers.settled(case["given"], questions)
     except Refused as refused:
         assert case["code"] == "unknown_choice"
+        assert str(refused) == (case["field"] or "")
+        return
+    assert (chosen, case["code"]) == (case["chosen"], None)
+
+
+PLANNED = {case["name"]: json.loads(case["payload"]) for case in V["plans"]["documents"]}
+
+
+@cases_by_name(V["plans"]["documents"])
+def test_documents_ask_this_many_questions(case: Any, root: Path) -> None:
+    document = second_bytes.read(case["payload"].encode())
+    assert second_bytes.digest(case["payload"].encode()) == case["digest"]
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    second_documents.require_form(document, schema)
+    shown = [
+        (second_plans.groups(document, second_plans.asked(document, plans)), chance)
+        for plans, chance in second_plans.every_plan(document)
+    ]
+    assert sum(chance for _, chance in shown) == 1
+    assert sum(len(groups) * chance for groups, chance in shown) == Fraction(*case["mean"])
+    assert max(len(groups) for groups, _ in shown) <= case["most"] <= case["of"]
+    assert set.intersection(*(groups for groups, _ in shown)) >= set(case["always"])
+    every = [one["id"] for block in document["blocks"] for one in block["questions"]]
+    assert len(second_plans.groups(document, every)) == case["of"]
+
+
+@pytest.mark.parametrize("case", V["plans"]["faults"])
+def test_other_values_of_ask_are_refused(case: Any, root: Path) -> None:
+    document = json.loads(json.dumps(PLANNED[case["document"]]))
+    put(document, case["path"], case["value"])
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    assert (case["step"], case["code"]) == (4, "document_schema")
+    with pytest.raises(Refused, match="4"):
+        second_documents.require_form(document, schema)
+
+
+@pytest.mark.parametrize("case", V["plans"]["plans"])
+def test_bits_give_these_plans_questions_and_reports(case: Any) -> None:
+    document, bits = PLANNED[case["document"]], second_numbers.Bits(case["bits"])
+    plans = second_plans.drawn(document, bits)
+    assert (plans, bits.remaining) == (case["plan"], [])
+    names = second_plans.asked(document, plans)
+    assert (names, len(second_plans.groups(document, names))) == (case["questions"], case["asked"])
+    chosen = second_plans.fitting(case["given"], document, plans)
+    assert chosen == case["chosen"]
+    rest = second_numbers.Bits(case["rest"])
+    assert second_plans.symbols(document, plans, chosen, rest) == case["y"]
+    assert not rest.remaining
+
+
+@pytest.mark.parametrize("case", V["plans"]["answers"])
+def test_answers_fit_their_plan_or_are_refused(case: Any) -> None:
+    try:
+        chosen = second_plans.fitting(case["given"], PLANNED["rules and boxes"], case["plan"])
+    except Refused as refused:
+        assert (case["chosen"], case["code"]) == (None, "unknown_choice")
         assert str(refused) == (case["field"] or "")
         return
     assert (chosen, case["code"]) == (case["chosen"], None)

@@ -247,6 +247,9 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "Forms": (
         ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
+        ("which questions a device asks for a plan", "frankly_protocol.asking:Asking"),
+        ("what a plan depends on, and how it is stored", "frankly_sdk._planning:Planning"),
+        ("when a plan is drawn", "frankly_sdk._sealing:Sealing.plan"),
         (
             "how a device turns numbers, boxes and skipped questions into choices",
             "frankly_sdk.answer:Answer.settled",

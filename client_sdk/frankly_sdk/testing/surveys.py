@@ -5,12 +5,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon
+from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon, stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Promise, Question
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import KeysDocument, Role
 from frankly_protocol.trust.keys import MAX_VALIDITY
@@ -27,6 +28,7 @@ def make_survey(
     questions: Questions,
     epsilon: str = "1",
     *,
+    drawn: Questions | None = None,
     strata: Questions | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
@@ -34,8 +36,11 @@ def make_survey(
 ) -> SurveyDocument:
     """Return a survey with one ε-LDP block (GRR) per question, open for 30 days from now.
 
-    questions : id → ids of 2 to 64 choices, which are also the labels.
+    questions : id → ids of 2 to 64 choices, which are also the labels; may be empty if `drawn` is
+        not.
     epsilon : nats per question, 0.01 to 10, a decimal string.
+    drawn : more questions, in one form of ε nats: a device draws one of them, each with the same
+        chance, and asks only that one.
     strata : public questions, answered in the clear.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
@@ -58,7 +63,10 @@ def make_survey(
         min_reports=2,
         release_step=2,
         strata=tuple(_question(name, choices) for name, choices in (strata or {}).items()),
-        blocks=tuple(_block(name, choices, epsilon) for name, choices in questions.items()),
+        blocks=(
+            *(_block(name, choices, epsilon) for name, choices in questions.items()),
+            *([_form(drawn, epsilon)] if drawn else []),
+        ),
         token=token,
     )
 
@@ -107,4 +115,32 @@ def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
         ceiling=ceiling(mechanism),
         mechanism_name="grr",
         certificate=None,
+    )
+
+
+def _form(questions: Questions, epsilon: str) -> Block:
+    level = level_for(parse_epsilon(epsilon))
+    asked = tuple(_question(name, choices) for name, choices in questions.items())
+    sizes = tuple(len(question.choices) for question in asked)
+    chance, left = divmod(1 << _BITS, len(asked))
+    mechanism = AgreementMechanism(
+        _BITS,
+        *level,
+        sizes,
+        tuple((i,) for i in range(len(asked))),
+        tuple(
+            Component(chance + (i < left), 1, (Pool((i,), 1, Cover(size, 1)),))
+            for i, size in enumerate(sizes)
+        ),
+    )
+    return Block(
+        id="form",
+        questions=asked,
+        mechanism=mechanism,
+        promises=(Promise(Claim("ldp", level)),),
+        design_prior=(1,) * sum(sizes),
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name="agreement",
+        certificate=None,
+        asks_drawn=True,
     )

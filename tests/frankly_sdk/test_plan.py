@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: what to ask is drawn once, stored before it is known, and is what the report is about."""
+
+import copy
+import pickle
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.asking import Asking
+from frankly_protocol.blocks import Block
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import ClockError, RandomnessError
+from frankly_protocol.questions import Question
+from frankly_sdk import (
+    AlreadyAnswered,
+    BudgetExceeded,
+    Client,
+    Disabled,
+    Event,
+    Policy,
+    StoreError,
+    SurveyClosed,
+    UnknownChoice,
+)
+from frankly_sdk._database import Database
+from frankly_sdk.cli import main
+from frankly_sdk.store import Store
+from frankly_sdk.testing import Authority, FakeClock, FakeServer, drop, make_survey
+
+from tests.frankly_protocol.asked import AGE, QUESTIONS, SIGNS, WORK, form
+from tests.frankly_sdk.drivers import driver  # noqa: F401
+
+CLOCK = FakeClock()
+AUTHORITY = Authority(CLOCK)
+TEN = {f"q{i}": ["no", "yes"] for i in range(10)}
+DOCUMENT = make_survey({"always": ["no", "yes"]}, drawn=TEN, clock=CLOCK)
+EVERYTHING = dict.fromkeys(["always", *TEN], "no")
+
+
+def fresh(document: SurveyDocument = DOCUMENT) -> FakeServer:
+    return FakeServer(document, FakeClock(), AUTHORITY)
+
+
+def begun(first: int) -> Callable[[int], int]:
+    """Return a source of random bits that begins with a given value."""
+    values = iter([first])
+    return lambda bits: next(values, None) or secrets.randbits(bits)
+
+
+def rows_of(store: Path) -> list[tuple[Any, ...]]:
+    """Return the stored plans, read without the SDK."""
+    with sqlite3.connect(store) as db:
+        return db.execute("SELECT * FROM plans").fetchall()
+
+
+def shown_by(symbol: list[int], document: SurveyDocument = DOCUMENT) -> set[str]:
+    """Return the questions that a form's symbol is about."""
+    block = next(one for one in document.blocks if one.asks_drawn)
+    mechanism: Any = block.mechanism
+    return {block.questions[i].id for part in symbol[1::2] for i in mechanism.parts[part]}
+
+
+@pytest.mark.usefixtures("driver")
+def test_the_plan_shown_is_that_of_the_report_whoever_asks_again(tmp_path: Path) -> None:
+    for i in range(12):
+        server, store = fresh(), tmp_path / f"{i}.db"
+        with server.open(store, spread_s=0) as first:
+            plan = first.plan()
+            assert first.plan().questions == plan.questions
+        requests = len(server.requests)
+        with server.open(store, spread_s=0) as again:
+            assert again.plan().questions == plan.questions
+            assert again.answer(dict.fromkeys(plan.questions, "yes")).status == "sent"
+        assert plan.questions[0] == "always"
+        assert (plan.asked, plan.of) == (2, 11)
+        assert shown_by(server.symbols(1)[0]) == set(plan.questions[1:])
+        assert rows_of(store) == []
+        # A plan causes no request, and an abandoned one leaves no trace outside the store.
+        assert [one.body for one in server.requests[:requests] if one.body] == []
+
+
+def test_each_question_is_drawn_as_often_as_the_mechanism_says(tmp_path: Path) -> None:
+    """Every value of the first draw that separates two components, in place of random bits."""
+    (block,) = (one for one in DOCUMENT.blocks if one.asks_drawn)
+    mechanism: Any = block.mechanism
+    cumulative = [sum(c.chance for c in mechanism.components[:i]) for i in range(11)]
+    for i in range(10):
+        for u in (cumulative[i], cumulative[i + 1] - 1):
+            with fresh().open(tmp_path / f"{u}.db", randbits=lambda _bits, u=u: u) as client:
+                assert client.plan().questions == ("always", f"q{i}")
+
+
+def test_plans_take_their_bits_first_and_answers_the_rest(tmp_path: Path) -> None:
+    """With a plan or without, a device draws the same report from the same bits."""
+    values, sent = [secrets.randbits(128) for _ in range(40)], list[Any]()
+    for is_planned in (True, False):
+        server, left = fresh(), iter(values)
+        source = lambda bits, left=left: next(left) >> 128 - bits  # noqa: E731
+        with server.open(tmp_path / f"{is_planned}.db", randbits=source) as client:
+            if is_planned:
+                client.plan()
+            client.answer(EVERYTHING)
+        sent += server.reports.values()
+    assert sent[0] == sent[1]
+
+
+def test_answers_that_are_not_needed_are_checked_and_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(8):
+        with fresh().open(tmp_path / f"{i}.db") as client:
+            plan = client.plan()
+            other = next(name for name in TEN if name not in plan.questions)
+            with pytest.raises(UnknownChoice) as bad:
+                client.answer(EVERYTHING | {other: "canary"})
+            assert (bad.value.field, "canary" in str(bad.value)) == (other, False)
+            with pytest.raises(UnknownChoice) as unknown:
+                client.answer(EVERYTHING | {"q99": "no"})
+            assert unknown.value.field is None
+            with pytest.raises(UnknownChoice, match="no answer") as missing:
+                client.answer({name: "no" for name in EVERYTHING if name != plan.questions[1]})
+            assert missing.value.field == plan.questions[1]
+            seen = watched(client, monkeypatch)
+            assert client.answer(EVERYTHING).status == "sent"
+            assert seen == [set(plan.questions)]
+
+
+def watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """Return a list of the questions whose answers reach each sealing."""
+    sealing, seen = client._core.parts.sealing, list[set[str]]()  # type: ignore[union-attr]
+    seal = type(sealing).one
+
+    def one(self: Any, row: Any) -> Any:
+        seen.append(set(row.truth.revealed()))
+        return seal(self, row)
+
+    monkeypatch.setattr(type(sealing), "one", one)
+    return seen
+
+
+def test_a_draw_is_never_repeated_until_it_fits_the_answers(tmp_path: Path) -> None:
+    """An app that asks what it likes and tries again finds the first plan every time."""
+    for i in range(12):
+        store, server = tmp_path / f"{i}.db", fresh()
+        wanted = {"always": "no", "q0": "no"}
+        outcomes = set()
+        for _ in range(3):
+            with server.open(store) as client:
+                try:
+                    outcomes.add(client.answer(wanted).status)
+                except AlreadyAnswered:
+                    outcomes.add("sent")
+                except UnknownChoice as missing:
+                    outcomes.add(str(missing.field))
+        assert len(outcomes) == 1
+        if outcomes != {"sent"}:
+            ((*_, stored),) = rows_of(store)
+            assert outcomes == {f"q{stored.split('[')[-1].rstrip(']')}"}
+
+
+def test_a_batch_plans_for_each_respondent_and_seals_all_rows_or_none(tmp_path: Path) -> None:
+    server = fresh()
+    with server.open(tmp_path / "s.db") as client:
+        plans = {key: client.plan(key).questions for key in "abc"}
+        assert len(rows_of(tmp_path / "s.db")) == 3
+        rows: list[Any] = [(key, dict.fromkeys(asked, "no"), {}) for key, asked in plans.items()]
+        whole: list[Any] = [("d", EVERYTHING, {})]
+        lacking: Any = ("e", {"always": "no"}, {})
+        with pytest.raises(UnknownChoice) as missing:
+            list(client.randomise_many([*rows, *whole, lacking]))
+        assert str(missing.value.field).startswith("rows[4].q")
+        # The row that lacked answers keeps its plan, and no other was changed.
+        planned = client.plan("e").questions
+        assert missing.value.field == f"rows[4].{planned[1]}"
+        assert {key: client.plan(key).questions for key in "abc"} == plans
+        rows.append(("e", dict.fromkeys(planned, "no"), {}))
+        assert [one.status for one in client.randomise_many([*rows, *whole])] == ["sealed"] * 5
+        assert rows_of(tmp_path / "s.db") == []
+        assert {one.status for one in client.flush(60)} == {"sent"}
+    expected = sorted([asked[1] for asked in plans.values()] + [planned[1]])
+    shown = [name for symbol in server.symbols(1) for name in shown_by(symbol)]
+    for name in expected:
+        shown.remove(name)
+    assert len(shown) == 1  # of the row without a plan
+
+
+def changed(document: SurveyDocument, block: Block) -> SurveyDocument:
+    """Return the next version of a document with another form."""
+    blocks = tuple(block if one.id == block.id else one for one in document.blocks)
+    return replace(document, version=2, prev=document.digest, blocks=blocks)
+
+
+def reworded(block: Block) -> Block:
+    texts = tuple(replace(one, text={"en": f"{one.id}, please?"}) for one in block.questions)
+    return replace(block, questions=texts)
+
+
+def with_a_role(block: Block) -> Block:
+    *others, last = block.questions
+    choices = (last.choices[0], replace(last.choices[1], role="no_answer"))
+    return replace(block, questions=(*others, replace(last, choices=choices)))
+
+
+def stronger(block: Block) -> Block:
+    other = make_survey({}, "2", drawn=TEN).blocks[0]
+    return replace(other, id=block.id)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_kept"), [(reworded, True), (with_a_role, False), (stronger, False)]
+)
+def test_a_new_version_keeps_the_plan_if_the_form_is_the_same(
+    change: Callable[[Block], Block], is_kept: bool, tmp_path: Path
+) -> None:
+    (block,) = (one for one in DOCUMENT.blocks if one.asks_drawn)
+    store = tmp_path / "s.db"
+    with fresh().open(store, randbits=lambda _bits: 0) as client:
+        assert client.plan().questions == ("always", "q0")
+    newer = fresh(changed(DOCUMENT, change(block)))
+    with newer.open(store, randbits=lambda bits: (1 << bits) - 1) as client:
+        asked = ("always", "q0") if is_kept else ("always", "q9")
+        assert client.plan().questions == asked
+        assert len(rows_of(store)) == 1
+    with newer.open(store) as client:
+        assert client.answer(dict.fromkeys(asked, "no")).status == "sent"
+    assert shown_by(newer.symbols(1)[0]) == {asked[1]}
+
+
+def test_plans_are_those_of_each_respondent_and_survey(tmp_path: Path) -> None:
+    store, draws = tmp_path / "s.db", iter(range(3))
+    other = make_survey({}, drawn=TEN, clock=CLOCK)
+    source = lambda bits: next(draws) << bits - 2  # noqa: E731
+    with fresh().open(store, randbits=source) as client:
+        plans = [client.plan().questions[-1], client.plan(" 7 ").questions[-1]]
+        assert client.plan("7").questions[-1] == plans[1]
+    with fresh(other).open(store, randbits=source) as client:
+        plans.append(client.plan().questions[-1])
+    assert plans == ["q0", "q2", "q4"]
+    assert len(rows_of(store)) == 3
+    assert "7" not in [row[0] for row in rows_of(store)]
+
+
+def test_a_plan_is_checked_like_an_answer_and_costs_nothing(tmp_path: Path) -> None:
+    store, server = tmp_path / "s.db", fresh()
+    another = fresh(make_survey({"x": ["no", "yes"]}, "1", clock=CLOCK))
+    with server.open(store, policy=Policy(cap="2.5")) as client:
+        before = client.budget()
+        plan = client.plan()
+        assert client.budget() == before
+    with another.open(store, policy=Policy(cap="2.5")) as client:
+        client.answer({"x": "no"})
+    with server.open(store, policy=Policy(cap="4")) as client:
+        assert client.plan().questions == plan.questions
+        client._core.parts.sealing.__dict__["policy"] = Policy(cap="2.5")  # type: ignore[union-attr]
+        with pytest.raises(BudgetExceeded):
+            client.plan()
+        with pytest.raises(BudgetExceeded):
+            client.answer(EVERYTHING)
+    # The plan survives.
+    with server.open(store, policy=Policy(cap="4")) as client:
+        assert client.plan().questions == plan.questions
+
+
+def test_nobody_without_a_budget_gets_a_plan(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with fresh().open(store, policy=Policy(cap="2")) as client:
+        client.answer(EVERYTHING, respondent="a")
+    second = fresh(make_survey({}, drawn=TEN, clock=CLOCK))
+    with second.open(store, policy=Policy(cap="2")) as client:
+        with pytest.raises(BudgetExceeded):
+            client.plan("a")
+        rows: list[Any] = [("a", {}, {}), ("b", dict.fromkeys(TEN, "no"), {})]
+        assert [one.status for one in client.randomise_many(rows)] == ["over_budget", "sealed"]
+    assert rows_of(store) == []
+
+
+def test_outside_its_window_a_survey_has_no_plan(tmp_path: Path) -> None:
+    server = fresh()
+    with server.open(tmp_path / "s.db") as client:
+        server.clock.sleep(31 * 86_400)
+        with pytest.raises(SurveyClosed):
+            client.plan()
+        server.clock.sleep(-33 * 86_400)
+        with pytest.raises(ClockError):
+            client.plan()
+    assert rows_of(tmp_path / "s.db") == []
+
+
+@pytest.mark.usefixtures("driver")
+def test_after_an_answer_there_is_no_plan(tmp_path: Path) -> None:
+    server = fresh()
+    with server.open(tmp_path / "s.db", spread_s=0) as client:
+        server.network.then(*[drop()] * 3)
+        assert client.answer(EVERYTHING, patience_s=0).status == "queued"
+        with pytest.raises(AlreadyAnswered) as waiting:
+            client.plan()
+        assert waiting.value.receipt.status in ("queued", "sent")
+        client.flush(600)
+        with pytest.raises(AlreadyAnswered) as sent:
+            client.plan()
+        assert sent.value.receipt.status == "sent"
+    assert len(server.reports) == 1
+
+
+def test_a_plan_that_is_not_stored_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Database.run
+
+    def full(self: Database, statement: str, *values: object) -> None:
+        if statement == "COMMIT":
+            raise StoreError("the disk is full")
+        run(self, statement, *values)
+
+    with fresh().open(tmp_path / "s.db") as client:
+        with monkeypatch.context() as patched:
+            patched.setattr(Database, "run", full)
+            with pytest.raises(StoreError):
+                client.plan()
+        assert rows_of(tmp_path / "s.db") == []
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "plan", lambda *_: "[[99, [0]]]")
+            with pytest.raises(StoreError, match="damaged"):
+                client.plan()
+        assert client.plan().asked == 2
+
+
+def test_without_random_bits_there_is_no_plan(tmp_path: Path) -> None:
+    def broken(_bits: int) -> int:
+        raise OSError
+
+    with fresh().open(tmp_path / "s.db", randbits=broken) as client:
+        with pytest.raises(RandomnessError):
+            client.plan()
+        with pytest.raises(RandomnessError):
+            client.answer(EVERYTHING)
+    assert rows_of(tmp_path / "s.db") == []
+
+
+def test_a_plan_shows_itself_to_nobody(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with fresh().open(tmp_path / "s.db", on_event=events.append) as client:
+        plan = client.plan()
+        text = f"{plan!r} {plan}"
+    assert not any(name in text for name in TEN)
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            copied(plan)
+    assert Event("planned", DOCUMENT.survey) in events
+
+
+def test_a_survey_that_asks_everything_has_a_plan_of_everything(tmp_path: Path) -> None:
+    document = make_survey({"a": ["no", "yes"], "b": ["no", "yes"]}, clock=CLOCK)
+    with fresh(document).open(tmp_path / "s.db") as client:
+        plan = client.plan()
+        assert (plan.questions, plan.asked, plan.of) == (("a", "b"), 2, 2)
+        assert rows_of(tmp_path / "s.db") == []
+        with pytest.raises(UnknownChoice):
+            client.answer({"a": "no"})
+        client.answer({"a": "no", "b": "yes"})
+        with pytest.raises(AlreadyAnswered):
+            client.plan()
+    with fresh(document).open(tmp_path / "t.db", enabled=False) as client, pytest.raises(Disabled):
+        client.plan()
+
+
+@pytest.mark.parametrize(
+    ("document", "spread_s", "limit"),
+    [
+        (DOCUMENT, None, 30),
+        (DOCUMENT, 0, 0),
+        (make_survey({"always": ["no", "yes"]}, clock=CLOCK), None, 0.01),
+    ],
+    ids=["drawn", "as the app says", "all"],
+)
+def test_reports_are_spread_so_that_hesitation_does_not_show(
+    document: SurveyDocument,
+    spread_s: float | None,
+    limit: float,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The random moment is the whole of the limit, and an answer waits for it by default."""
+    for share in (0.0, 0.5, 1.0):
+        monkeypatch.setattr("frankly_sdk.delivery.uniform", lambda share=share: share)
+        server, store = fresh(document), tmp_path / f"{share}.db"
+        with server.open(store, spread_s=spread_s) as client:
+            begun = server.clock.timer()
+            given = EVERYTHING if document is DOCUMENT else {"always": "no"}
+            assert client.answer(given).status == "sent"
+            assert server.clock.timer() - begun == pytest.approx(share * limit, abs=1e-6)
+            if share * limit > 10:
+                answer = client.answer(given, respondent="b", patience_s=10)
+                assert (answer.status, answer.code) == ("queued", "scheduled")
+
+
+def documents_with_rules() -> Iterator[tuple[SurveyDocument, tuple[Question, ...]]]:
+    """Yield documents with rules, boxes and numbers, in one form and across blocks."""
+    base = make_survey({"x": ["no", "yes"]}, clock=CLOCK)
+    yield replace(base, blocks=(form(*QUESTIONS, drawn=True),)), QUESTIONS
+    first, others = QUESTIONS[:2], QUESTIONS[2:]
+    asked = replace(form(*first), id="first"), form(*others, drawn=True)
+    yield replace(base, blocks=asked), QUESTIONS
+
+
+@pytest.mark.parametrize("case", range(2))
+def test_rules_and_boxes_bring_what_they_need(case: int, tmp_path: Path) -> None:
+    document, questions = list(documents_with_rules())[case]
+    given = {"age": 52, "work": "yes", "stress": "hard", "signs": ["pain"], "drugs": []}
+    whole = {one.box.of if one.box else one.id for one in questions}
+    assert whole == set(given)
+    sizes = set()
+    for i in range(16):
+        server = fresh(document)
+        with server.open(
+            tmp_path / f"{i}.db", policy=Policy(cap="9"), randbits=begun(i << 44)
+        ) as client:
+            plan = client.plan()
+            names = {
+                one.box.of if one.box else one.id for one in questions if one.id in plan.questions
+            }
+            assert plan.asked == len(names)
+            if SIGNS[0].id in plan.questions:
+                assert {one.id for one in (WORK, *SIGNS)} | {"stress"} <= set(plan.questions)
+            if case:
+                assert {AGE.id, WORK.id} <= set(plan.questions)
+            for name in names:
+                with pytest.raises(UnknownChoice):
+                    client.answer({one: given[one] for one in names - {name}})
+            assert client.answer({name: given[name] for name in names}).status == "sent"
+            sizes.add(plan.asked)
+        assert shown_by(server.symbols(-1)[0], document) <= set(plan.questions)
+    assert len(sizes) > 1
+    assert max(sizes) <= Asking(document.blocks).most
+
+
+def test_a_table_leaves_cells_empty_that_were_not_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, store = fresh(), str(tmp_path / "s.db")
+    table, output = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    named = ["--link", server.link, "--store", store]
+
+    def run(*arguments: str) -> tuple[int, str]:
+        status = main([*arguments, *named], lambda options: server.open(options.store))
+        written = capsys.readouterr()
+        return status, written.out + written.err
+
+    asked = {}
+    for key in "ab":
+        status, text = run("plan", "--respondent", key)
+        first, always, other = text.splitlines()
+        assert (status, first, always) == (0, "Ask 2 of 11 questions.", "always: always? (no, yes)")
+        asked[key] = other.split(":")[0]
+    columns = ["always", *TEN]
+
+    def line(key: str, answered: set[str]) -> str:
+        return ",".join([key, *("no" if name in answered else "" for name in columns)])
+
+    def write(*lines: str) -> None:
+        table.write_text("\n".join([",".join(["respondent", *columns]), *lines]) + "\n")
+
+    whole = line("a", {"always", asked["a"]})
+    write(whole, line("b", {"always"}))
+    status, text = run("randomise", str(table), str(output))
+    assert (status, output.exists(), server.reports) == (3, False, {})
+    assert f"line 3, column {asked['b']}: this question has no answer" in text
+    write(whole, line("b", {"always", asked["b"]}), line("c", {"always", *TEN}))
+    status, text = run("randomise", str(table), str(output))
+    assert (status, len(output.read_text().splitlines())) == (0, 3)
+    status, text = run("plan", "--respondent", "a")
+    assert (status, "already been answered" in text) == (4, True)
