@@ -242,9 +242,11 @@ class Core:
         (fitting,) = parts.sealing.planned([row])
         if isinstance(fitting, UnknownChoice):
             raise fitting
-        sealed = parts.sealing.one(fitting)
+        sealed, name = parts.sealing.one(fitting), fitting.respondent
+        # Nothing keeps the answers during the waits that follow.
+        del row, settled, fitting
         if sealed is None:
-            raise AlreadyAnswered((yield from self._deliver_again(parts, row, patience_s)))
+            raise AlreadyAnswered((yield from self._deliver_again(parts, name, patience_s)))
         parts.delivery.schedule(sealed)
         self._announce(Event("sealed", sealed.survey))
         receipt = None
@@ -257,9 +259,11 @@ class Core:
                 parts.deliver_later()
         return receipt
 
-    def _deliver_again(self, parts: Parts, row: Row, patience_s: float | None) -> Steps[Receipt]:
+    def _deliver_again(
+        self, parts: Parts, respondent: str, patience_s: float | None
+    ) -> Steps[Receipt]:
         # The bytes of the first report are sent again; no new symbols are drawn.
-        sealed = parts.sealing.answered(row.respondent)
+        sealed = parts.sealing.answered(respondent)
         if sealed is not None and sealed.state == "sealed":
             return (yield from self._deliver(parts, sealed, patience_s))
         return _receipt(sealed)

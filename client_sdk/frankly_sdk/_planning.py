@@ -63,13 +63,19 @@ class Planning:
 
     def read(self, text: str) -> Plans:
         """Read stored plans; raises StoreError if they are not plans of these forms."""
-        plans = [FormPlan(component, tuple(parts)) for component, parts in json.loads(text)]
-        forms = self.asking.forms
-        if len(plans) != len(forms) or not all(
-            mechanism.can_draw(plan) for (_, mechanism), plan in zip(forms, plans, strict=True)
-        ):
-            raise StoreError("the stored plan is damaged; nothing was sent")
-        return {block.id: plan for (block, _), plan in zip(forms, plans, strict=True)}
+        plans = dict[str, FormPlan]()
+        try:
+            for (block, mechanism), (component, parts) in zip(
+                self.asking.forms, json.loads(text), strict=True
+            ):
+                plan = plans[block.id] = FormPlan(component, tuple(parts))
+                if not all(type(n) is int and n >= 0 for n in (component, *parts)):
+                    raise TypeError
+                if not mechanism.can_draw(plan):
+                    raise ValueError
+        except (TypeError, ValueError):
+            raise StoreError("the stored plan is damaged; nothing was sent") from None
+        return plans
 
     def needed(self, plans: Plans) -> Mapping[str, Question]:
         """Return the questions to ask, by id."""

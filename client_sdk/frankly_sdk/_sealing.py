@@ -24,7 +24,7 @@ from frankly_protocol.trust.tokens import check_token, encode_token
 
 from frankly_sdk._planning import Planning, Plans
 from frankly_sdk.answer import Answer
-from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
+from frankly_sdk.errors import BudgetExceeded, StoreError, SurveyClosed, UnknownChoice
 from frankly_sdk.policy import Policy
 from frankly_sdk.store import Sealed, Store
 
@@ -124,14 +124,16 @@ class Sealing:
         if not self.planning.is_needed:
             return list(rows)
         every = len(self.document.questions)
-        lacking = [row.respondent for row in rows if len(row.truth.revealed()) < every]
+        lacking = [row for row in rows if len(row.truth.revealed()) < every]
         if lacking:
             with self.store.transaction():
-                for respondent in lacking:
+                for row in lacking:
                     # `_seal` refuses such a row, and finds the answer of one that has answered.
                     with contextlib.suppress(BudgetExceeded):
-                        if self.answered(respondent) is None:
-                            self._plan(respondent)
+                        if self.answered(row.respondent) is None:
+                            # First, so that a refused token does not depend on the plan.
+                            token_to_send(self.document, row.token)
+                            self._plan(row.respondent)
         stored = [(row, self._stored(row.respondent)) for row in rows]
         return [row if plans is None else self._fit(row, plans) for row, plans in stored]
 
@@ -139,9 +141,15 @@ class Sealing:
         """Store plans if there are none; call it inside a transaction."""
         self._require_open()
         self._charge(respondent)
-        if self._stored(respondent) is None:
-            text = self.planning.text(self.planning.draw(self.randbits))
-            self.store.keep_plan(*self._place(respondent), text)
+        if self._stored(respondent) is not None:
+            return
+        try:
+            # No local variable contains the plan, because a traceback would show it.
+            self.store.keep_plan(
+                *self._place(respondent), self.planning.text(self.planning.draw(self.randbits))
+            )
+        except StoreError as fault:
+            raise fault.with_traceback(None) from None
 
     def _stored(self, respondent: str) -> Plans | None:
         """Return the stored plans, None if they are still to be drawn."""

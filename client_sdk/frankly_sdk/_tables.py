@@ -22,12 +22,13 @@ UNKNOWN_CHAIN: Final = ""
 # alias : another name of a chain (see `Opening._alias`). keys.envelope : the newest keys of the
 # chain. respondent : '' for the owner of the install, otherwise a keyed hash (see
 # `Store.respondent_name`). cost : a ratio of odds; NULL is infinite. closes : when the survey closes
-# by its document; NULL for answers of versions up to 4. plans : what a respondent has been asked
-# who has not answered yet; form is the digest of what a plan depends on (`Planning.form`).
+# by its document; NULL for answers of versions up to 4. plans : what a respondent is asked who has
+# not answered yet; form is the digest of what a plan depends on (`Planning.form`), and a survey may
+# have a plan for each of its forms, so that no version of it draws again.
 _PLANS: Final = """
 CREATE TABLE plans (
     respondent TEXT NOT NULL, survey TEXT NOT NULL, chain TEXT NOT NULL, form TEXT NOT NULL, plan TEXT NOT NULL,
-    PRIMARY KEY (respondent, survey, chain)
+    PRIMARY KEY (respondent, survey, chain, form)
 )
 """
 _TABLES: Final = """

@@ -144,7 +144,9 @@ class Client:
         # A traceback keeps local variables, so only the redacted `Answer` may contain the answers.
         del choices, strata
         self._core.shared.check(respondent)
-        return await self._run(self._core.answer(row, respondent, patience_s))
+        steps = self._core.answer(row, respondent, patience_s)
+        del row  # the steps drop the answers when they are sealed
+        return await self._run(steps)
 
     async def randomise_many(self, rows: Iterable[Respondent]) -> AsyncIterator[Randomised]:
         """Seal many respondents' answers, 500 in each transaction; `flush` sends them.

@@ -241,13 +241,15 @@ class _Progress:
 
 def _plan(options: argparse.Namespace, client: Client) -> int:
     plan, document = client.plan(options.respondent), client.survey.document
-    language = document.languages[0]
-    questions = [document.questions[name] for name in plan.questions]
-    sys.stdout.write(f"Ask {plan.asked} of {plan.of} questions.\n")
-    for question in questions:
+    public = f", and {len(document.strata)} public" if document.strata else ""
+    sys.stdout.write(f"Ask {plan.asked} of {plan.of} questions{public}.\n")
+    for question in (*document.strata, *(document.questions[name] for name in plan.questions)):
         # The names are those of the columns of a table.
-        choices = ", ".join(choice.id for choice in question.choices)
-        sys.stdout.write(f"{question.id}: {question.text[language]} ({choices})\n")
+        choices, rule = ", ".join(choice.id for choice in question.choices), question.ask_if
+        number = ", or a whole number" if question.asks_number else ""
+        text = question.text[document.languages[0]]
+        asked_if = f"; only if {rule.question} is {' or '.join(rule.choices)}" if rule else ""
+        sys.stdout.write(f"{question.id}: {text} ({choices}{number}{asked_if})\n")
     return 0
 
 

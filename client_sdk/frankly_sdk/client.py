@@ -174,7 +174,9 @@ class Client:
         # A traceback keeps local variables, so only the redacted `Answer` may contain the answers.
         del choices, strata
         self._core.shared.check(respondent)
-        return run(self._core.answer(row, respondent, patience_s), self._core.sleep)
+        steps = self._core.answer(row, respondent, patience_s)
+        del row  # the steps drop the answers when they are sealed
+        return run(steps, self._core.sleep)
 
     def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
         """Seal many respondents' answers, 500 in each transaction; `flush` sends them.

@@ -186,7 +186,8 @@ class _Install:
 class _Bits:
     """A source of random bits from a list of pairs [number of bits, value in hex].
 
-    It fails if the list is used up or another number of bits is requested.
+    It fails if the list is used up, or if the next draws do not have the requested number of bits
+    together.
     """
 
     def __init__(self, draws: Any) -> None:
@@ -199,11 +200,16 @@ class _Bits:
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
     def __call__(self, bits: int) -> int:
-        # The operating system's source also raises OSError; the client converts it to its own
-        # error.
-        if not self._left or self._left[0][0] != bits:
-            raise OSError
-        return self._left.pop(0)[1]
+        value, missing = 0, bits
+        # A long number may be given in pieces, the highest first.
+        while missing:
+            # The operating system's source also raises OSError; the client converts it to its own
+            # error.
+            if not self._left or not 0 < self._left[0][0] <= missing:
+                raise OSError
+            size, piece = self._left.pop(0)
+            value, missing = value << size | piece, missing - size
+        return value
 
 
 def _read_request(name: str, text: str) -> Mapping[str, Any]:

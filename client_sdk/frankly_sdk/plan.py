@@ -7,7 +7,7 @@ from typing import Never
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """The questions to ask one respondent; no other answer is needed for the report.
+    """The questions to ask one respondent, besides the public ones.
 
     questions : ids, in the order of the document; a question with boxes has the ids of all its
         boxes. Rules still apply: a question that an earlier answer rules out need not be shown.

@@ -303,13 +303,9 @@ class Store:
         return rows[0][0] if rows else None
 
     def keep_plan(self, chain: str, survey: str, respondent: str, form: str, plan: str) -> None:
-        """Store a plan instead of one for an earlier form.
-
-        Call it inside the `transaction` that has found no plan for this form.
-        """
+        """Store a plan; call it inside the `transaction` that has found none for this form."""
         self._database.run(
-            "INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?, ?)",
-            *(respondent, survey, chain, form, plan),
+            "INSERT INTO plans VALUES (?, ?, ?, ?, ?)", *(respondent, survey, chain, form, plan)
         )
 
     def reserve(
@@ -346,7 +342,7 @@ class Store:
     def seal(
         self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = ""
     ) -> Sealed:
-        """Write the report into the reserved space, delete the plan, and return the sealed answer.
+        """Write the report into the reserved space, delete the plans, and return the sealed answer.
 
         Call it inside the `transaction` of `reserve`, whose end makes all durable.
         """

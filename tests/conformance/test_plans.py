@@ -15,6 +15,7 @@ from tests.conformance.conftest import Install
 from tests.conformance.site import BAD_INPUT, INTEGRITY, REFUSED
 from tests.frankly_protocol.samples import put, sealed
 from tests.vectors import make
+from tests.vectors.from_numbers import in_pieces
 
 VECTORS = json.loads((make.HERE / "plans.json").read_text("ascii"))
 DOCUMENTS = {case["name"]: case["payload"] for case in VECTORS["documents"]}
@@ -54,7 +55,8 @@ class Draw:
             mechanism: Any = block.mechanism
             plan = [plans[block.id]] if block.id in plans else []
             draw = mechanism.answer if plan else mechanism.sample
-            self.symbols.append(mechanism.symbol_json(draw(settled.row(block), *plan, read)))
+            symbol = draw(settled.row(block), *plan, in_pieces(read))
+            self.symbols.append(mechanism.symbol_json(symbol))
         read(128)  # the report's id
         self.rest = self._bits
 

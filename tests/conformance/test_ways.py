@@ -10,6 +10,7 @@ import pytest
 from tests.conformance.conftest import Install
 from tests.conformance.site import BAD_INPUT
 from tests.frankly_protocol.asked import QUESTIONS, SETTLED, UNSETTLED, form
+from tests.vectors.from_numbers import in_pieces
 
 
 @pytest.mark.parametrize(("given", "choices"), SETTLED)
@@ -26,7 +27,7 @@ def test_the_draw_equals_that_of_the_choices_derived_from_answers(
     block = form(*QUESTIONS)
     document = install.site.show(install.site.make(block))
     chosen = dict(zip((one.id for one in QUESTIONS), choices, strict=True))
-    symbol = block.mechanism.sample(block.truth(chosen), read)  # type: ignore[arg-type]
+    symbol = block.mechanism.sample(block.truth(chosen), in_pieces(read))  # type: ignore[arg-type]
     read(128)  # the report's id
     install.init()
     assert install.answer(given, bits=bits).body == {"status": "sent", "code": "accepted"}

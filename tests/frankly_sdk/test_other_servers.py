@@ -570,6 +570,7 @@ def test_an_old_store_keeps_its_ledger_and_its_outbox(
     old_store(tmp_path / "s.db", Place(), version)
     store = Store(tmp_path / "s.db")
     assert store.spent() == [Charge(Fraction(5)), second, Charge(None)]
+    assert store.plan("", "cd" * 16, "", "") is None
     assert [(row.survey, row.body) for row in store.outbox()] == [
         ("cd" * 16, BODIES[0]),
         ("ef" * 16, BODIES[1]),

@@ -2,12 +2,15 @@
 """Plans: what to ask is drawn once, stored before it is known, and is what the report is about."""
 
 import copy
+import gc
 import pickle
 import secrets
 import sqlite3
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,20 +19,24 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, RandomnessError
 from frankly_protocol.questions import Question
+from frankly_protocol.tokens import TokenRule
 from frankly_sdk import (
     AlreadyAnswered,
     BudgetExceeded,
     Client,
     Disabled,
     Event,
+    InvalidInput,
     Policy,
     StoreError,
     SurveyClosed,
     UnknownChoice,
 )
 from frankly_sdk._database import Database
+from frankly_sdk._planning import Planning
+from frankly_sdk._sealing import Sealing
+from frankly_sdk.answer import Answer
 from frankly_sdk.cli import main
-from frankly_sdk.store import Store
 from frankly_sdk.testing import Authority, FakeClock, FakeServer, drop, make_survey
 
 from tests.frankly_protocol.asked import AGE, QUESTIONS, SIGNS, WORK, form
@@ -225,10 +232,172 @@ def test_a_new_version_keeps_the_plan_if_the_form_is_the_same(
     with newer.open(store, randbits=lambda bits: (1 << bits) - 1) as client:
         asked = ("always", "q0") if is_kept else ("always", "q9")
         assert client.plan().questions == asked
-        assert len(rows_of(store)) == 1
+    # The plan of the earlier form stays too, until the survey is answered.
+    assert len(rows_of(store)) == (1 if is_kept else 2)
     with newer.open(store) as client:
         assert client.answer(dict.fromkeys(asked, "no")).status == "sent"
     assert shown_by(newer.symbols(1)[0]) == {asked[1]}
+    assert rows_of(store) == []
+
+
+def test_two_versions_that_are_open_at_once_keep_their_plans(tmp_path: Path) -> None:
+    (block,) = (one for one in DOCUMENT.blocks if one.asks_drawn)
+    store, server = tmp_path / "s.db", fresh()
+    newer = fresh(changed(DOCUMENT, with_a_role(block)))
+    with server.open(store) as first, newer.open(store) as second:
+        plans = {(first.plan().questions, second.plan().questions) for _ in range(5)}
+        ((asked, _),) = plans
+        assert first.answer(dict.fromkeys(asked, "no")).status == "sent"
+        with pytest.raises(AlreadyAnswered):
+            second.plan()
+    assert shown_by(server.symbols(1)[0]) == set(asked[1:])
+
+
+EDITS: dict[str, tuple[Callable[[Question], Question], bool]] = {
+    "other words": (lambda one: replace(one, text={"en": "Please?"}), True),
+    "other labels": (
+        lambda one: replace(one, choices=tuple(replace(c, label={"en": "x"}) for c in one.choices)),
+        True,
+    ),
+    "another figure": (lambda one: replace(one, wanted=None), True),
+    "other scores": (
+        lambda one: replace(one, choices=tuple(replace(c, score=None) for c in one.choices)),
+        True,
+    ),
+    "another id": (lambda one: replace(one, id=f"{one.id}-x"), False),
+    "another choice": (
+        lambda one: replace(one, choices=tuple(replace(c, id=f"{c.id}x") for c in one.choices)),
+        False,
+    ),
+    "no roles": (
+        lambda one: replace(one, choices=tuple(replace(c, role=None) for c in one.choices)),
+        False,
+    ),
+    "other ranges": (
+        lambda one: replace(
+            one, choices=tuple(replace(c, low=c.low and c.low + 1) for c in one.choices)
+        ),
+        False,
+    ),
+    "no rule": (lambda one: replace(one, ask_if=None), False),
+    "no box": (lambda one: replace(one, box=None), False),
+    "another role of a box": (
+        lambda one: replace(one, box=one.box and replace(one.box, role=None)),
+        False,
+    ),
+}
+
+
+def form_of(*blocks: Block) -> str:
+    """Return what a plan depends on; rules and roles of the blocks need not fit each other."""
+    document: Any = SimpleNamespace(blocks=blocks)
+    return Planning(document).form
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_plan_depends_on_what_is_asked_not_on_its_words(name: str) -> None:
+    edit, is_same = EDITS[name]
+    block = form(*QUESTIONS, drawn=True)
+    edited = replace(block, questions=tuple(map(edit, QUESTIONS)))
+    assert edited.questions != QUESTIONS
+    assert (form_of(edited) == form_of(block)) == is_same
+
+
+def test_a_plan_depends_on_every_form_and_on_no_other_block() -> None:
+    block = form(*QUESTIONS[2:], drawn=True)
+    first = replace(form(*QUESTIONS[:2]), id="first")
+    assert form_of(first, block) == form_of(block)
+    others = [
+        form_of(replace(block, id="x")),
+        form_of(replace(first, asks_drawn=True), block),
+        form_of(form(*QUESTIONS[2:], epsilon="1", drawn=True)),
+    ]
+    assert len({form_of(block), *others}) == 4
+
+
+def test_plans_of_two_chains_of_keys_are_apart(tmp_path: Path) -> None:
+    """Another server with a survey of the same id can neither use nor delete a plan."""
+    store, draws = tmp_path / "s.db", iter(range(2))
+    servers = [fresh(), FakeServer(DOCUMENT, FakeClock(), Authority(CLOCK))]
+    shown = []
+    for server in servers:
+        assert server.authority is not None
+        keys = {"keys": server.authority.keys, "randbits": lambda bits: next(draws) << bits - 1}
+        with server.open(store, **keys) as client:
+            shown.append(client.plan().questions[1])
+    assert shown == ["q0", "q4"]
+    other = servers[1]
+    assert other.authority is not None
+    with other.open(store, keys=other.authority.keys) as client:
+        client.answer(EVERYTHING)
+    with servers[0].open(store, keys=AUTHORITY.keys) as client:
+        assert client.plan().questions[1] == "q0"
+    assert len(rows_of(store)) == 1
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_store_of_an_earlier_version_gets_the_table(version: int, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    fresh().open(store).close()
+    with sqlite3.connect(store) as db:
+        db.execute("DROP TABLE plans")
+        if version == 4:
+            db.execute("ALTER TABLE answers DROP COLUMN closes")
+        db.execute(f"PRAGMA user_version = {version}")
+    with fresh().open(store) as client:
+        assert client.plan().asked == 2
+        assert client.answer(EVERYTHING).status == "sent"
+
+
+def test_a_plan_of_another_process_holds_for_answers_that_were_checked_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is stored after the answers were checked, and before they are sealed."""
+    store, server = tmp_path / "s.db", fresh()
+    with server.open(store) as client:
+        planned = Sealing.planned
+
+        def late(self: Sealing, rows: Any) -> Any:
+            found = planned(self, rows)
+            with fresh().open(store, randbits=begun((1 << 48) - 1)) as other:
+                assert other.plan().questions == ("always", "q9")
+            return found
+
+        monkeypatch.setattr(Sealing, "planned", late)
+        assert client.answer(EVERYTHING).status == "sent"
+    assert shown_by(server.symbols(1)[0]) == {"q9"}
+
+
+def test_a_refused_token_does_not_depend_on_the_plan(tmp_path: Path) -> None:
+    document = replace(DOCUMENT, token=TokenRule("invite"))
+    with fresh(document).open(tmp_path / "s.db") as client:
+        for given in ({"always": "no"}, EVERYTHING):
+            with pytest.raises(InvalidInput) as refused:
+                client.answer(given, token="x")
+            assert refused.value.code == "token_invalid"
+    assert rows_of(tmp_path / "s.db") == []
+
+
+def held_by_the_sdk() -> list[set[str]]:
+    """Return the questions of every `Answer` that is still in memory."""
+    gc.collect()
+    answers = (one for one in gc.get_objects() if isinstance(one, Answer))
+    return [set(one.revealed()) for one in answers if one.revealed()]
+
+
+def test_no_answer_is_kept_while_the_report_waits(tmp_path: Path) -> None:
+    server, held = fresh(), list[list[set[str]]]()
+
+    def sleep(seconds: float) -> None:
+        held.append(held_by_the_sdk())
+        server.clock.sleep(seconds)
+
+    before = held_by_the_sdk()
+    with server.open(tmp_path / "s.db", sleep=sleep) as client:
+        client.plan()
+        assert client.answer(EVERYTHING).status == "sent"
+    assert held
+    assert all(answers == before for answers in held)
 
 
 def test_plans_are_those_of_each_respondent_and_survey(tmp_path: Path) -> None:
@@ -323,11 +492,47 @@ def test_a_plan_that_is_not_stored_is_not_shown(
             with pytest.raises(StoreError):
                 client.plan()
         assert rows_of(tmp_path / "s.db") == []
-        with monkeypatch.context() as patched:
-            patched.setattr(Store, "plan", lambda *_: "[[99, [0]]]")
-            with pytest.raises(StoreError, match="damaged"):
-                client.plan()
         assert client.plan().asked == 2
+
+
+DAMAGED = [
+    "x", "5", "null", "{}", "[]", "[1]", "[[0, 5]]", "[[1]]", '[["a", [0]]]', "[[0.0, [0]]]", "[[1, [1.0]]]",
+    "[[true, [1]]]", "[[-1, [9]]]", "[[9, [-1]]]", "[[99, [0]]]", "[[0, [1]]]", "[[0, [0]], [0, [0]]]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_plan_is_an_error_of_the_store(text: str, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with fresh().open(store) as client:
+        client.plan()
+        with sqlite3.connect(store) as db:
+            db.execute("UPDATE plans SET plan = ?", (text,))
+        for call in (client.plan, lambda: client.answer(EVERYTHING)):
+            with pytest.raises(StoreError, match="damaged"):
+                call()
+
+
+def test_no_traceback_shows_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Database.run
+
+    def full(self: Database, statement: str, *values: object) -> None:
+        if statement.startswith("INSERT INTO plans"):
+            raise StoreError("the disk is full")
+        run(self, statement, *values)
+
+    monkeypatch.setattr(Database, "run", full)
+    with fresh().open(tmp_path / "s.db", randbits=begun((1 << 48) - 1)) as client:
+        try:
+            client.plan()
+        except StoreError as fault:
+            shown = "".join(
+                traceback.TracebackException.from_exception(fault, capture_locals=True).format()
+            )
+            assert "[[9," not in shown
+            assert "the disk is full" in shown
+        else:
+            raise AssertionError
 
 
 def test_without_random_bits_there_is_no_plan(tmp_path: Path) -> None:
