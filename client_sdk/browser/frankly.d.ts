@@ -39,7 +39,7 @@ export interface Question {
 /** The state of an answer; `detail` is a message, as in an error. */
 export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
 
-export type EventName = "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused";
+export type EventName = "opened" | "log_renamed" | "planned" | "sealed" | "sent" | "queued" | "refused";
 
 /** An event of a client; its content never depends on an answer or a draw. `detail` is a message as in an error, or empty. */
 export interface FranklyEvent { name: EventName; survey: string; code: string; detail: string; }
@@ -79,7 +79,7 @@ export interface Options {
   onEvent?: (event: FranklyEvent) => void;
   /** https address of a reverse proxy through which all requests go. */
   relay?: string | null;
-  /** Each report is sent at a random time within this many milliseconds of being sealed; 10 by default. */
+  /** Each report is sent at a random time within this many milliseconds of being sealed; by default 10, and 30 000 for a survey that asks only what is drawn. */
   spreadMs?: number;
   /** Ed25519 verification for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */
   verify?: (key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>;
@@ -210,6 +210,11 @@ export class Client {
   /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. */
   budget(respondent?: string): Promise<Budget>;
   answered(respondent?: string): Promise<Receipt | null>;
+  /**
+   * Return what to ask; call it before the first question is shown. If the survey asks only what is drawn, the first call draws and
+   * stores the draw durably, and later ones return the same until the answer is sealed. Nothing is charged or sent.
+   */
+  plan(options?: { respondent?: string }): Promise<Plan>;
   answer(
     answers: Answers,
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
@@ -219,6 +224,17 @@ export class Client {
   evidence(): Promise<{ chain: string; digest: string; data: Uint8Array }[]>;
   on(name: EventName | "*", listener: (event: FranklyEvent) => void): () => void;
   close(): void;
+}
+
+/** What to ask one respondent. A report shows what it is about, so a page must not log or send it; its JSON is empty. */
+export class Plan {
+  private constructor();
+  /** Ids of the questions to ask, in the order of the document; a question with boxes has the ids of all its boxes. Rules still apply. */
+  readonly questions: readonly string[];
+  /** Their number; the boxes of one question count as one. */
+  readonly asked: number;
+  /** The number of questions of the document. */
+  readonly of: number;
 }
 
 /** `detail` is a message; with `@frankly/sdk/core`, it is only a key, which `describe` of `@frankly/sdk/texts` translates. */

@@ -84,7 +84,10 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
     units: () => 1e5, // its level follows from two numbers
     extremes: () => /** @type {[bigint, bigint, boolean][]} */ ([[...level, false]]),
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
-    sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw) => sample({ bits, p, q, choices, parts, components, limits }, truth, draw),
+    parts,
+    plan: (/** @type {RandomBits} */ draw) => plan({ bits, components, limits }, draw),
+    sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw, drawn = plan({ bits, components, limits }, draw)) =>
+      answer({ p, q, choices, parts, components }, truth, drawn, draw),
     /** The smallest and the largest number of integers in a symbol. */
     get numbers() {
       const sizes = components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)));
@@ -234,23 +237,27 @@ function drawLarge(/** @type {bigint} */ n, /** @type {RandomBits} */ draw) {
   }
 }
 
-/** Draw the symbol for the positions of the true choices; the number of random bits does not depend on them. */
-function sample(
-  /** @type {{bits: number, p: bigint, q: bigint, choices: number[], parts: number[][], components: Component[], limits: number[]}} */ form,
-  /** @type {number[]} */ truth, /** @type {RandomBits} */ draw,
-) {
-  const { p, q, components } = form, first = draw(form.bits);
+/** Draw a plan, the component and the parts of a report; nothing else may be drawn before the answers are known. @returns {[number, number[]]} */
+function plan(/** @type {{bits: number, components: Component[], limits: number[]}} */ { bits, components, limits }, /** @type {RandomBits} */ draw) {
+  const first = draw(bits);
   let number = 0;
-  for (const limit of form.limits) number += Number(first >= limit); // all are compared, so the time does not depend on the draw
-  const component = components[number], { threshold } = component, { slots, tails, totals } = component.tables();
-  const drawn = component.pools.flatMap(({ parts, pick }) => {
+  for (const limit of limits) number += Number(first >= limit); // all are compared, so the time does not depend on the draw
+  return [number, components[number].pools.flatMap(({ parts, pick }) => {
     const order = [...parts];
     for (let i = 0; i < pick && pick < order.length; i++) {
       const j = i + drawBelow(order.length - i, draw);
       [order[i], order[j]] = [order[j], order[i]];
     }
     return order.slice(0, pick).sort((a, b) => a - b);
-  });
+  })];
+}
+
+/** Draw the symbol of a plan for the positions of the true choices; the number of random bits does not depend on them, and only those of its parts are read. */
+function answer(
+  /** @type {{p: bigint, q: bigint, choices: number[], parts: number[][], components: Component[]}} */ form,
+  /** @type {number[]} */ truth, /** @type {[number, number[]]} */ [number, drawn], /** @type {RandomBits} */ draw,
+) {
+  const { p, q, components } = form, component = components[number], { threshold } = component, { slots, tails, totals } = component.tables();
   const agreeing = tails[0][0], u = drawLarge(meanWeight(p, q, component), draw), agrees = u < p * agreeing;
   // All outcomes of the drawn weight are equally likely, and `rank` selects one of them.
   let rank = (u - [p * agreeing, 0n][Number(agrees)]) % [totals[0] - agreeing, agreeing][Number(agrees)], score = 0;
@@ -259,11 +266,11 @@ function sample(
     const higher = Math.min(score + own, threshold), reached = tails[j + 1][higher], every = totals[j + 1];
     const held = [every - reached, reached][Number(agrees)], limit = cover.inside * held, holds = rank < limit;
     rank -= [limit, 0n][Number(holds)];
-    const size = [cover.outside, cover.inside][Number(holds)], answer = BigInt(answerOf(form.parts[drawn[j]], form.choices, truth));
+    const size = [cover.outside, cover.inside][Number(holds)], row = BigInt(answerOf(form.parts[drawn[j]], form.choices, truth));
     const place = rank % size;
     rank /= size;
     score = [score, higher][Number(holds)];
-    symbol.push(drawn[j], setAt(cover, answer, place, holds));
+    symbol.push(drawn[j], setAt(cover, row, place, holds));
   }
   return symbol;
 }

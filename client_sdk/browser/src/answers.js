@@ -9,12 +9,19 @@ import { parts } from "./parts.js";
  * @typedef {Record<string, string>} Choices
  */
 
-/** Return one choice for each of `questions`; throws UnknownChoice if the answers are not valid ones to exactly these. @returns {Choices} */
-export function settled(/** @type {any} */ given, /** @type {Question[]} */ questions) {
+/**
+ * Return one choice for each of `questions`; throws UnknownChoice if the answers are not valid ones to exactly these. `partly` of
+ * plans.js leaves questions without an answer without a choice.
+ * @returns {Choices}
+ */
+export function settled(/** @type {any} */ given, /** @type {Question[]} */ questions, partly = (/** @type {any} */ _given, /** @type {Question} */ _one, /** @type {Choices} */ chosen) => /** @type {Choices | undefined} */ (chosen)) {
   const names = questions.map(({ id }) => id), { ways } = parts;
   if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "no_answers");
   const copy = { ...given }, chosen = /** @type {Choices} */ ({});
-  for (const one of questions) chosen[one.id] = ways?.settle(copy, one, questions, chosen) ?? single(copy, one);
+  for (const one of questions) {
+    const seen = partly(copy, one, chosen);
+    if (seen) chosen[one.id] = ways?.settle(copy, one, questions, seen) ?? single(copy, one);
+  }
   ways?.requireTogether(questions, chosen);
   const known = [...names, ...questions.map(({ box }) => box?.of)];
   if (!Object.keys(copy).every((name) => known.includes(name))) throw new UnknownChoice(null, names, "no_question");

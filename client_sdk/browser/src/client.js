@@ -11,6 +11,7 @@ import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
 import { openSurvey } from "./opening.js";
+import { parts } from "./parts.js";
 import { SEAMS } from "./seams.js";
 import { Store } from "./store.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./survey.js";
@@ -24,7 +25,9 @@ import { Transport } from "./transport.js";
  * @typedef {import("./answers.js").Choices} Choices
  */
 
-const FIRST_RETRY = 2000, LONGEST_RETRY = 3_600_000;
+const FIRST_RETRY = 2000, LONGEST_RETRY = 3_600_000, PATIENCE = 10_000;
+// A report about what was drawn names the question that somebody answered last: this hides how long they hesitated.
+const DRAWN_SPREAD = 30_000;
 
 export class Client {
   /** @type {Map<string, Set<(event: import("../frankly.d.ts").FranklyEvent) => void>>} */ #listeners = new Map();
@@ -84,6 +87,7 @@ export class Client {
     if (survey.token) await tokens(); // now, while the network is available
     if (!(await this.store.answer(this.chain, survey.survey))) // (10); an answered survey has already been charged
       this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
+    if (this.#plans) this.delivery.spreadMs = options.spreadMs ?? DRAWN_SPREAD;
     this.#announce("opened", survey.survey);
     const { signal } = this.#leaving;
     globalThis.addEventListener("online", () => this.#inBackground(0), { signal });
@@ -100,6 +104,16 @@ export class Client {
   /** @returns {Survey} */
   get #accepted() {
     return /** @type {Survey} */ (this.survey);
+  }
+
+  /** plans.js, if the survey asks only what is drawn. @returns {typeof import("./plans.js") | undefined} */
+  get #plans() {
+    return this.#accepted.parts.includes("plans") ? parts.plans : undefined;
+  }
+
+  /** What a plan depends on. */
+  get #form() {
+    return this.#plans?.formOf(this.#accepted) ?? "";
   }
 
   /** @returns {import("./ledger.js").ReportLevel} */
@@ -126,21 +140,47 @@ export class Client {
     return budgetOf(this.policy, survey, this.#level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
   }
 
+  /** Return what to ask: all questions, or those that this device has drawn and stored; later calls return the same until the answer is sealed. */
+  async plan(/** @type {{respondent?: string}} */ { respondent = "" } = {}) {
+    const survey = this.#accepted, names = await this.store.respondentNames(respondent), plans = this.#plans;
+    const { Plan } = plans ?? (await part(() => import("./plans.js")));
+    const kept = await this.#planned(names);
+    if (!kept) throw new AlreadyAnswered(/** @type {Receipt} */ (await this.answered(respondent)));
+    if (!plans) return new Plan(this.questions, this.questions);
+    this.#announce("planned", survey.survey);
+    return new Plan(plans.needed(survey, kept), this.questions);
+  }
+
+  /** Return the stored plans after the checks of an answer, drawing them if there are none; undefined after an answer. */
+  async #planned(/** @type {string[]} */ names) {
+    const survey = this.#accepted, plans = this.#plans, place = /** @type {const} */ ([this.#chain, survey.survey, names]);
+    const check = (/** @type {Sealed[]} */ spent) => void this.#charge(spent);
+    if (plans) return this.store.plan(...place, this.#form, check, () => randomly(() => plans.draw(survey, this.draw)));
+    if (await this.store.answer(...place)) return undefined;
+    check(await this.store.spent(names));
+    return [];
+  }
+
   /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
-    const survey = this.#accepted, { strata = {}, patienceMs = 10_000 } = options;
-    const truth = settled(answers, this.questions), open = settled(strata, survey.strata);
+    const survey = this.#accepted, plans = this.#plans, { strata = {}, patienceMs } = options;
+    let chosen = settled(answers, this.questions, plans?.partly);
+    const open = settled(strata, survey.strata);
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
     const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given) : null;
-    const sealed = before ? undefined : await this.store.seal(this.#chain, survey.survey, names, (spent) => this.#draw(truth, open, token, names[0], spent));
+    // If an answer is missing, the plan is stored before it is compared with the answers: a draw that could be repeated until it fits would depend on them.
+    if (plans && !before && Object.keys(chosen).length < this.questions.length) await this.#planned(names);
+    const sealed = before ? undefined
+      : await this.store.seal(this.#chain, survey.survey, names, this.#form, (spent, kept) => this.#draw(chosen, open, token, names[0], spent, kept));
+    answers = chosen = {}; // nothing keeps the answers while the report waits
     if (!sealed) {
       const kept = await this.store.answer(this.#chain, survey.survey, names);
-      throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs) : closed(kept));
+      throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs ?? PATIENCE + this.delivery.spreadLeft(kept)) : closed(kept));
     }
     this.delivery.schedule(sealed);
     this.#announce("sealed", sealed.survey);
-    return this.#deliver(sealed, patienceMs);
+    return this.#deliver(sealed, patienceMs ?? PATIENCE + this.delivery.spreadLeft(sealed));
   }
 
   /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
@@ -153,7 +193,7 @@ export class Client {
     return this.store.evidence();
   }
 
-  /** Subscribe to `opened`, `log_renamed`, `sealed`, `sent`, `queued`, `refused`, or to all by `*`; returns a function that unsubscribes. */
+  /** Subscribe to `opened`, `log_renamed`, `planned`, `sealed`, `sent`, `queued`, `refused`, or to all by `*`; returns a function that unsubscribes. */
   on(/** @type {string} */ name, /** @type {(event: import("../frankly.d.ts").FranklyEvent) => void} */ listener) {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
@@ -167,30 +207,36 @@ export class Client {
     this.store.backend.close();
   }
 
-  /** Check, draw every block once, and return the report to store; called within the store's transaction. @returns {Sealed} */
-  #draw(/** @type {Choices} */ truth, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent, /** @type {Sealed[]} */ spent) {
-    const survey = this.#accepted, { digest, collectUrl } = survey;
-    const now = this.now();
+  /** Check that the survey is open and fits the budget; return its cost. */
+  #charge(/** @type {Sealed[]} */ spent) {
+    const survey = this.#accepted, now = this.now();
     try {
       requireWindow(survey, now);
     } catch (error) {
       throw now >= survey.closes ? new SurveyClosed(survey.closes, now) : error;
     }
-    const charge = this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
-    let body, id;
-    try {
-      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthOf(block, truth)), this.draw));
-      id = hex(crypto.getRandomValues(new Uint8Array(16)));
-      body = reportBytes({ doc: digest, id, y, strata, token }, reportLength(survey));
-    } catch {
-      throw new RandomnessError(); // the original error is dropped, because its frames contain the true answers
-    }
+    return this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
+  }
+
+  /** Check, draw every block once, and return the report to store; called within the store's transaction. @returns {Sealed} */
+  #draw(
+    /** @type {Choices} */ chosen, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent,
+    /** @type {Sealed[]} */ spent, /** @type {any[] | undefined} */ kept,
+  ) {
+    const survey = this.#accepted, { digest, collectUrl } = survey, charge = this.#charge(spent), plans = this.#plans;
+    const truth = plans ? plans.only(chosen, kept ? plans.needed(survey, kept) : this.questions) : chosen;
+    const [id, body] = randomly(() => {
+      const drawn = [...(kept ?? plans?.draw(survey, this.draw) ?? [])];
+      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthOf(block, truth)), this.draw, block.ask && drawn.shift()));
+      const name = hex(crypto.getRandomValues(new Uint8Array(16)));
+      return [name, reportBytes({ doc: digest, id: name, y, strata, token }, reportLength(survey))];
+    });
     return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", closes: survey.closes, ...charge };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
     const receipt = await this.delivery.deliver(sealed, patienceMs);
-    if (receipt.status === "queued") this.#inBackground(this.#retry);
+    if (receipt.status === "queued") this.#inBackground(receipt.code === "scheduled" ? this.delivery.spreadLeft(sealed) : this.#retry);
     return receipt;
   }
 
@@ -216,6 +262,15 @@ export class Client {
       }
   }
 }
+
+/** Return the result of a draw. The error of a failed one is dropped, because its frames contain the true answers. @type {<T>(work: () => T) => T} */
+const randomly = (work) => {
+  try {
+    return work();
+  } catch {
+    throw new RandomnessError();
+  }
+};
 
 const tokens = () => part(() => import("./tokens.js"));
 

@@ -49,6 +49,11 @@ export class Delivery {
     this.#notBefore.set(sealed.id, this.time.timer() + this.spreadMs * uniform());
   }
 
+  /** Return the milliseconds until a report's random time, 0 if it has passed or has none. */
+  spreadLeft(/** @type {Sealed} */ { id }) {
+    return Math.max(0, (this.#notBefore.get(id) ?? 0) - this.time.timer());
+  }
+
   /** Send the page's unsent reports, the same bytes, without waiting for replies, because the page is being closed. */
   pushAll() {
     for (const { id, url, body } of this.#mine.values()) if (body && !this.#flying.has(id)) this.transport.push(url, body);

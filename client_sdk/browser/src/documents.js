@@ -113,8 +113,8 @@ const block = (value, path, root) => {
     ceiling: optional((v, at) => rational(...ratio()(v, at))),
     mechanism: identifier,
     certificate: optional(object({ objective: identifier, value: text(64), bound: optional(text(64)) })),
-  }, kind?.params)(value, path, root);
-  const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
+  }, kind?.params, kind?.questions ? parts.plans?.BLOCK : undefined)(value, path, root);
+  const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling, ask } = read;
   const answers = countedAnswers(mechanism, questions, path, id);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
   // Priors of one row expand to a row per answer, and covers of a form to all their sets: a document of 4 MiB could
@@ -124,7 +124,7 @@ const block = (value, path, root) => {
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   const parameters = Object.fromEntries(["kind", ...(kind?.params ?? [])].map((name) => [name, value[name]]));
-  return { id, questions, parameters, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
+  return { id, questions, parameters, mechanism, promises, ceiling, ask, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
 
 /** Return the number of counts in a block's design prior: one per joint answer, or, for a form, one per choice of each question. */

@@ -2,7 +2,7 @@
 /**
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: shows and explains a survey, randomises, sends and confirms the
  * answer. Attributes: link, lang, cap, final-surveys, store, token, served (the survey's server served this page). Properties:
- * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-sealed`, `-sent`,
+ * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-planned`, `-sealed`, `-sent`,
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
 
@@ -35,6 +35,7 @@ export class FranklySurvey extends Base {
   /** @type {Client | undefined} */ #client;
   #root = this.attachShadow({ mode: "open" });
   /** @type {import("../frankly.d.ts").Budget | undefined} */ #budget;
+  /** What to ask, if the survey asks only what is drawn. @type {import("./plans.js").Plan | undefined} */ #plan;
   /** By store and digest, until the survey is answered. @type {Map<string, Controls>} */ #controls = new Map();
   /** Draw what is shown in another language; undefined while that cannot be done. @type {(() => unknown) | undefined} */ #draw;
   #language = "";
@@ -144,12 +145,15 @@ export class FranklySurvey extends Base {
       await pause();
       // If the network is lost by now, the explanation shows the cost without the remaining budget.
       this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
+      // The draw is stored before the first question exists in the page.
+      this.#plan = before || !client.survey?.parts.includes("plans") ? undefined : await client.plan();
       if (attempt !== this.#attempt) return;
       if (!before) return await this.#ask();
       await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
       this.#finish(client, before, true);
     } catch (error) {
-      this.#fail(error, attempt);
+      if (error instanceof AlreadyAnswered && attempt === this.#attempt) this.#finish(/** @type {Client} */ (this.#client), error.receipt, true); // in another tab
+      else this.#fail(error, attempt);
     }
   }
 
@@ -191,9 +195,10 @@ export class FranklySurvey extends Base {
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
     if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
+    const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, isPublic = false) => groupsOf(questions).map((group) => new Field(group, isPublic));
     const controls = this.#controls.get(keyOf(client)) ?? {
-      open: fieldsOf(survey.strata, true), own: fieldsOf(client.questions), details: make("details", { part: "explanation" }),
+      open: fieldsOf(survey.strata, true), own: fieldsOf(questions), details: make("details", { part: "explanation" }),
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
     }, { open, own, details } = controls, fields = [...open, ...own];
@@ -209,6 +214,7 @@ export class FranklySurvey extends Base {
         make("div", { class: "words", ...explained }, ...shown(told.words)));
       const form = make("form", { part: "form", novalidate: true },
         ...(survey.token ? [this.#invited(controls, strings)] : []),
+        ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(plan.asked)).replace("{of}", String(plan.of)))] : []),
         ...fields.map(({ node }) => node),
         make("p", { class: "note", id: "final" }, strings.final),
         make("button", { id: "send", part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
@@ -270,7 +276,9 @@ export class FranklySurvey extends Base {
     button.textContent = strings.sending;
     const pick = (/** @type {Field[]} */ fields) => Object.fromEntries(fields.filter(({ node }) => !node.hidden).map(({ name, answer }) => [name, /** @type {any} */ (answer)]));
     try {
-      this.#finish(client, await client.answer(pick(own), { strata: pick(open), token }), false);
+      // A report about what was drawn leaves within half a minute; the person is thanked at once.
+      const patience = this.#plan && { patienceMs: 0 };
+      this.#finish(client, await client.answer(pick(own), { strata: pick(open), token, ...patience }), false);
     } catch (error) {
       if (error instanceof AlreadyAnswered) this.#finish(client, error.receipt, true);
       else if (rule && error instanceof FranklyError && error.code === "token_invalid" && attempt === this.#attempt) { // nothing was drawn

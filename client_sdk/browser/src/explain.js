@@ -95,16 +95,17 @@ function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
 }
 
 /** Return the sentences that explain how a report about many questions is drawn. */
-function formChances(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {boolean} */ hasBoxes, /** @type {Texts} */ t) {
+function formChances(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {boolean} */ hasBoxes, /** @type {Block["ask"]} */ ask, /** @type {Texts} */ t) {
   const [low, high] = m.questionsDrawn(), all = m.choices.length;
   return [
     ...(low < all ? [t.say("explanation", low === high ? "picked" : "picked_range", { n: low, low, high, all })] : []),
-    ...(low < all && hasBoxes ? [t.say("explanation", "boxes_count")] : []),
+    ...(low < all && hasBoxes ? [t.say("explanation", ask ? "boxes_drawn" : "boxes_count")] : []),
+    ...(low < all && ask ? [t.say("explanation", "asked_drawn")] : []),
     t.say("explanation", "sets", { ratio: t.figure(times(m.level)) }),
   ];
 }
 
-function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language, /** @type {Texts} */ t) {
+function chances(/** @type {Block} */ { mechanism: m, questions, ask }, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language, /** @type {Texts} */ t) {
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values), share = (/** @type {Rational} */ chance) => t.figure(percent(chance));
   const D = 1n << BigInt(m.bits), of = (/** @type {number} */ w) => share(rational(w, D));
   if (isUnchanged(m)) return [say("unchanged")];
@@ -112,7 +113,7 @@ function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[R
     const [low, high] = same.map(share), isEven = same[0].join() === same[1].join();
     return [say(isEven ? "named" : "named_range", { chance: low, low, high })];
   }
-  if (m.kind === "agreement") return formChances(m, questions.some((q) => q.box), t);
+  if (m.kind === "agreement") return formChances(m, questions.some((q) => q.box), ask, t);
   if (m.kind === "unary") return [say("unary", { keep: of(m.keep), flip: of(m.flip) })];
   if (m.kind === "subset") return [say("subset", { n: m.size, answers: m.answers, chance: of(m.inside) })];
   if (BigInt(m.answers) * m.reports > 64n) return [say("many_symbols", { n: m.reports })];

@@ -12,6 +12,7 @@ const PARTS = {
   kinds: [/"kind":"(?:unary|subset|product)"/, () => import("./kinds.js")],
   agreement: [/"kind":"agreement"/, () => import("./agreement.js")],
   rare: [/"notion":"(?!(?:secret-)?ldp"|a?lip")/, () => import("./rare.js")],
+  plans: [/"ask":/, () => import("./plans.js")],
   ways: [/"(?:ask_if|box|from|role|score|wanted)":/, () => import("./ways.js")],
 };
 

@@ -18,7 +18,8 @@ export function preview(/** @type {string} */ envelope, /** @type {readonly stri
   const { title, languages, consent, strata = [], blocks } = JSON.parse(new TextDecoder().decode(bytes));
   const lang = choose(wanted, languages);
   let last = "";
-  const fields = [...strata, ...blocks.flatMap((/** @type {any} */ block) => block.questions)].flatMap(({ text, choices, box, ask_if: rule }) => {
+  // Of forms that ask only what is drawn, nothing is shown before the draw.
+  const fields = [...strata, ...blocks.flatMap((/** @type {any} */ block) => (block.ask ? [] : block.questions))].flatMap(({ text, choices, box, ask_if: rule }) => {
     if (rule || (box && box.of === last)) return [];
     last = box?.of ?? "";
     const labels = box ? [] : choices.filter((/** @type {any} */ { from }) => from === undefined);

@@ -16,7 +16,7 @@ import { ZERO } from "./rational.js";
  *   persist: () => void, close: () => void}} Backend
  */
 
-const STORES = ["aliases", "keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
+const STORES = ["aliases", "keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt", "plans"];
 const MAX_EVIDENCE = 16, OWNER = [""];
 
 /**
@@ -33,9 +33,11 @@ const FROM_1 = {
   evidence: (piece, digest) => [{ ...piece, chain: "" }, ["", digest]],
 };
 
-/** Create the missing stores, and migrate those of version 1. */
+/** Create the missing stores, and migrate those of version 1; version 2 had no plans. */
 function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @type {number} */ from) {
   if (!from) return STORES.forEach((store) => result.createObjectStore(store));
+  result.createObjectStore("plans");
+  if (from > 1) return;
   result.createObjectStore("aliases");
   /** @type {IDBTransaction} */ (transaction).objectStore("keys").clear();
   for (const [name, renewed] of Object.entries(FROM_1)) {
@@ -58,7 +60,7 @@ async function indexedDatabase(/** @type {string} */ name) {
   /** @type {IDBDatabase} */
   let db;
   try {
-    const request = indexedDB.open(name, 2);
+    const request = indexedDB.open(name, 3);
     request.onupgradeneeded = ({ oldVersion }) => upgrade(request, oldVersion);
     db = await answered(request);
   } catch {
@@ -208,18 +210,47 @@ export class Store {
   }
 
   /**
-   * Draw and store in one transaction: `make` is called with the earlier charges, and draws the symbols. Returns
+   * Return the plans of a respondent for a form (plans.js); `make` draws them if there are none for it, after `check` of the earlier
+   * charges. Returns undefined if there is already an answer.
+   * @returns {Promise<any[] | undefined>}
+   */
+  async plan(
+    /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form,
+    /** @type {(spent: Sealed[]) => void} */ check, /** @type {() => any[]} */ make,
+  ) {
+    const place = [names[0], chain, survey];
+    await this.backend.run(["answers", "plans"], true, async (rows) => {
+      if (await answerOf(rows, chain, survey, names)) return;
+      check(spentBy(await rows.all("answers"), names));
+      const kept = await rows.get("plans", place); // a plan for each form, so that no version of the survey draws again
+      if (!kept?.[form]) await rows.put("plans", { ...kept, [form]: make() }, place);
+    });
+    return this.planned(chain, survey, names, form); // read after the commit: nothing is asked that is not stored durably
+  }
+
+  /** Return the stored plans of a respondent for a form. @returns {Promise<any[] | undefined>} */
+  async planned(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form) {
+    return (await this.get("plans", [names[0], chain, survey]))?.[form];
+  }
+
+  /**
+   * Draw and store in one transaction: `make` is called with the earlier charges and the stored plans, and draws the symbols. Returns
    * undefined if there is already an answer. At the first seal, the browser is asked not to evict the store; the report
    * stays sealed if it refuses.
    * @returns {Promise<Sealed | undefined>}
    */
-  async seal(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {(spent: Sealed[]) => Sealed} */ make) {
+  async seal(
+    /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form,
+    /** @type {(spent: Sealed[], plans: any[] | undefined) => Sealed} */ make,
+  ) {
     let isFirst = false;
-    const sealed = await this.backend.run(["answers"], true, async (rows) => {
+    const place = [names[0], chain, survey];
+    const sealed = await this.backend.run(["answers", "plans"], true, async (rows) => {
       if (await answerOf(rows, chain, survey, names)) return undefined;
-      const all = await rows.all("answers"), made = make(spentBy(all, names));
+      const all = await rows.all("answers"), kept = await rows.get("plans", place), made = make(spentBy(all, names), kept?.[form]);
       isFirst = !all.length;
       await rows.put("answers", made, placeOf(made));
+      if (kept) await rows.put("plans", null, place); // the report shows what it is about, until it is erased too
       return made;
     });
     if (isFirst) this.backend.persist();

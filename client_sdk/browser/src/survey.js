@@ -17,7 +17,7 @@ import { ClockError } from "./errors.js";
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
  * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is the sum over all strata
  * @typedef {{id: string, questions: Question[], parameters: {kind: string}, mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
- *   ceiling: Rational | null, restsOnPrior: boolean}} Block
+ *   ceiling: Rational | null, ask?: "drawn", restsOnPrior: boolean}} Block ask: the device asks only what it has drawn, see plans.js
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
  *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], blocks: Block[],
  *   token: {kind: string, key: string | null} | null, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js

@@ -92,6 +92,7 @@ const TEXTS = {
   no_secret: "this is not one of the prior's secrets",
   no_role: "expected one of no_answer, not_applicable",
   no_score: 'expected a number such as "2.5", as text, with at most 6 decimals',
+  no_ask: "expected drawn, or no such field",
   no_figure: "expected mean of scores, distribution, or contrast with a number for each choice, and no box",
   only_roles: "expected a choice or a box that is an answer",
   not_all: (name) => `expected ${name} in every choice without a role, or in none`,

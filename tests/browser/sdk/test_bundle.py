@@ -23,14 +23,14 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
-    "core": 19_500,
-    "core and all that a survey may ask for": 35_000,
-    "index": 36_100,
-    "element": 41_600,
+    "core": 20_100,
+    "core and all that a survey may ask for": 36_400,
+    "index": 36_900,
+    "element": 42_500,
 }
 LATER = {
     f"{name}.js"
-    for name in "log rare kinds ways tokens memory respondents budget verifier agreement".split()
+    for name in "log rare kinds ways tokens memory respondents budget verifier agreement plans".split()
 }
 
 CHECKS = {"core.js", "verifier.js"}

@@ -22,7 +22,7 @@ from tests.frankly_protocol.asked import SETTLED
 
 HERE = Path(__file__).resolve().parent
 FEW = "a_log_only_grows or lost_receipt or at_the_same_time"
-SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers", "ways"))
+SUITE = tuple(f"tests/conformance/test_{name}.py" for name in ("trust", "answers", "ways", "plans"))
 
 
 @pytest.fixture(params=["src", pytest.param("bundle", marks=pytest.mark.full_only)])

@@ -126,16 +126,25 @@ def test_log(page: Page) -> None:
         assert outcome_in_browser[1] == case["code"], case["name"]
 
 
-def test_documents_that_ask_what_is_drawn_are_refused(page: Page) -> None:
-    """The browser SDK asks every question; it does not answer a survey that promises otherwise."""
-    vectors = json.loads((VECTORS / "plans.json").read_text("ascii"))
-    payloads = [case["payload"].encode() for case in vectors["documents"]]
-    verdicts = judged_by_browser(page, [sealed(payload) for payload in payloads])
-    asks = [
-        next(i for i, block in enumerate(json.loads(payload)["blocks"]) if "ask" in block)
-        for payload in payloads
+def test_plans(page: Page) -> None:
+    vectors, outcomes = run(page, "plans")
+    of = {case["name"]: case["of"] for case in vectors["documents"]}
+    assert outcomes["documents"] == [case["digest"] for case in vectors["documents"]]
+    for case, found in zip(vectors["plans"], outcomes["plans"], strict=True):
+        expected = {name: case[name] for name in ("questions", "asked", "chosen", "y")}
+        plan = list(case["plan"].values())
+        assert found == expected | {"plan": plan, "of": of[case["document"]], "left": 0}
+    for case, found in zip(vectors["answers"], outcomes["answers"], strict=True):
+        assert found == [case["chosen"], case["code"], case["field"]], case
+    payloads = {case["name"]: case["payload"] for case in vectors["documents"]}
+    faulty = []
+    for case in vectors["faults"]:
+        body = json.loads(payloads[case["document"]])
+        put(case["path"], case["value"])(body)
+        faulty.append(sealed(canonical.dumps(body)))
+    assert judged_by_browser(page, faulty) == [
+        [case["code"], case["field"]] for case in vectors["faults"]
     ]
-    assert verdicts == [["document_schema", f"blocks[{i}].ask"] for i in asks]
 
 
 def test_every_file_except_the_servers_is_run() -> None:

@@ -42,6 +42,15 @@ async (given) => {
       client.close();
       return told;
     },
+    plan: async () => {
+      const client = await Client.open(given.link, options);
+      try {
+        const {questions, asked, of} = await client.plan();
+        return {questions, asked, of};
+      } finally {
+        client.close();
+      }
+    },
     answer: async () => {
       const client = await Client.open(given.link, options);
       try {

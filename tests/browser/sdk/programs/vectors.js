@@ -52,6 +52,38 @@ async ({file, vectors}) => {
           {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, survey_.reportLength(survey)))];
       })),
     }),
+    plans: async (v) => {
+      const surveys = {}, out = {documents: [], plans: [], answers: []};
+      for (const {name, payload} of v.documents) {
+        const survey = surveys[name] = await documents.readSurvey(bytes(payload), await canonical.digestOf(bytes(payload)));
+        documents.requireAllPrivate(survey);
+        out.documents.push(survey.digest);
+      }
+      const {draw, needed, partly, only, Plan} = await import("/sdk/plans.js"), {settled} = await import("/sdk/answers.js");
+      const tapeOf = (bits) => {
+        const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
+        return [tape, (size) => {
+          const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
+          entry[0] -= size; entry[1] >>= BigInt(size);
+          if (!entry[0]) tape.shift();
+          return Number(low);
+        }];
+      };
+      const fit = (survey, given, plans) => {
+        try { return [only(settled(given, survey_.questionsOf(survey), partly), needed(survey, plans)), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; }
+      };
+      for (const {document, bits, given, rest} of v.plans) {
+        const survey = surveys[document], [tape, read] = tapeOf(bits), plans = draw(survey, read), asked = needed(survey, plans);
+        const {questions, asked: number, of} = new Plan(asked, survey_.questionsOf(survey)), [chosen] = fit(survey, given, plans), [left, more] = tapeOf(rest), drawn = [...plans];
+        const y = survey.blocks.map(({mechanism, questions: own, ask}) => {
+          const positions = own.map(({id, choices}) => choices.findIndex((choice) => choice.id === chosen[id]));
+          return mechanism.sample(mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * own[i].choices.length + x, 0), more, ask && drawn.shift());
+        });
+        out.plans.push({plan: plans, questions, asked: number, of, chosen, y, left: tape.length + left.length});
+      }
+      for (const {plan, given} of v.answers) out.answers.push(fit(surveys["rules and boxes"], given, Object.values(plan)));
+      return out;
+    },
     replies: async ({id, cases}) => {
       const {judge} = await import("/sdk/delivery.js");
       return cases.map(({status, body}) => [false, true].map((closed) => {
