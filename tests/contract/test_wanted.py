@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from frankly_protocol.clock import FixedClock
-from frankly_sdk import Policy
+from frankly_sdk import Plan, Policy
 from frankly_sdk.testing import open_client
 from frankly_server.app import create_app
 from frankly_server.settings import Settings
@@ -26,6 +26,7 @@ budget: "4"
 min_reports: 20
 release_step: 2
 form:
+  ask: drawn
   questions:
     - id: low
       type: scale
@@ -67,6 +68,15 @@ def _answers(rng: Random) -> dict[str, Any]:
     return given | ({"hard": rng.choice(("hard", "mixed"))} if given["smokes"] == "yes" else {})
 
 
+def _asked(plan: Plan, answers: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers to what a person is asked; boxes have the name of their question."""
+    return {
+        name: answer
+        for name, answer in answers.items()
+        if any(one == name or one.startswith(f"{name}-") for one in plan.questions)
+    }
+
+
 def _mean(people: list[dict[str, Any]], question: str, scores: dict[str, int]) -> float:
     answered = [scores[one[question]] for one in people if one.get(question) in scores]
     return sum(answered) / len(answered)
@@ -88,7 +98,11 @@ def test_what_is_wanted_of_each_question_is_what_an_analyst_gets(tmp_path: Path)
     with open_client(
         published.link, tmp_path / "d.db", sleep=lambda _: None, spread_s=0, **options
     ) as client:
-        sealed = list(client.randomise_many((f"p{i}", one, {}) for i, one in enumerate(people)))
+        rows: list[Any] = [
+            (f"p{i}", _asked(client.plan(f"p{i}"), one), {}) for i, one in enumerate(people)
+        ]
+        assert sum(len(one) for _, one, _ in rows) < sum(map(len, people))
+        sealed = list(client.randomise_many(rows))
         assert Counter(one.status for one in sealed) == {"sealed": PEOPLE}
         assert len(client.flush()) == PEOPLE
     assert services.releasing.release() == PEOPLE

@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Diese Umfrage sendet mindestens eine Ihrer Antworten unverändert.",
   "details": "Was dieses Gerät verlässt und was es verraten kann",
   "english": "",
-  "drawn": "Ihnen werden {asked} von {of} Fragen gestellt; dieses Gerät hat ausgelost, welche.",
+  "drawn": "Ihnen werden höchstens {asked} von {of} Fragen gestellt; dieses Gerät hat ausgelost, welche.",
   "final": "Eine gesendete Antwort lässt sich nicht zurückholen.",
   "send": "Zufällig verändern und senden",
   "sending": "Wird gesendet …",

@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "This survey sends at least one of your answers unchanged.",
   "details": "What leaves this device, and what it can reveal",
   "english": "",
-  "drawn": "You are asked {asked} of {of} questions; this device has drawn which.",
+  "drawn": "You are asked at most {asked} of {of} questions; this device has drawn which.",
   "final": "Once sent, your answer cannot be withdrawn.",
   "send": "Randomise and send",
   "sending": "Sending…",

@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Esta encuesta envía al menos una de sus respuestas sin cambios.",
   "details": "Qué sale de este dispositivo y qué puede revelar",
   "english": "",
-  "drawn": "Se le hacen {asked} de {of} preguntas; este dispositivo ha sorteado cuáles.",
+  "drawn": "Se le hacen como máximo {asked} de {of} preguntas; este dispositivo ha sorteado cuáles.",
   "final": "Una respuesta enviada no se puede retirar.",
   "send": "Someter al azar y enviar",
   "sending": "Enviando…",

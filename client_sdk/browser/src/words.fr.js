@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Cette enquête envoie au moins une de vos réponses telle quelle.",
   "details": "Ce qui quitte cet appareil, et ce que cela peut révéler",
   "english": "",
-  "drawn": "On vous pose {asked} questions sur {of} ; cet appareil a tiré au sort lesquelles.",
+  "drawn": "On vous pose au plus {asked} questions sur {of} ; cet appareil a tiré au sort lesquelles.",
   "final": "Une réponse envoyée ne peut pas être retirée.",
   "send": "Tirer au hasard et envoyer",
   "sending": "Envoi…",

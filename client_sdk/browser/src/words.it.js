@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Questa indagine invia almeno una delle sue risposte invariata.",
   "details": "Che cosa lascia questo dispositivo e che cosa può rivelare",
   "english": "",
-  "drawn": "Le vengono poste {asked} domande su {of}; questo dispositivo ha sorteggiato quali.",
+  "drawn": "Le vengono poste al massimo {asked} domande su {of}; questo dispositivo ha sorteggiato quali.",
   "final": "Una risposta inviata non si può ritirare.",
   "send": "Rendi casuale e invia",
   "sending": "Invio…",

@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Deze enquête verstuurt minstens één van uw antwoorden onveranderd.",
   "details": "Wat dit apparaat verlaat en wat het kan verraden",
   "english": "",
-  "drawn": "U krijgt {asked} van de {of} vragen; dit apparaat heeft geloot welke.",
+  "drawn": "U krijgt hoogstens {asked} van de {of} vragen; dit apparaat heeft geloot welke.",
   "final": "Een verstuurd antwoord kan niet worden teruggehaald.",
   "send": "Loten en versturen",
   "sending": "Bezig met versturen…",

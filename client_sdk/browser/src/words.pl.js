@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Ta ankieta wysyła co najmniej jedną z twoich odpowiedzi bez zmian.",
   "details": "Co opuszcza to urządzenie i co może ujawnić",
   "english": "",
-  "drawn": "Pytań: {asked} z {of}; to urządzenie wylosowało, które.",
+  "drawn": "Pytań: najwyżej {asked} z {of}; to urządzenie wylosowało, które.",
   "final": "Wysłanej odpowiedzi nie można wycofać.",
   "send": "Wylosuj i wyślij",
   "sending": "Wysyłanie…",

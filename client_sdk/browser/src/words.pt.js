@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Esta pesquisa envia pelo menos uma das suas respostas sem alteração.",
   "details": "O que sai deste aparelho e o que isso pode revelar",
   "english": "",
-  "drawn": "São feitas {asked} de {of} perguntas; este aparelho sorteou quais.",
+  "drawn": "São feitas no máximo {asked} de {of} perguntas; este aparelho sorteou quais.",
   "final": "Uma resposta enviada não pode ser retirada.",
   "send": "Sortear e enviar",
   "sending": "Enviando…",

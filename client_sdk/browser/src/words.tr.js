@@ -9,7 +9,7 @@ export const strings = {
   "unchanged": "Bu anket yanıtlarınızdan en az birini değiştirmeden gönderir.",
   "details": "Bu cihazdan ne çıkar ve neyi açığa çıkarabilir",
   "english": "",
-  "drawn": "Size {of} sorudan {asked} tanesi sorulur; hangileri olduğunu bu cihaz kurayla belirledi.",
+  "drawn": "Size {of} sorudan en çok {asked} tanesi sorulur; hangileri olduğunu bu cihaz kurayla belirledi.",
   "final": "Gönderilen bir yanıt geri alınamaz.",
   "send": "Rastgeleleştir ve gönder",
   "sending": "Gönderiliyor…",

@@ -179,11 +179,14 @@ class FormDefinition(ClosedModel):
     """Questions that share one level; the design is optimised for the requested estimates.
 
     epsilon : the level of all answers together, in nats; in a survey without blocks, the default is
-    the survey's budget. cross_tables : pairs of questions whose joint table is requested; other
-    joint tables can be estimated only if some reports happen to show both questions.
+    the survey's budget. ask : ``all``, or ``drawn`` if a device draws first what its report is about
+    and asks only the questions that this needs. cross_tables : pairs of questions whose joint table
+    is requested; other joint tables can be estimated only if some reports happen to show both
+    questions.
     """
 
     epsilon: Epsilon | None = None
+    ask: Literal["all", "drawn"] = "all"
     questions: Annotated[
         tuple[FormQuestionDefinition, ...],
         AfterValidator(_form_questions),

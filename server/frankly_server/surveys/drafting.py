@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
-from frankly_protocol.blocks import Block, Certificate, Promise
+from frankly_protocol.blocks import DRAWN, Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -152,6 +152,7 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
         ceiling=stated_ceiling(mechanism),
         mechanism_name=AgreementMechanism.kind,
         certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
+        asks_drawn=form.ask == DRAWN,
     )
     for part in part_blocks(block):
         _require_estimable(part)

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from frankly_protocol.asking import Asking
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
@@ -86,7 +87,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             estimable=can,
             untold=cannot,
             regret=regret_of(block),
-            notes=form_notes(block),
+            notes=form_notes(block, document),
         )
         for block in document.blocks
         # A loop over one element binds a costly result (exact linear algebra) that is used twice.
@@ -121,8 +122,8 @@ def regret_of(block: Block) -> Regret | None:
     return regret(block.mechanism, claims, block.design_prior)
 
 
-def form_notes(block: Block) -> tuple[str, ...]:
-    """Return sentences about a form, none for other blocks."""
+def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:
+    """Return sentences about a form of a document, none for other blocks."""
     form = block.mechanism
     if not isinstance(form, AgreementMechanism):
         return ()
@@ -131,6 +132,12 @@ def form_notes(block: Block) -> tuple[str, ...]:
     has_boxes = any(question.box for question in block.questions)
     what = "questions and boxes" if has_boxes else "questions"
     notes = [f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."]
+    if block.asks_drawn:
+        asking = Asking(document.blocks)
+        notes.append(
+            f"Only these are asked, and what they need: of the survey's {asking.groups} questions "
+            f"{asking.most} at most, {float(asking.mean):.1f} on average."
+        )
     if len(form.choices) > 1:
         names = [question.id for question in block.questions]
         notes.append(joint_tables_in_words(estimable_pairs(form), names))

@@ -176,7 +176,7 @@ def test_the_element_asks_what_the_plan_needs_and_says_so(page: Page, wire: Wire
     assert fields[0] == "question-affair"
     assert len(fields) == 2
     said = page.locator("[part=drawn]").inner_text()
-    assert said == "You are asked 2 of 11 questions; this device has drawn which."
+    assert said == "You are asked at most 2 of 11 questions; this device has drawn which."
     shown(page, wire, link)  # after a reload
     assert page.locator("fieldset").evaluate_all("all => all.map(({id}) => id)") == fields
     page.evaluate("() => { document.querySelector('frankly-survey').lang = 'de'; }")

@@ -160,6 +160,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
         {QUESTIONS: [question("a", 17), question("b", 16)], TABLES: [["a", "b"]]},
         "choices_count", "form.cross_tables", "leave out the pair, or merge choices",
     ),
+    "another way to ask": ({("form", "ask"): "some"}, "definition_invalid", "form.ask", "'all' or 'drawn'"),
     "a level of 0": ({("form", "epsilon"): "0"}, "eps_out_of_range", "form.epsilon", "0.01"),
     "beside blocks without a level": ({("blocks",): [BLOCK]}, "field_missing", "form", "the form needs an epsilon"),
     "a block called form": (

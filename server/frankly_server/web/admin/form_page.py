@@ -28,7 +28,9 @@ def form_page(
         document, rows = search(
             services, expectations, survey.definition, now, url, seconds=TRIAL_S
         )
-        values["notes"] = [note for block in document.blocks for note in form_notes(block)]
+        values["notes"] = [
+            note for block in document.blocks for note in form_notes(block, document)
+        ]
         if tab == "margins":
             values["margins"], values["least"] = rows, document.min_reports
             values["larger_minimum"] = larger_minimum(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of a survey with a form, with and without a block, and changes of questions."""
 
+import html
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.live import may_be_without_result
 
+from tests.frankly_protocol.mechanisms.laws import plans_of
 from tests.frankly_server.web.admin.office import Office, make_office, send
 
 FORM = (
@@ -27,7 +29,7 @@ BLOCK = (
 HEAD = "name: {}\ntitle: {{en: A form}}\nlanguages: [en]\nbudget: {}\nmin_reports: 50\n"
 SURVEYS = {
     "alone": HEAD.format("alone", 2) + FORM,
-    "beside": HEAD.format("beside", 3) + BLOCK + FORM + "  epsilon: 2\n",
+    "beside": HEAD.format("beside", 3) + BLOCK + FORM + "  epsilon: 2\n  ask: drawn\n",
 }
 TABS = (
     "questions",
@@ -82,6 +84,27 @@ def test_pages_describe_the_form(office: Office) -> None:
     assert re.search(r"mood asked <small>mean</small></th>\s*<td[^>]*>±0\.\d+ <small>", margins)
     published = owner.get(path).text
     assert "Each report is about" in published
+
+
+def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) -> None:
+    """Counted over all plans, from the definition; the block's question is always asked."""
+    (document,) = office.services.surveys.versions("beside")
+    other, form = document.blocks
+    assert (other.asks_drawn, form.asks_drawn) == (False, True)
+    assert isinstance(form.mechanism, AgreementMechanism)
+    parts = form.mechanism.parts
+    asked = {
+        plan: 1 + len({question for part in plan.parts for question in parts[part]})
+        for plan in plans_of(form.mechanism)
+    }
+    mean = sum(chance * asked[plan] for plan, chance in plans_of(form.mechanism).items())
+    note = (
+        f"of the survey's 4 questions {max(asked.values())} at most, {float(mean):.1f} on average."
+    )
+    page = office.client("owner").get(f"/admin/surveys/{_id(office, 'beside')}").text
+    assert note in html.unescape(page)
+    alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}").text
+    assert "Only these are asked" not in alone
 
 
 PEOPLE, LEAST = 70, 50
