@@ -3,7 +3,7 @@
 
 import { settled } from "./answers.js";
 import { checkBeside } from "./beside.js";
-import { hex } from "./canonical.js";
+import { bytesOf, digestOf, hex } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { webcryptoVerify } from "./dsse.js";
 import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, describe, part } from "./errors.js";
@@ -33,6 +33,7 @@ export class Client {
   /** @type {Map<string, Set<(event: import("../frankly.d.ts").FranklyEvent) => void>>} */ #listeners = new Map();
   #leaving = new AbortController();
   #retry = FIRST_RETRY;
+  /** Digest of what a plan depends on. */ #form = "";
   /** Receipts of reports that were settled when the client was opened, for the first `flush`. @type {Receipt[]} */ #settled = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
 
@@ -87,7 +88,10 @@ export class Client {
     if (survey.token) await tokens(); // now, while the network is available
     if (!(await this.store.answer(this.chain, survey.survey))) // (10); an answered survey has already been charged
       this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
-    if (this.#plans) this.delivery.spreadMs = options.spreadMs ?? DRAWN_SPREAD;
+    if (this.#plans) {
+      this.delivery.spreadMs = options.spreadMs ?? DRAWN_SPREAD;
+      this.#form = await digestOf(bytesOf(this.#plans.formOf(survey)));
+    }
     this.#announce("opened", survey.survey);
     const { signal } = this.#leaving;
     globalThis.addEventListener("online", () => this.#inBackground(0), { signal });
@@ -109,11 +113,6 @@ export class Client {
   /** plans.js, if the survey asks only what is drawn. @returns {typeof import("./plans.js") | undefined} */
   get #plans() {
     return this.#accepted.parts.includes("plans") ? parts.plans : undefined;
-  }
-
-  /** What a plan depends on. */
-  get #form() {
-    return this.#plans?.formOf(this.#accepted) ?? "";
   }
 
   /** @returns {import("./ledger.js").ReportLevel} */
