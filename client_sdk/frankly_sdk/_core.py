@@ -37,7 +37,7 @@ DRAWN_SPREAD_S: Final = 30.0
 """The same for surveys that ask only what is drawn, where a report names the question that somebody
 answered last: this hides how long they hesitated."""
 PATIENCE_S: Final = 10.0
-"""Default time to keep trying, in seconds, after the random moment of sending."""
+"""Default time to keep trying, in seconds; if only what is drawn is asked, after the random moment."""
 _DISABLED = "the app has switched this off: nothing was drawn, stored or sent"
 
 
@@ -270,7 +270,8 @@ class Core:
 
     def _deliver(self, parts: Parts, sealed: Sealed, patience_s: float | None) -> Steps[Receipt]:
         if patience_s is None:
-            patience_s = PATIENCE_S + parts.delivery.spread_left_s(sealed)
+            is_drawn = parts.sealing.planning.is_needed
+            patience_s = PATIENCE_S + (parts.delivery.spread_left_s(sealed) if is_drawn else 0.0)
         return parts.delivery.deliver(sealed, patience_s)
 
     def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:

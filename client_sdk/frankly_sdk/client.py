@@ -160,7 +160,8 @@ class Client:
         token : for surveys that require one, or the invite code that stands for it; by default the
             code of a personal link. It is sent with the report and erased with it.
         patience_s : seconds to keep trying before returning ``queued``, 0 to 34560000, by default
-            10 after the random moment of sending; the sealed bytes are sent again at the next start
+            10, and for a survey that asks only what is drawn 10 after the random moment of sending;
+            the sealed bytes are sent again at the next start
             or `flush`, or by the background sender. With 0 there is at most one attempt, and none
             before that moment.
 

@@ -26,6 +26,7 @@ from frankly_sdk.transport import Reply, Transport, post_batch
 
 # One day: no server may make a device wait longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
+_CLOSING_S = 10.0  # no random moment is later than this long before a survey closes
 _RECEIPT_BYTES, _RESULTS_BYTES = 64 * 2**10, 256 * 2**10
 _BATCH = 100  # reports of 16 KiB in one request: less than the 2 MiB that a server reads
 _ACKNOWLEDGED = ("accepted", "duplicate")
@@ -139,8 +140,13 @@ class Delivery:
         The draw depends on neither answer nor symbol. If this process ends first, the report is
         sent at the next start of the app, a time that does not depend on the answer either.
         """
+        spread_s = self.spread_s
+        if sealed.closes is not None:
+            # A report that arrives after the close is refused.
+            left_s = (parse_time(sealed.closes) - time_of(self.clock)).total_seconds() - _CLOSING_S
+            spread_s = max(0.0, min(spread_s, left_s))
         # The background sender may have seen the report, and drawn its time, before this call.
-        self._not_before.setdefault(sealed.report_id, self.timer() + self.spread_s * uniform())
+        self._not_before.setdefault(sealed.report_id, self.timer() + spread_s * uniform())
 
     def spread_left_s(self, sealed: Sealed) -> float:
         """Return the seconds until the random moment of a report, 0 if it has passed or has none."""

@@ -680,3 +680,22 @@ def test_a_table_leaves_cells_empty_that_were_not_asked(
     assert (status, len(output.read_text().splitlines())) == (0, 3)
     status, text = run("plan", "--respondent", "a")
     assert (status, "already been answered" in text) == (4, True)
+
+
+def test_no_moment_is_after_the_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frankly_sdk.delivery.uniform", lambda: 1.0)
+    for left, wait in ((60, 30), (25, 15), (5, 0)):
+        server = fresh()
+        with server.open(tmp_path / f"{left}.db") as client:
+            server.clock.sleep(30 * 86_400 - left)
+            begun_at = server.clock.timer()
+            assert client.answer(EVERYTHING).status == "sent"
+            assert server.clock.timer() - begun_at == pytest.approx(wait, abs=1e-3)
+
+
+def test_surveys_that_ask_everything_keep_their_patience(tmp_path: Path) -> None:
+    server = fresh(make_survey({"a": ["no", "yes"]}, clock=CLOCK))
+    with server.open(tmp_path / "s.db", spread_s=3600) as client:
+        begun_at = server.clock.timer()
+        assert client.answer({"a": "no"}).status in ("queued", "sent")
+        assert server.clock.timer() - begun_at <= 10

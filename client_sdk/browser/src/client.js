@@ -112,7 +112,7 @@ export class Client {
 
   /** plans.js, if the survey asks only what is drawn. @returns {typeof import("./plans.js") | undefined} */
   get #plans() {
-    return this.#accepted.parts.includes("plans") ? parts.plans : undefined;
+    return this.#accepted.blocks.some(({ ask }) => ask) ? parts.plans : undefined;
   }
 
   /** @returns {import("./ledger.js").ReportLevel} */
@@ -175,11 +175,11 @@ export class Client {
     answers = chosen = {}; // nothing keeps the answers while the report waits
     if (!sealed) {
       const kept = await this.store.answer(this.#chain, survey.survey, names);
-      throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs ?? PATIENCE + this.delivery.spreadLeft(kept)) : closed(kept));
+      throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs) : closed(kept));
     }
     this.delivery.schedule(sealed);
     this.#announce("sealed", sealed.survey);
-    return this.#deliver(sealed, patienceMs ?? PATIENCE + this.delivery.spreadLeft(sealed));
+    return this.#deliver(sealed, patienceMs);
   }
 
   /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
@@ -199,8 +199,9 @@ export class Client {
     return () => listeners.delete(listener);
   }
 
-  /** Remove the page's listeners and close the store; sealed reports stay in it and are sent at the next visit. */
+  /** Remove the page's listeners and close the store; reports that wait for their random moment are sent, others at the next visit. */
   close() {
+    this.delivery.pushAll(true);
     clearTimeout(this.#timer);
     this.#leaving.abort();
     this.store.backend.close();
@@ -233,20 +234,26 @@ export class Client {
     return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", closes: survey.closes, ...charge };
   }
 
-  async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
+  async #deliver(/** @type {Sealed} */ sealed, patienceMs = PATIENCE + (this.#plans ? this.delivery.spreadLeft(sealed) : 0)) {
     const receipt = await this.delivery.deliver(sealed, patienceMs);
-    if (receipt.status === "queued") this.#inBackground(receipt.code === "scheduled" ? this.delivery.spreadLeft(sealed) : this.#retry);
+    if (receipt.status === "queued") this.#later([receipt]);
     return receipt;
   }
 
-  /** Try again while the page is open; the waiting time doubles, up to an hour. */
+  /** Try again at the next random moment of a report, or after the retry time if one of these is queued for another reason. */
+  #later(/** @type {Receipt[]} */ queued) {
+    const soonest = Math.min(this.delivery.soonest(), LONGEST_RETRY);
+    this.#inBackground(queued.every(({ code }) => code === "scheduled") ? soonest : Math.min(soonest, this.#retry));
+  }
+
+  /** Try again while the page is open; the retry time doubles, up to an hour. */
   #inBackground(/** @type {number} */ waitMs) {
     clearTimeout(this.#timer);
     if (this.#leaving.signal.aborted) return;
     this.#timer = setTimeout(async () => {
-      this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
-      const left = await this.delivery.flush(0).then((receipts) => receipts.some((one) => one.status === "queued"), () => true);
-      if (left) this.#inBackground(this.#retry);
+      const left = await this.delivery.flush(0).then((receipts) => receipts.filter((one) => one.status === "queued"), () => [receiptOf("queued", "store", "store")]);
+      if (left.some(({ code }) => code !== "scheduled")) this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
+      if (left.length) this.#later(left);
       else this.#retry = FIRST_RETRY;
     }, waitMs);
   }

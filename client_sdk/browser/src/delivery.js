@@ -12,7 +12,7 @@ import { CLOCK_SKEW } from "./survey.js";
  * @typedef {{sleep: (ms: number) => Promise<void>, timer: () => number, now: () => number}} Time
  */
 
-const FIRST_WAIT = 500, LONGEST_WAIT = 3_600_000, LONGEST_RETRY_AFTER = 86_400, RECEIPT_BYTES = 64 * 2 ** 10;
+const CLOSING = 10_000, FIRST_WAIT = 500, LONGEST_WAIT = 3_600_000, LONGEST_RETRY_AFTER = 86_400, RECEIPT_BYTES = 64 * 2 ** 10;
 const AGAIN = [408, 425, 429];
 // Codes of queued reports that affect all reports to the server, and those that affect no other; any further code affects the reports of the survey.
 const OF_SERVER = /^(network|limit|redirect|waiting|no_receipt|too_many|timed_out|internal|unavailable|http_(5..|408|425|429))$/;
@@ -46,7 +46,8 @@ export class Delivery {
   /** Draw the time at which a newly sealed report is sent, independently of its content. */
   schedule(/** @type {Sealed} */ sealed) {
     this.#mine.set(sealed.id, sealed);
-    this.#notBefore.set(sealed.id, this.time.timer() + this.spreadMs * uniform());
+    const left = (sealed.closes ?? Infinity) - this.time.now() - CLOSING; // a report that arrives after the close is refused
+    this.#notBefore.set(sealed.id, this.time.timer() + Math.max(0, Math.min(this.spreadMs, left)) * uniform());
   }
 
   /** Return the milliseconds until a report's random time, 0 if it has passed or has none. */
@@ -54,14 +55,38 @@ export class Delivery {
     return Math.max(0, (this.#notBefore.get(id) ?? 0) - this.time.timer());
   }
 
-  /** Send the page's unsent reports, the same bytes, without waiting for replies, because the page is being closed. */
-  pushAll() {
-    for (const { id, url, body } of this.#mine.values()) if (body && !this.#flying.has(id)) this.transport.push(url, body);
+  /** Return the milliseconds until the next random time of a report, Infinity if none is to come. */
+  soonest() {
+    return Math.min(...[...this.#mine.values()].map((sealed) => this.spreadLeft(sealed) || Infinity));
+  }
+
+  /** Send the page's unsent reports, or those that wait for their random time, the same bytes, without waiting for replies, because the page is being closed. */
+  pushAll(isWaiting = false) {
+    for (const sealed of this.#mine.values()) {
+      const { id, url, body } = sealed;
+      if (body && !this.#flying.has(id) && (!isWaiting || this.spreadLeft(sealed))) this.transport.push(url, body);
+    }
+  }
+
+  /** Announce the page's reports that another tab has delivered. */
+  async #settle() {
+    for (const sealed of [...this.#mine.values()]) {
+      const kept = await this.store.kept(sealed);
+      if (!kept || kept.state === "sealed") continue;
+      this.#forget(sealed);
+      this.announce(kept.state, sealed.survey, closed(kept));
+    }
+  }
+
+  #forget(/** @type {Sealed} */ { id }) {
+    this.#mine.delete(id);
+    this.#notBefore.delete(id);
   }
 
   /** Try every sealed report; if a server fails to accept one, the other reports to it, or of its survey, are skipped. */
   async flush(/** @type {number} */ timeoutMs) {
     const deadline = this.time.timer() + timeoutMs;
+    await this.#settle();
     /** @type {Receipt[]} */
     const receipts = [];
     const unreachable = new Set();
@@ -85,10 +110,7 @@ export class Delivery {
       const kept = await this.store.kept(sealed);
       return kept?.state === "sealed" ? this.#deliver(kept, patienceMs) : closed(kept);
     });
-    if (receipt.status !== "queued") {
-      this.#mine.delete(sealed.id);
-      this.#notBefore.delete(sealed.id);
-    }
+    if (receipt.status !== "queued") this.#forget(sealed);
     this.announce(receipt.status, sealed.survey, receipt);
     return receipt;
   }

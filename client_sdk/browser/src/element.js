@@ -146,7 +146,7 @@ export class FranklySurvey extends Base {
       // If the network is lost by now, the explanation shows the cost without the remaining budget.
       this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
       // The draw is stored before the first question exists in the page.
-      this.#plan = before || !client.survey?.parts.includes("plans") ? undefined : await client.plan();
+      this.#plan = before || !client.survey?.blocks.some(({ ask }) => ask) ? undefined : await client.plan();
       if (attempt !== this.#attempt) return;
       if (!before) return await this.#ask();
       await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
@@ -197,7 +197,9 @@ export class FranklySurvey extends Base {
     if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
     const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, isPublic = false) => groupsOf(questions).map((group) => new Field(group, isPublic));
-    const controls = this.#controls.get(keyOf(client)) ?? {
+    const kept = this.#controls.get(keyOf(client)), isSame = String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));
+    // With a store that has lost the plan, the device has drawn another one, and other questions are asked.
+    const controls = kept && isSame ? kept : {
       open: fieldsOf(survey.strata, true), own: fieldsOf(questions), details: make("details", { part: "explanation" }),
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from frankly_protocol import canonical
 from frankly_protocol.asking import Asking
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms.agreement import Plan
@@ -211,3 +212,118 @@ def test_reports_about_what_was_drawn_are_spread_over_half_a_minute(page: Page, 
     for document, expected in ((DOCUMENT, 30_000), (survey(ldp_block(epsilon="1")), 10)):
         opened(page, wire, document, spreadMs=None, store=str(expected))
         assert page.evaluate("client.delivery.spreadMs") == expected
+
+
+def late(page: Page) -> None:
+    """Let every random moment be the last one of its spread."""
+    page.evaluate("""() => {
+      const system = crypto.getRandomValues.bind(crypto);
+      const isMoment = (list) => list instanceof Uint32Array && list.length === 1;
+      crypto.getRandomValues = (list) => isMoment(list) ? list.fill(2 ** 32 - 1) : system(list);
+    }""")
+
+
+def test_a_store_that_has_lost_the_plan_asks_what_it_draws_next(page: Page, wire: Wire) -> None:
+    wire.pages["/form.html"] = PAGE
+    shown(page, wire, wire.publish(DOCUMENT))
+    fields = "all => all.map(({id}) => id.replace('question-', ''))"
+    for _ in range(4):
+        page.evaluate("""async () => {
+          const element = document.querySelector("frankly-survey");
+          element.remove();
+          await new Promise((done) => setTimeout(done, 50));
+          await new Promise((done) => { indexedDB.deleteDatabase("frankly").onsuccess = done; });
+          const ready = new Promise((done) => element.addEventListener("frankly-language", ({detail}) =>
+            element.shadowRoot.querySelector("form") || setTimeout(done, 300)));
+          document.querySelector("main").append(element);
+          await ready;
+        }""")
+        page.locator("button[type=submit]").wait_for()
+        (kept,) = rows(page)
+        ((_, (part,)),) = next(iter(kept.values()))
+        assert page.locator("fieldset").evaluate_all(fields) == ["affair", f"q{part}"]
+
+
+def test_a_waiting_report_leaves_at_its_moment_whatever_else_happens(
+    page: Page, wire: Wire
+) -> None:
+    """Neither events of the network nor answers of other people put it off."""
+    opened(page, wire, spreadMs=1500)
+    late(page)
+    for name in "ab":
+        given = page.evaluate(
+            "async name => (await client.plan({respondent: name})).questions", name
+        )
+        receipt = page.evaluate(
+            "([given, respondent]) => client.answer(given, {respondent, patienceMs: 0})",
+            [dict.fromkeys(given, "yes"), name],
+        )
+        assert (receipt["status"], receipt["code"]) == ("queued", "scheduled")
+    page.evaluate("""async () => {
+      for (let i = 0; i < 12; i++) {
+        dispatchEvent(new Event("online"));
+        await new Promise((done) => setTimeout(done, 20));
+      }
+    }""")
+    # If they did, the reports would wait for the doubled retry times, more than two minutes.
+    sent = page.evaluate("""async () => {
+      const count = () => events.filter((name) => name === "sent").length;
+      const end = Date.now() + 60000;
+      while (count() < 2 && Date.now() < end) await new Promise((done) => setTimeout(done, 50));
+      return count();
+    }""")
+    assert sent == 2
+
+
+def test_a_closed_client_sends_what_waits_for_its_moment(page: Page, wire: Wire) -> None:
+    given = dict.fromkeys(opened(page, wire, spreadMs=3_600_000).evaluate(ASK), "yes")
+    page.evaluate("given => client.answer(given, {patienceMs: 0})", given)
+    assert wire.posted == []
+    page.evaluate("client.close()")
+    assert wire.arrived.wait(60)
+
+
+def test_a_tab_is_told_that_another_one_has_delivered(
+    page: Page, context: BrowserContext, wire: Wire
+) -> None:
+    given = dict.fromkeys(opened(page, wire, spreadMs=3_600_000).evaluate(ASK), "yes")
+    page.evaluate("given => client.answer(given, {patienceMs: 0})", given)
+    opened(context.new_page(), wire)
+    assert wire.arrived.wait(60)
+    page.evaluate("async () => { while (!events.includes('sent')) await client.flush(0); }")
+    page.evaluate("client.close()")
+    assert len(wire.posted) == 1
+
+
+def test_no_moment_is_after_the_close(page: Page, wire: Wire) -> None:
+    opened(page, wire, spreadMs=30_000)
+    late(page)
+    left = page.evaluate(
+        """at => [40000, 22000, 5000].map((ms) => {
+      client.delivery.schedule({id: String(ms), closes: at + ms});
+      return client.delivery.spreadLeft({id: String(ms)});
+    })""",
+        AT,
+    )
+    assert 25_000 < left[0] <= 30_000
+    assert 5_000 < left[1] <= 12_000
+    assert left[2] == 0
+
+
+def test_surveys_that_ask_everything_keep_their_patience(page: Page, wire: Wire) -> None:
+    opened(page, wire, survey(ldp_block(epsilon="1")), spreadMs=3_600_000)
+    receipt = page.evaluate("client.answer({affair: 'yes'})")
+    assert (receipt["status"], receipt["code"]) == ("queued", "scheduled")
+
+
+def test_a_language_with_the_name_of_the_field_changes_nothing(page: Page, wire: Wire) -> None:
+    """Ashkun has the tag `ask`; the part is loaded in vain."""
+    body = json.loads(
+        survey(ldp_block(epsilon="1")).payload().replace(b'{"en":', b'{"ask":"x","en":')
+    )
+    document = SurveyDocument.parse(canonical.dumps(body | {"languages": ["en", "ask"]}))
+    opened(page, wire, document, spreadMs=None)
+    assert page.evaluate("client.survey.parts") == ["plans"]
+    assert page.evaluate("client.delivery.spreadMs") == 10
+    assert page.evaluate(ASK) == ["affair"]
+    assert page.evaluate("events") == ["opened"]
