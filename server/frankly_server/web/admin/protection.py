@@ -196,6 +196,13 @@ def _require_used(survey: OpenedSurvey, block: BlockDefinition) -> None:
     is_typed = field("strength") in ("", "other")
     has_level = notion != "alip"
     upload = request.files.get("counts_file")
+    # Browsers always send a notion, and send no box that is not ticked.
+    if kind == "answer" and shown["backstop"] and field("notion") and not ticked("backstop"):
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the backstop is unticked, but counts only with {_NO_ANSWER}: choose that, or tick it",
+            "backstop",
+        )
     if upload and upload.filename:
         if kind == "answer":
             raise InvalidInput(

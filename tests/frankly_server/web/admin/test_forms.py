@@ -301,8 +301,10 @@ def test_unknown_and_repeated_fields_are_refused(office: Office) -> None:
 
 
 def entered(control: Control, number: int) -> str | None:
-    """Return a value to enter into a control; None if there is nothing to enter or choose."""
-    if control.kind in ("radio", "checkbox"):
+    """Return a value to enter into a control, "" to untick it; None if nothing can be entered."""
+    if control.kind == "checkbox":
+        return "" if control.value else control.options[0]
+    if control.kind == "radio":
         return control.options[0] if control.value is None else None
     if control.kind == "select":
         return next((option for option in control.options[::-1] if option != control.value), None)
@@ -327,7 +329,7 @@ def filled(
         if sent == "" and control.is_required:
             sent = needed[control.name]
         if i == changed:
-            sent = value
+            sent = value if value or control.kind != "checkbox" else None
         elif (
             changed is not None
             and control.kind == "radio"
