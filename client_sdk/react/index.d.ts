@@ -23,6 +23,7 @@ export interface FranklySurveyProps {
   className?: string;
   id?: string;
   onOpened?: Listener<FranklyEvent>;
+  onPlanned?: Listener<FranklyEvent>;
   onSealed?: Listener<FranklyEvent>;
   onSent?: Listener<FranklyEvent>;
   onQueued?: Listener<FranklyEvent>;

@@ -18,6 +18,7 @@ export interface FranklySurveyProps {
   store?: string;
   token?: string | null;
   onOpened?: (detail: FranklyEvent, event: CustomEvent<FranklyEvent>) => void;
+  onPlanned?: (detail: FranklyEvent, event: CustomEvent<FranklyEvent>) => void;
   onSealed?: (detail: FranklyEvent, event: CustomEvent<FranklyEvent>) => void;
   onSent?: (detail: FranklyEvent, event: CustomEvent<FranklyEvent>) => void;
   onQueued?: (detail: FranklyEvent, event: CustomEvent<FranklyEvent>) => void;

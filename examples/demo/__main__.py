@@ -8,6 +8,7 @@ import argparse
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from rich.table import Table
 
 from examples.demo.page import Facts, render
 from examples.demo.people import Person
-from examples.demo.respondents import answer_all
+from examples.demo.respondents import Answers, answer_all
 from examples.demo.results import Question, compare, compare_table, verdict
 from examples.demo.server import DemoServer
 from examples.demo.surveys import SURVEYS, DemoSurvey
@@ -89,7 +90,7 @@ def run(
         _print_promises(console, published)
         server.start()
         console.print(f"Server: {server.url} (a separate process, waitress and SQLite)\n")
-        _collect(console, published["link"], devices, respondents, survey.cap)
+        answers = _collect(console, published["link"], devices, respondents, survey.cap)
         server.release()
         key = server.analyst_key()
         estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
@@ -103,7 +104,9 @@ def run(
     for question in (*questions, *joint):
         console.print(_question_table(question))
     inside, checked, chance = verdict(questions)
-    facts = _facts(survey, published, document, len(pilot), len(respondents), inside, checked)
+    facts = _facts(
+        survey, published, document, len(pilot), len(respondents), inside, checked, answers
+    )
     report.write_text(render([*questions, *joint], facts), encoding="utf-8")
     stored_once = received == {len(respondents)}
     return _conclude(
@@ -119,8 +122,9 @@ def _joint(
 
 def _collect(
     console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str
-) -> None:
+) -> Answers:
     """Let everyone answer; devices that reached no server retry, as at an app's next start."""
+    total = Answers(Counter())
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -128,14 +132,20 @@ def _collect(
         TimeElapsedColumn(),
     )
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        for step in ("fetch, verify, randomise, persist, send", "second attempt", "third attempt"):
+        for step in (
+            "verify, draw what to ask, ask, randomise, send",
+            "second attempt",
+            "third attempt",
+        ):
             task = progress.add_task(step, total=len(respondents))
-            statuses = answer_all(
+            answers = answer_all(
                 link, devices, respondents, partial(progress.advance, task), cap=cap
             )
-            if set(statuses) == {"sent"}:
+            total += answers
+            if set(answers.statuses) == {"sent"}:
                 break
     console.print()
+    return total
 
 
 def _print_promises(console: Console, published: dict[str, Any]) -> None:
@@ -226,6 +236,7 @@ def _facts(
     respondents: int,
     inside: int,
     checked: int,
+    answers: Answers,
 ) -> Facts:
     return Facts(
         title=survey.title,
@@ -234,6 +245,8 @@ def _facts(
         respondents=respondents,
         inside=inside,
         checked=checked,
+        asked=answers.asked,
+        of=answers.of,
         report_note=_report_note(published),
         blocks=_blocks(published),
         ceiling_note=_ceiling_note(published),
@@ -256,6 +269,8 @@ def _conclude(
         f"(probability of so few or fewer: {chance:.3g}). All people answered, so the intervals cover only the "
         "randomisation."
     )
+    if facts.asked < facts.of:
+        console.print(facts.asked_in_words)
     if facts.separate is not None:
         console.print(
             f"With a separate block for each question and the same level for all answers together, "

@@ -43,7 +43,8 @@ class Facts:
     """Texts and numbers around the figures.
 
     source : of the data. pilot, respondents : numbers of people. inside, checked : numbers of true
-    shares. blocks : rows of (block, notion, ε, mechanism, ceiling, promise used). report_note :
+    shares. asked, of : questions put to all people, and those that asking everything would put.
+    blocks : rows of (block, notion, ε, mechanism, ceiling, promise used). report_note :
     the bound of the whole report. separate : respondents that separate blocks would need for the
     same variance; None for a survey without a form.
     """
@@ -54,10 +55,21 @@ class Facts:
     respondents: int
     inside: int
     checked: int
+    asked: int
+    of: int
     report_note: str
     blocks: Sequence[tuple[str, str, str, str, str, str]]
     ceiling_note: str
     separate: int | None = None
+
+    @property
+    def asked_in_words(self) -> str:
+        """How many questions were asked, beside the number of asking everything."""
+        return (
+            f"{self.asked:,} questions were asked in all: each device drew first what its report is about, and "
+            f"asked only that. Asking everybody everything would have been {self.of:,}, and the estimates no "
+            "more precise."
+        )
 
 
 def render(questions: Sequence[Question], facts: Facts) -> str:
@@ -78,6 +90,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
         "the whiskers are 95% intervals</p>",
         *(_question(q) for q in questions),
+        *([f"<p>{facts.asked_in_words}</p>"] if facts.asked < facts.of else []),
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
         f"<p>{escape(facts.report_note)} {escape(facts.ceiling_note)}</p>",

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
 from frankly_sdk import AlreadyAnswered, Client, NetworkError, Policy
@@ -13,6 +14,21 @@ from frankly_sdk import AlreadyAnswered, Client, NetworkError, Policy
 from examples.demo.people import Person
 
 _CHUNK = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What devices did. statuses : number of each; asked : questions put to people, of so many.
+
+    "sent" is the only final status; "unreachable" means that the survey could not be fetched.
+    """
+
+    statuses: Counter[str]
+    asked: int = 0
+    of: int = 0
+
+    def __add__(self, other: "Answers") -> "Answers":
+        return Answers(self.statuses + other.statuses, self.asked + other.asked, self.of + other.of)
 
 
 def answer_all(
@@ -23,46 +39,47 @@ def answer_all(
     *,
     workers: int | None = None,
     cap: str = "5",
-) -> Counter[str]:
-    """Let every person answer over HTTP and return the number of each status.
+) -> Answers:
+    """Let every person answer over HTTP.
 
-    Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is
-    called with the number of further devices that are done. A second call acts like an app's next
-    start: devices that have answered only send their sealed reports; none answers twice. "sent" is
-    the only final status; "unreachable" means that the survey could not be fetched. cap : nats that
-    all surveys of the simulated app may cost.
+    Each device opens the pinned link, verifies, draws what to ask, asks that, randomises, persists
+    and sends. `progress` is called with the number of further devices that are done. A second call
+    acts like an app's next start: devices that have answered only send their sealed reports; none
+    asks or answers twice. cap : nats that all surveys of the simulated app may cost.
     """
     work = list(enumerate(persons))
     chunks = [work[i : i + _CHUNK] for i in range(0, len(work), _CHUNK)]
-    total: Counter[str] = Counter()
+    total = Answers(Counter())
     # A spawned process inherits neither threads nor open files.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=context) as pool:
         for future in as_completed(
             [pool.submit(_answer_chunk, link, folder, chunk, cap) for chunk in chunks]
         ):
-            statuses = future.result()
-            total += statuses
-            progress(sum(statuses.values()))
+            answers = future.result()
+            total += answers
+            progress(sum(answers.statuses.values()))
     return total
 
 
 def _answer_chunk(
     link: str, folder: Path, chunk: Sequence[tuple[int, Person]], cap: str
-) -> Counter[str]:
-    return Counter(
-        _answer(link, folder / f"{number:05}.db", person, cap) for number, person in chunk
-    )
+) -> Answers:
+    total = Answers(Counter())
+    for number, person in chunk:
+        total += _answer(link, folder / f"{number:05}.db", person, cap)
+    return total
 
 
-def _answer(link: str, store: Path, person: Person, cap: str) -> str:
+def _answer(link: str, store: Path, person: Person, cap: str) -> Answers:
     try:
-        with Client.open(link, store=store, policy=Policy(cap=cap)) as client:
+        # Reports leave at once, because nobody hesitates here; an app keeps the default.
+        with Client.open(link, store=store, policy=Policy(cap=cap), spread_s=0) as client:
             try:
-                return client.answer(
-                    {question: person[question] for question in client.survey.questions}
-                ).status
+                plan = client.plan()
+                receipt = client.answer({question: person[question] for question in plan.questions})
+                return Answers(Counter([receipt.status]), plan.asked, plan.of)
             except AlreadyAnswered as before:
-                return before.receipt.status
+                return Answers(Counter([before.receipt.status]))
     except NetworkError:
-        return "unreachable"
+        return Answers(Counter(["unreachable"]))

@@ -7,10 +7,11 @@ It listens on this machine only. Answers go from the form to `Client.answer` and
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from flask import Flask, render_template_string, request
+from frankly_protocol.blocks import Question
 from frankly_sdk import AlreadyAnswered, Answer, Client, FranklyError, NetworkError, UnknownChoice
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
@@ -25,7 +26,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }
 <p>Once sent, your answer cannot be withdrawn.</p><button>Send</button></form>{% endif %}</main></html>"""
 SAID = {
     "sent": "Thank you. The server has your randomised answer; this device has erased it.",
-    "queued": "Thank you. There is no network; the randomised answer will be sent later.",
+    "queued": "Thank you. The randomised answer will be sent later.",
     "refused": "The survey no longer accepts your answer. It has been erased.",
     "disabled": "This survey is switched off here.",
 }
@@ -43,33 +44,46 @@ def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
         return f"The survey cannot be opened yet: {error.detail}", 503
 
     @app.get("/")
-    def ask() -> str:
-        return _page(opened(), asking=True)
+    def ask() -> tuple[str, int]:
+        return _asking(opened())
 
     @app.post("/")
     def take() -> tuple[str, int]:
         client = opened()
         document = client.survey.document
         strata = {question.id: request.form.get(question.id, "") for question in document.strata}
-        answer = Answer({name: request.form.get(name, "") for name in document.questions})
         try:
+            asked = client.plan().questions
+            answer = Answer({name: request.form.get(name, "") for name in asked})
             receipt = client.answer(answer, strata=strata, patience_s=2)
         except UnknownChoice:
-            return _page(client, "Please answer every question.", asking=True), 400
-        except AlreadyAnswered as before:
-            return _page(
-                client, f"This device has answered already. {SAID[before.receipt.status]}"
-            ), 409
-        except FranklyError as error:  # a refusal: nothing was sent
-            return _page(client, f"Nothing was sent: {error.detail}."), 409
+            return _asking(client, "Please answer every question.", 400)
+        except FranklyError as error:
+            return _refused(client, error)
         return _page(client, SAID[receipt.status]), 200
 
     return app
 
 
-def _page(client: Client, said: str = "", *, asking: bool = False) -> str:
+def _asking(client: Client, said: str = "", status: int = 200) -> tuple[str, int]:
+    try:
+        # Drawn and stored once: reloading the page shows the same questions.
+        asked = client.plan().questions
+    except FranklyError as error:
+        return _refused(client, error)
     document = client.survey.document
-    questions = [*document.strata, *document.questions.values()] if asking else []
+    questions = [*document.strata, *(document.questions[name] for name in asked)]
+    return _page(client, said, questions), status
+
+
+def _refused(client: Client, error: FranklyError) -> tuple[str, int]:
+    if isinstance(error, AlreadyAnswered):
+        return _page(client, f"This device has answered already. {SAID[error.receipt.status]}"), 409
+    return _page(client, f"Nothing was sent: {error.detail}."), 409
+
+
+def _page(client: Client, said: str, questions: Sequence[Question] = ()) -> str:
+    document = client.survey.document
     explanation, language = client.survey.explain(), document.languages[0]
     return render_template_string(
         PAGE,

@@ -25,10 +25,12 @@ def interview(
     document = client.survey.document
     chosen = language if language in document.languages else document.languages[0]
     strata = {question.id: _one(question, chosen, ask, say) for question in document.strata}
-    answers = {
-        name: _one(question, chosen, ask, say) for name, question in document.questions.items()
-    }
     try:
+        # Drawn and stored before the first question is shown; nothing else is needed or asked.
+        plan = client.plan()
+        answers = {
+            name: _one(document.questions[name], chosen, ask, say) for name in plan.questions
+        }
         receipt = client.answer(answers, strata=strata)
     except AlreadyAnswered as before:
         receipt = before.receipt

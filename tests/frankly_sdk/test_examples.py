@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from flask.testing import FlaskClient
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_sdk.testing import FakeServer, drop, make_survey, status
 
 from examples.flask_app.app import create_app
@@ -151,3 +152,27 @@ def test_the_offline_day_ends_with_every_answer_once(root: Path) -> None:
     assert "16:40  10 more answered, 2 had been met before" in process.stdout
     assert "24 reports are still waiting" in process.stdout
     assert "24 reports sent" in process.stdout
+
+
+def test_the_examples_ask_what_is_drawn_and_show_it_again(tmp_path: Path) -> None:
+    names = [f"habit-{i}" for i in range(6)]
+    server = FakeServer(make_survey({}, drawn={name: ["no", "yes"] for name in names}))
+    http = browser(server, tmp_path, spread_s=0)
+    pages = {http.get("/").text for _ in range(3)}
+    assert len(pages) == 1
+    (asked,) = (name for name in names if f'name="{name}"' in min(pages))
+    assert http.post("/", data=dict.fromkeys(set(names) - {asked}, "yes")).status_code == 400
+    assert http.post("/", data={asked: "yes"}).status_code == 200
+    answered = http.get("/")
+    assert (answered.status_code, "answered already" in answered.text) == (409, True)
+    (report,) = server.reports.values()
+    mechanism = server.document.blocks[0].mechanism
+    assert isinstance(mechanism, AgreementMechanism)
+    symbol = mechanism.check_symbol(report.symbols[0])
+    drawn = [mechanism.parts[part] for _, part, _ in mechanism.drawn(symbol)]
+    assert drawn == [(names.index(asked),)]
+    printed: list[str] = []
+    with server.open(tmp_path / "q.db", spread_s=0) as client:
+        typed = iter(["y", "1"])
+        assert questionnaire.interview(client, None, lambda _: next(typed), printed.append) == 0
+    assert len(server.reports) == 2

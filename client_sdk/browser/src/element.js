@@ -210,7 +210,15 @@ export class FranklySurvey extends Base {
     // From here on nothing waits: the controls may be in the form that is shown.
     this.#show(language, () => {
       for (const field of fields) field.write(language, strings);
-      follow(own);
+      const bar = /** @type {HTMLProgressElement} */ (make("progress", { id: "progress", part: "progress" })), count = make("label", { for: "progress" });
+      const write = () => {
+        follow(own);
+        const shown = fields.filter(({ node }) => !node.hidden), done = shown.filter(({ answered }) => answered).length;
+        bar.max = shown.length;
+        bar.value = done;
+        count.textContent = strings.progress.replace("{done}", String(done)).replace("{asked}", String(shown.length));
+      };
+      write();
       details.replaceChildren(make("summary", { id: "details" }, strings.details),
         ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
         make("div", { class: "words", ...explained }, ...shown(told.words)));
@@ -218,9 +226,10 @@ export class FranklySurvey extends Base {
         ...(survey.token ? [this.#invited(controls, strings)] : []),
         ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(plan.asked)).replace("{of}", String(plan.of)))] : []),
         ...fields.map(({ node }) => node),
+        ...(fields.length > 1 ? [make("div", { class: "progress" }, count, bar)] : []),
         make("p", { class: "note", id: "final" }, strings.final),
         make("button", { id: "send", part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
-      form.addEventListener("input", () => follow(own));
+      form.addEventListener("input", write);
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         this.#submit(/** @type {HTMLFormElement} */ (form), controls, strings);

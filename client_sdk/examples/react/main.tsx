@@ -9,7 +9,7 @@ function App() {
   const [said, setSaid] = useState("");
   return (
     <>
-      <FranklySurvey link={link} onSent={({ survey }) => setSaid(`answered ${survey}`)} onError={({ code }) => setSaid(code)} />
+      <FranklySurvey link={link} onSealed={({ survey }) => setSaid(`answered ${survey}`)} onError={({ code }) => setSaid(code)} />
       <p role="note">{said}</p>
     </>
   );

@@ -15,8 +15,8 @@ const useBeforePaint = globalThis.document ? useLayoutEffect : useEffect;
 
 /** Property of the component -> event of the element. */
 const EVENTS = {
-  onOpened: "frankly-opened", onSealed: "frankly-sealed", onSent: "frankly-sent", onQueued: "frankly-queued",
-  onRefused: "frankly-refused", onLogRenamed: "frankly-log_renamed", onLanguage: "frankly-language", onError: "frankly-error",
+  onOpened: "frankly-opened", onPlanned: "frankly-planned", onSealed: "frankly-sealed", onSent: "frankly-sent",
+  onQueued: "frankly-queued", onRefused: "frankly-refused", onLogRenamed: "frankly-log_renamed", onLanguage: "frankly-language", onError: "frankly-error",
 };
 
 /** The element `<frankly-survey>`; with `enabled={false}` nothing is rendered, fetched or stored. */

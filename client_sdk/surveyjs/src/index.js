@@ -60,6 +60,9 @@ function disabled(/** @type {any} */ model, /** @type {() => void} */ release) {
   return { client: null, warnings: [], receipt: Promise.resolve(receipt), close: () => undefined };
 }
 
+/** Hide a question for good. */
+const hide = (/** @type {any} */ question) => Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again
+
 class Form {
   #isBusy = false;
   #isDone = false;
@@ -82,6 +85,9 @@ class Form {
     const { model, client, warnings, options } = this, before = await client.answered();
     this.budget = before ? undefined : await client.budget();
     for (const warning of warnings) (options.onWarning ?? ((/** @type {any} */ { words }) => console.warn(`Frankly: ${words}`)))(warning);
+    // The draw is stored before a question is shown; what is not drawn is not asked.
+    this.isDrawn = client.survey.blocks.some(({ ask }) => ask);
+    if (!before && this.isDrawn) this.#askOnly((await client.plan()).questions);
     this.#restrict();
     const [first] = model.pages, panel = (this.panel = first.addNewPanel("frankly"));
     first.removeElement(panel);
@@ -95,6 +101,18 @@ class Form {
     if (before) this.#finish(before);
   }
 
+  /** Take the questions and rows of a matrix that are not asked out of the form. */
+  #askOnly(/** @type {readonly string[]} */ asked) {
+    const { client, pairs } = this, open = client.survey.strata.map(({ id }) => id);
+    const isAsked = (/** @type {import("./form.js").Pair} */ { signed }) => signed.some(({ id }) => asked.includes(id) || open.includes(id));
+    for (const question of new Set(pairs.map((pair) => pair.question))) {
+      const own = pairs.filter((pair) => pair.question === question), left = own.filter(isAsked);
+      if (!left.length) hide(question);
+      else if (left.length < own.length) question.rows = left.map(({ row }) => row.toJSON?.() ?? row);
+    }
+    this.pairs = pairs.filter(isAsked);
+  }
+
   /** Remove from the form everything that would let answers bypass the randomiser. */
   #restrict() {
     const { model, pairs } = this;
@@ -105,7 +123,7 @@ class Form {
       if (!first.box && !first.ask_if) question.isRequired = true;
     }
     const kept = this.#kept();
-    for (const question of this.#unprotected()) if (!kept.includes(question)) Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again;
+    for (const question of this.#unprotected()) if (!kept.includes(question)) hide(question);
   }
 
   /** Return the questions whose answers cannot be randomised, except those with free text beside choices. @returns {any[]} */
@@ -153,7 +171,7 @@ class Form {
     const { client, pairs, options } = this, open = client.survey.strata.map(({ id }) => id);
     const pick = (/** @type {boolean} */ isOpen) => Object.fromEntries(pairs.filter(({ id }) => open.includes(id) === isOpen)
       .map((pair) => [pair.id, answerOf(pair)]).filter(([, answer]) => answer !== undefined));
-    return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token }))();
+    return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token, ...(this.isDrawn && { patienceMs: 0 }) }))();
   }
 
   /** Erase the answers, then let SurveyJS complete the form. */

@@ -9,7 +9,7 @@ import { defineComponent, h, onBeforeUnmount, onMounted, shallowReadonly, shallo
 import { Client } from "@frankly/sdk";
 import "@frankly/sdk/element";
 
-const EVENTS = ["opened", "sealed", "sent", "queued", "refused", "log_renamed", "language", "error"];
+const EVENTS = ["opened", "planned", "sealed", "sent", "queued", "refused", "log_renamed", "language", "error"];
 
 /** The component that renders the element while `enabled` is true. */
 const Shown = defineComponent({

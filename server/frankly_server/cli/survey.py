@@ -71,7 +71,9 @@ def apply(
                 services, f"draft {status}", survey_id
             ),
         )
-        questions = survey_expected.questions_of(definition, report)
+        expected = survey_expected.expected_of(
+            services.surveys.next_version(definition, change.survey_id), report
+        )
     if as_json:
         write_json(
             {
@@ -82,7 +84,7 @@ def apply(
                 "diff": list(change.diff),
                 "report": report_json(change.level),
                 "warnings": list(change.warnings),
-                "expected": survey_expected.expected_json(definition, questions),
+                "expected": survey_expected.expected_json(definition, expected),
             }
         )
         return
@@ -92,7 +94,8 @@ def apply(
     strata = bool(definition.strata)
     _print_report_level(remarks(), change.level, has_strata=strata)
     _warn(change.warnings)
-    remarks().print(survey_expected.shown(definition, questions), markup=False)
+    for part in survey_expected.shown(definition, expected):
+        remarks().print(part, markup=False)
     verb = (
         f"would be {change.status}"
         if dry_run and change.status != "unchanged"

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `frankly survey apply` says of each question, for the number of people who are expected."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from frankly_analyst.plots import NUMBER, SHARE
+from frankly_protocol.asking import Asking
 from frankly_protocol.errors import InvalidInput
 from rich.table import Table
 
@@ -14,11 +15,15 @@ from frankly_server.cli.console import table
 from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from frankly_server.surveys import trial
+    from frankly_protocol.documents import SurveyDocument
+
+    from frankly_server.surveys import published, trial
     from frankly_server.surveys.definition import SurveyDefinition
     from frankly_server.surveys.drafting import Progress
 else:
-    trial = LazyModule("frankly_server.surveys.trial")  # imports the design engine
+    # Lazy, because they import the design engine.
+    published = LazyModule("frankly_server.surveys.published")
+    trial = LazyModule("frankly_server.surveys.trial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +44,26 @@ class ExpectedQuestion:
     has_result: bool
 
 
-def questions_of(
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What to expect of a draft. document : as it would be published."""
+
+    document: "SurveyDocument"
+    questions: Sequence[ExpectedQuestion]
+
+
+def expected_of(
     definition: "SurveyDefinition", progress: "Progress | None" = None
-) -> list[ExpectedQuestion] | str:
-    """Return what to expect of each question, or the reason why it is not known."""
+) -> Expected | str:
+    """Return what to expect of each question, or the reason why it is not known.
+
+    definition : as `Surveys.next_version` returns it.
+    """
     if progress:
         progress(0, 1, "margins")
     try:
         # The address is in no margin.
-        _, rows = trial.expectations(definition, datetime.now(UTC), "https://unused.example")
+        document, rows = trial.expectations(definition, datetime.now(UTC), "https://unused.example")
     except InvalidInput as fault:
         return fault.detail
     finally:
@@ -60,33 +76,38 @@ def questions_of(
         margin = row.margins[place] if has_result else None
         about, unit = row.about[place], NUMBER if row.is_number else SHARE
         questions.append(ExpectedQuestion(row.text, about, row.figure, unit, margin, has_result))
-    return questions
+    return Expected(document, questions)
 
 
-def expected_json(
-    definition: "SurveyDefinition", questions: Sequence[ExpectedQuestion] | str
-) -> dict[str, Any]:
-    """Return the same for --json; `questions` is null if it is not known."""
+def expected_json(definition: "SurveyDefinition", expected: Expected | str) -> dict[str, Any]:
+    """Return the same for --json; `asked` and `questions` are null if it is not known.
+
+    asked : numbers of questions, boxes of one question counted as one: of the survey, and asked of a
+    person at most and on average.
+    """
+    known = None if isinstance(expected, str) else expected
+    asking = known and Asking(known.document.blocks)
     return {
         "people": definition.expected_reports,
         "min_reports": definition.min_reports,
-        "questions": None if isinstance(questions, str) else list(map(asdict, questions)),
+        "asked": asking and {"of": asking.groups, "most": asking.most, "mean": float(asking.mean)},
+        "questions": known and list(map(asdict, known.questions)),
     }
 
 
-def shown(
-    definition: "SurveyDefinition", questions: Sequence[ExpectedQuestion] | str
-) -> Table | str:
-    """Return the table for people, or a sentence if it is not known."""
-    if isinstance(questions, str):
-        return f"What to expect of each question is not known: {questions}."
+def shown(definition: "SurveyDefinition", expected: Expected | str) -> Iterator[Table | str]:
+    """Yield a table and a sentence for people, or only a sentence if it is not known."""
+    if isinstance(expected, str):
+        yield f"What to expect of each question is not known: {expected}."
+        return
     title = (
         f"If {definition.expected_reports} people answer (a result needs {definition.min_reports} "
         "answers about its question)"
     )
     columns = ("question", "answers about it", "wanted", "margin")
-    rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in questions]
-    return table(title, columns, rows)
+    rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in expected.questions]
+    yield table(title, columns, rows)
+    yield published.asked_in_words(expected.document)
 
 
 def _margin(question: ExpectedQuestion) -> str:

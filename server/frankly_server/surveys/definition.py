@@ -10,7 +10,10 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol import canonical
 from frankly_protocol.audit.bounds import MAX_EPSILON
+from frankly_protocol.blocks import DRAWN
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
@@ -180,13 +183,14 @@ class FormDefinition(ClosedModel):
 
     epsilon : the level of all answers together, in nats; in a survey without blocks, the default is
     the survey's budget. ask : ``all``, or ``drawn`` if a device draws first what its report is about
-    and asks only the questions that this needs. cross_tables : pairs of questions whose joint table
-    is requested; other joint tables can be estimated only if some reports happen to show both
-    questions.
+    and asks only the questions that this needs; by default as the version before (see
+    `SurveyDefinition.after`), and drawn in the first one if that leaves out any question.
+    cross_tables : pairs of questions whose joint table is requested; other joint tables can be
+    estimated only if some reports happen to show both questions.
     """
 
     epsilon: Epsilon | None = None
-    ask: Literal["all", "drawn"] = "all"
+    ask: Literal["all", "drawn"] | None = None
     questions: Annotated[
         tuple[FormQuestionDefinition, ...],
         AfterValidator(_form_questions),
@@ -374,6 +378,22 @@ class SurveyDefinition(ClosedModel):
                     f"{text_name} needs a text in each of {', '.join(self.languages)}, and in no other language",
                 )
         return self
+
+    def after(self, document: SurveyDocument | None) -> "SurveyDefinition":
+        """Return the definition of the version that follows a document: an unstated `ask` is its own.
+
+        document : None for a first version. People who answer again, and results that are compared,
+        get the same way of asking unless the file changes it.
+        """
+        before = [
+            block
+            for block in (document.blocks if document else ())
+            if isinstance(block.mechanism, AgreementMechanism)
+        ]
+        if self.form is None or self.form.ask is not None or not before:
+            return self
+        ask = DRAWN if before[-1].asks_drawn else "all"
+        return self.model_copy(update={"form": self.form.model_copy(update={"ask": ask})})
 
     @property
     def form_epsilon(self) -> str:

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol import canonical
+from frankly_protocol.asking import Asking
 from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
-from frankly_protocol.blocks import DRAWN, Block, Certificate, Promise
+from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -152,7 +153,7 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
         ceiling=stated_ceiling(mechanism),
         mechanism_name=AgreementMechanism.kind,
         certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
-        asks_drawn=form.ask == DRAWN,
+        asks_drawn=form.ask != "all",
     )
     for part in part_blocks(block):
         _require_estimable(part)
@@ -209,6 +210,11 @@ def draft_document(
     for times that have passed and anything else that a device would refuse.
     """
     opens, closes, expires = _window(definition, place.issued)
+    designed = [drafted.block for drafted in blocks]
+    asking = Asking(designed)
+    if definition.form is not None and definition.form.ask is None and asking.mean == asking.groups:
+        # A plan that asks everything would only delay the report.
+        designed = [replace(block, asks_drawn=False) for block in designed]
     try:
         document = SurveyDocument(
             survey=place.survey,
@@ -226,7 +232,7 @@ def draft_document(
             release_every=definition.release_every,
             release_step=definition.step,
             strata=tuple(question.for_devices() for question in definition.strata),
-            blocks=tuple(drafted.block for drafted in blocks),
+            blocks=tuple(designed),
             token=definition.tokens.rule if definition.tokens else None,
         )
         # Parsed from the bytes and verified like on a device, so that devices accept the document.

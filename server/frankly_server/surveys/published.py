@@ -122,6 +122,24 @@ def regret_of(block: Block) -> Regret | None:
     return regret(block.mechanism, claims, block.design_prior)
 
 
+def asked_in_words(document: SurveyDocument) -> str:
+    """Return a sentence that says how many of its questions a document asks a person.
+
+    Boxes of one question count as one, and public questions are not counted: they are always asked.
+    """
+    asking = Asking(document.blocks)
+    if not asking.forms:
+        return (
+            f"A person is asked all {asking.groups} questions."
+            if asking.groups > 1
+            else "A person is asked the one question."
+        )
+    return (
+        f"A person is asked at most {asking.most} of the {asking.groups} questions, "
+        f"{float(asking.mean):.1f} on average: those that the report is about, and what they need."
+    )
+
+
 def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:
     """Return sentences about a form of a document, none for other blocks."""
     form = block.mechanism
@@ -132,12 +150,7 @@ def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:
     has_boxes = any(question.box for question in block.questions)
     what = "questions and boxes" if has_boxes else "questions"
     notes = [f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."]
-    if block.asks_drawn:
-        asking = Asking(document.blocks)
-        notes.append(
-            f"Only these are asked, and what they need: of the survey's {asking.groups} questions "
-            f"{asking.most} at most, {float(asking.mean):.1f} on average."
-        )
+    notes.append(asked_in_words(document))
     if len(form.choices) > 1:
         names = [question.id for question in block.questions]
         notes.append(joint_tables_in_words(estimable_pairs(form), names))

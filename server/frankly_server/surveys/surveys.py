@@ -237,6 +237,7 @@ class Surveys:
             with self._database.administering("publish survey") as tx:
                 recorder(latest.version, "unchanged")(tx)
             return self._published("unchanged", row, latest, stored_document, definition)
+        source = self._source(row, definition)
         place = drafting.Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
@@ -244,6 +245,7 @@ class Surveys:
             issued=self.now(),
             collect_url=self._collect_url(row),
         )
+        definition = self._after(definition, latest)
         blocks = (draft or drafting.draft_blocks)(definition, progress, timer)
         document = drafting.draft_document(definition, blocks, place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
@@ -252,11 +254,7 @@ class Surveys:
         # keys.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
-            document.digest,
-            row.id,
-            document.version,
-            self._source(row, definition),
-            envelope.to_bytes(),
+            document.digest, row.id, document.version, source, envelope.to_bytes()
         )
         with self._database.administering("publish survey") as tx:
             # Checked again, because the state may have changed during the search.
@@ -297,6 +295,23 @@ class Surveys:
     def draft(self, name_or_id: str) -> "SurveyDefinition":
         """Return the stored draft. Raises InvalidInput(survey_unknown)."""
         return definitions.SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
+
+    def next_version(
+        self, definition: "SurveyDefinition", survey_id: str | None
+    ) -> "SurveyDefinition":
+        """Return a definition as `publish` would read it after the survey's newest version.
+
+        survey_id : None for a survey that does not exist. Raises InvalidInput(survey_unknown).
+        """
+        latest = None if survey_id is None else self._find(survey_id)[1]
+        return self._after(definition, latest)
+
+    @staticmethod
+    def _after(definition: "SurveyDefinition", latest: DocumentRow | None) -> "SurveyDefinition":
+        # A document can take a second to parse, and only a form takes something from it.
+        if latest is None or definition.form is None:
+            return definition
+        return definition.after(SurveyDocument.from_envelope(latest.envelope))
 
     def versions(self, name_or_id: str, before: int | None = None) -> Sequence[SurveyDocument]:
         """Return every published version, oldest first. Raises InvalidInput(survey_unknown).

@@ -19,7 +19,7 @@ SIMULATED = 999  # about 70 of them are on the question that the fewest are abou
 
 def test_a_form_from_the_phone_to_the_estimates(desk: Desk) -> None:
     surveys = desk.services.surveys
-    surveys.apply(parse_definition(FILE.encode()))
+    surveys.apply(parse_definition(FILE.replace("form:\n", "form:\n  ask: all\n").encode()))
     published = surveys.publish("health")
     document = SurveyDocument.from_envelope(surveys.envelope(published.survey_id))
     page = desk.page

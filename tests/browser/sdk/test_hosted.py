@@ -10,6 +10,7 @@ import pytest
 import requests
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.languages import EXPLAINED
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.web.hosted import files, hosted_page, integrity
@@ -21,6 +22,7 @@ from tests.browser.sdk.site import LOOKS, Site, hosted, visit
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_sdk.texts import GRADE
+from tests.frankly_server.samples import stored
 from tests.migrated import migrated
 from tests.reading import grade
 
@@ -136,6 +138,55 @@ def test_a_report_outlives_a_server_without_its_database(browser: Browser, tmp_p
             assert site.services.intake.accepted(site.survey) == 1
         page.context.close()
         empty.close()
+
+
+DRAWN = """
+name: habits
+title: {{en: Habits}}
+languages: [en]
+opens: {opens}
+closes: {closes}
+min_reports: 10
+budget: "1"
+form:
+  questions:
+""" + "".join(
+    f"    - {{{{id: q{i}, type: yes-no, text: {{{{en: 'Question {i}'}}}}}}}}\n" for i in range(6)
+)
+
+
+def test_a_person_is_asked_what_the_device_has_drawn(browser: Browser, tmp_path: Path) -> None:
+    with hosted(tmp_path, text=DRAWN, languages=("en",)) as site:
+        page = visit(browser, site.link, 390)
+        shown = []
+        for _ in range(3):
+            page.locator("button[type=submit]").wait_for()
+            assert findings(page) == []
+            shown.append(page.locator("fieldset").evaluate_all("all => all.map(({id}) => id)"))
+            page.reload()
+        page.locator("button[type=submit]").wait_for()
+        said = page.locator("[part=drawn]").inner_text()
+        assert said == "You are asked at most 1 of 6 questions; this device has drawn which."
+        (asked,) = shown[0]
+        assert shown == [[asked]] * 3
+        page.locator("input[value=yes]").click()
+        page.locator("button[type=submit]").click()
+        page.get_by_text("It is sent while this page is open").wait_for()
+        assert findings(page) == []
+        page.goto("about:blank")  # a page that is left sends at once
+        page.goto(site.link)
+        page.get_by_text("This device has answered already").wait_for()
+        page.get_by_text("It is sent while this page is open").wait_for(state="hidden")
+        assert page.evaluate("violations") == []
+        with site.services.database.reading("test") as tx:
+            (report,) = stored(tx, site.survey)
+        document = site.services.surveys.versions("habits")[0]
+        mechanism = document.blocks[0].mechanism
+        assert isinstance(mechanism, AgreementMechanism)
+        symbol = mechanism.check_symbol(report.symbols[0])
+        parts = [mechanism.parts[part] for _, part, _ in mechanism.drawn(symbol)]
+        assert parts == [(int(asked.removeprefix("question-q")),)]
+        page.context.close()
 
 
 TOWNS = ", ".join(f'{{id: t{n}, label: {{en: "Town {n}"}}}}' for n in range(21))

@@ -3,7 +3,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -38,7 +38,8 @@ def program(name: str) -> str:
 class Wire:
     """steps : what happens to the next reports: ``drop`` (not received), ``lose`` (stored, no
     response), a status, or ``pass``, also after the last step. posted : bodies received. pages :
-    files by path, without a policy. answers : type and content of other paths, None for 404."""
+    files by path, without a policy. answers : type and content of other paths, None for 404.
+    heard : called with the path of every GET before it is answered."""
 
     origin: str = ""
     documents: dict[str, SurveyDocument] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Wire:
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     pages: dict[str, bytes] = field(default_factory=dict)
     answers: dict[str, tuple[str, bytes | None]] = field(default_factory=dict)
+    heard: Callable[[str], object] = str
     arrived: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -88,6 +90,7 @@ def running(wire: Wire) -> Iterator[Wire]:
 
         def do_GET(self) -> None:
             wire.requests.append((self.path, dict(self.headers.items())))
+            wire.heard(self.path)
             kind, body = _content(wire, self.path)
             self.reply(200 if body is not None else 404, body or b"", kind)
 

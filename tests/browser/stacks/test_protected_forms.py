@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forms of survey-core, protected and completed in Node: locales, and questions that cannot be protected."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import frankly_sdk
+from frankly_protocol.asking import Asking
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.languages import EXPLAINED
+from frankly_protocol.mechanisms.agreement import Plan
 
-from tests.browser.sdk.site import Site
+from tests.browser.sdk.site import Site, hosted
 from tests.browser.stacks.conftest import run
 
 TEXTS = Path(frankly_sdk.__file__).parent / "texts"
@@ -138,3 +142,71 @@ def test_what_would_reveal_a_randomised_answer_is_not_kept(site: Site) -> None:
         assert "w" not in result["visible"], one
         assert ["w", "derived"] in result["warnings"], one
         assert result["status"] == "sent"
+
+
+DRAWN = """
+name: habits
+title: {{en: Habits}}
+languages: [en]
+opens: {opens}
+closes: {closes}
+min_reports: 10
+budget: "1"
+form:
+  questions:
+    - {{id: smokes, type: yes-no, text: {{en: "Smokes?"}}}}
+    - {{id: week-walks, type: yes-no, text: {{en: "Walks?"}}}}
+    - {{id: week-swims, type: yes-no, text: {{en: "Swims?"}}}}
+    - id: pets
+      type: multi
+      text: {{en: "Pets?"}}
+      boxes: [{{id: cat, label: {{en: Cat}}}}, {{id: dog, label: {{en: Dog}}}}]
+"""
+PARTS: list[dict[str, Any]] = [
+    SMOKES,
+    {
+        "type": "matrix",
+        "name": "week",
+        "columns": ["no", "yes"],
+        "rows": ["walks", "swims"],
+        "isAllRowRequired": True,
+    },
+    {"type": "checkbox", "name": "pets", "choices": ["cat", "dog"], "isRequired": False},
+]
+
+
+def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
+    bodies: list[bytes] = []
+
+    def around(app: Any) -> Any:
+        def recording(environ: Any, start: Any) -> Any:
+            if environ["REQUEST_METHOD"] == "POST":
+                bodies.append(environ["wsgi.input"].read())
+                environ["wsgi.input"] = io.BytesIO(bodies[-1])
+            return app(environ, start)
+
+        return recording
+
+    with hosted(tmp_path, text=DRAWN, languages=("en",), around=around) as site:
+        document = SurveyDocument.from_envelope(site.services.surveys.envelope(site.survey))
+        answers = {"smokes": True, "week": {"walks": "no", "swims": "yes"}, "pets": ["cat"]}
+        form = {"elements": PARTS}
+        cases = [{"form": form, "link": site.link, "values": answers} for _ in range(24)]
+        results = run("protected", cases)
+        asked = []
+        for result in results:
+            assert (result["status"], result["seen"]) == ("queued", {})
+            visible = [name for name in result["visible"] if not name.startswith("frankly")]
+            asked.append([*result["rows"]] if visible == ["week"] else visible)
+        forms = {block.id: block for block in document.blocks if block.asks_drawn}
+        (block,) = forms.values()
+        drawn = [
+            Asking(document.blocks).asked({block.id: Plan(y[0], tuple(y[1::2]))})
+            for y in (json.loads(body)["y"][0] for body in bodies)
+        ]
+        sent = [
+            list(dict.fromkeys(one.box.of if one.box else one.id for one in questions))
+            for questions in drawn
+        ]
+        assert sorted(asked) == sorted(sent)
+        assert {len(names) for names in asked} == {1}

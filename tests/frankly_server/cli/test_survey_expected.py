@@ -3,6 +3,7 @@
 
 import re
 from collections import Counter
+from fractions import Fraction
 from math import tanh
 from pathlib import Path
 
@@ -52,9 +53,16 @@ def test_apply_says_which_questions_of_a_form_will_have_no_result(
     assert isinstance(form, AgreementMechanism)
     # By the law of the reports, instead of by the design's own chances.
     about: Counter[int] = Counter()
+    mean, most = Fraction(0), 0
     for symbol in form.symbols():
-        for _, part, _ in form.drawn(symbol):
-            about[part] += form.probability(symbol, (0, 0, 0))  # type: ignore[assignment]
+        drawn, chance = list(form.drawn(symbol)), form.probability(symbol, (0, 0, 0))
+        for _, part, _ in drawn:
+            about[part] += chance  # type: ignore[assignment]
+        questions = {question for _, part, _ in drawn for question in form.parts[part]}
+        mean, most = mean + chance * len(questions), max(most, len(questions))
+    assert expected["asked"] == {"of": 3, "most": most, "mean": float(mean)}
+    asked = f"A person is asked at most {most} of the 3 questions, {float(mean):.1f} on average:"
+    assert asked in " ".join(said.err.split())
     for part, question in enumerate(expected["questions"]):
         reports = int(70 * about[part])
         assert (question["reports"], question["has_result"]) == (reports, reports >= 50)
@@ -85,8 +93,9 @@ def test_a_draft_whose_margins_cannot_be_found_is_applied_all_the_same(
 
     monkeypatch.setattr("frankly_server.cli.survey_expected.trial.expectations", refuse)
     definition = parse_definition(FORM.encode())
-    found = survey_expected.questions_of(definition)
-    assert survey_expected.shown(definition, found) == (
+    found = survey_expected.expected_of(definition)
+    assert list(survey_expected.shown(definition, found)) == [
         "What to expect of each question is not known: the search took too long."
-    )
-    assert survey_expected.expected_json(definition, found)["questions"] is None
+    ]
+    unknown = survey_expected.expected_json(definition, found)
+    assert (unknown["questions"], unknown["asked"]) == (None, None)

@@ -23,7 +23,7 @@ from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, unrecorded
 from frankly_server.store.survey_states import MAIN
-from frankly_server.surveys import Surveys, drafting
+from frankly_server.surveys import Surveys, drafting, trial
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.devices import expected_form
 
@@ -183,6 +183,54 @@ def test_a_change_becomes_a_new_version_and_the_old_version_stays(make: Make) ->
     assert [(s.name, s.state, s.version, s.link) for s in surveys.list()] == [
         ("habits", "open", 2, second.link)
     ]
+
+
+def form(ask: str | None, questions: int = 4) -> bytes:
+    lines = [f"    - {{id: q{i}, type: yes-no, text: {{en: Q{i}}}}}" for i in range(questions)]
+    asks = "" if ask is None else f"  ask: {ask}\n"
+    return (
+        "name: asked\ntitle: {en: Asked}\nlanguages: [en]\nbudget: '2'\nform:\n"
+        f"{asks}  questions:\n" + "\n".join(lines)
+    ).encode()
+
+
+BLOCK = b"""name: asked
+title: {en: Asked}
+languages: [en]
+budget: "2"
+blocks:
+  - {id: b, notion: ldp, epsilon: "1", mechanism: warner, questions: [{id: b, type: yes-no, text: {en: B}}]}
+"""
+# The files of a survey's versions, and whether the form of each asks only what is drawn.
+ASKED: dict[str, list[tuple[bytes, bool]]] = {
+    "a first version": [(form(None), True)],
+    "nothing is left out": [(form(None, 1), False), (form(None), False)],
+    "all, then unstated": [(form("all"), False), (form(None), False), (form(None, 5), False)],
+    "drawn, then unstated": [(form("drawn", 1), True), (form(None, 1), True), (form(None), True)],
+    "a change of mind": [(form(None), True), (form("all"), False), (form(None, 5), False), (form("drawn"), True)],
+    "a form after a block": [(BLOCK, False), (form(None), True)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_version_asks_as_its_file_says_or_as_the_version_before(
+    surveys: Surveys, case: str
+) -> None:
+    for number, (file, drawn) in enumerate(ASKED[case], 1):
+        definition = parse_definition(file)
+        surveys.apply(definition)
+        (row,) = surveys.list()
+        (block,) = trial.drafted(
+            surveys.next_version(definition, row.survey_id), NOW, "https://ask.example"
+        ).blocks
+        published = surveys.publish("asked")
+        if number > 1 and definition.digest == parse_definition(ASKED[case][number - 2][0]).digest:
+            assert published.status == "unchanged"
+        document = surveys.versions("asked")[-1]
+        assert (block.asks_drawn, document.blocks[0].asks_drawn) == (drawn, drawn), number
+        # The draft stays as its file has it, so that publishing again makes no other version.
+        assert surveys.publish("asked").status == "unchanged"
+        assert surveys.draft("asked").to_json() == definition.to_json()
 
 
 def test_a_larger_minimum_of_an_earlier_version_is_said(make: Make) -> None:

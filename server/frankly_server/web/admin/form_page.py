@@ -25,9 +25,8 @@ def form_page(
     values: dict[str, Any] = {}
     now, url = services.surveys.now(), services.settings.public_url
     try:
-        document, rows = search(
-            services, expectations, survey.definition, now, url, seconds=TRIAL_S
-        )
+        definition = services.surveys.next_version(survey.definition, survey.id)
+        document, rows = search(services, expectations, definition, now, url, seconds=TRIAL_S)
         values["notes"] = [
             note for block in document.blocks for note in form_notes(block, document)
         ]

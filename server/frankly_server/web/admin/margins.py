@@ -140,7 +140,8 @@ def _shown(
         # each block is designed at most once, within one time limit for all blocks.
         if answers is not None:
             now, url = services.surveys.now(), services.settings.public_url
-            document = search(services, drafted, survey.definition, now, url, seconds=TRIAL_S)
+            definition = services.surveys.next_version(survey.definition, survey.id)
+            document = search(services, drafted, definition, now, url, seconds=TRIAL_S)
     except InvalidInput as refused:
         unfit = refused  # another block may be the cause, so the table of this block is still shown
     try:

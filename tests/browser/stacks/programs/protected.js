@@ -29,6 +29,7 @@ for (const [i, { form, link, options = {}, values, locales = [] }] of JSON.parse
     show();
   }
   const visible = model.getAllQuestions().filter(({ isVisible }) => isVisible).map(({ name }) => name);
+  const rows = model.getAllQuestions().flatMap(({ name, rows: own }) => (Array.isArray(own) ? own : []).map(({ value }) => `${name}-${value}`));
   for (const [name, value] of Object.entries(values)) {
     const [question, isComment] = name.split(model.commentSuffix);
     if (isComment === undefined) model.setValue(name, value);
@@ -36,7 +37,7 @@ for (const [i, { form, link, options = {}, values, locales = [] }] of JSON.parse
   }
   model.completeLastPage();
   const { status } = await receipt;
-  results.push({ shown, visible, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
+  results.push({ shown, visible, rows, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
   close();
 }
 console.log(JSON.stringify(results));

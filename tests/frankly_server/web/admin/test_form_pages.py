@@ -28,7 +28,7 @@ BLOCK = (
 )
 HEAD = "name: {}\ntitle: {{en: A form}}\nlanguages: [en]\nbudget: {}\nmin_reports: 50\n"
 SURVEYS = {
-    "alone": HEAD.format("alone", 2) + FORM,
+    "alone": HEAD.format("alone", 2) + FORM + "  ask: all\n",
     "beside": HEAD.format("beside", 3) + BLOCK + FORM + "  epsilon: 2\n  ask: drawn\n",
 }
 TABS = (
@@ -98,13 +98,14 @@ def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) ->
         for plan in plans_of(form.mechanism)
     }
     mean = sum(chance * asked[plan] for plan, chance in plans_of(form.mechanism).items())
-    note = (
-        f"of the survey's 4 questions {max(asked.values())} at most, {float(mean):.1f} on average."
-    )
+    note = f"A person is asked at most {max(asked.values())} of the 4 questions, {float(mean):.1f} on average:"
     page = office.client("owner").get(f"/admin/surveys/{_id(office, 'beside')}").text
     assert note in html.unescape(page)
     alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}").text
-    assert "Only these are asked" not in alone
+    assert "A person is asked all 3 questions." in alone
+    for tab in ("margins", "protection", "try"):
+        page = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}/{tab}").text
+        assert "A person is asked all 3 questions." in page
 
 
 PEOPLE, LEAST = 70, 50

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that die at every point of asking and answering, and what leaves the device for every plan."""
+
+import os
+import signal
+from contextlib import suppress
+from itertools import count
+
+from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Error as PageError
+
+from tests.browser.sdk.reports import AT, PAGE
+from tests.browser.sdk.test_plans import DOCUMENT, asked_by, opened
+from tests.browser.sdk.wire import Wire, program
+
+DIES = program("dies")
+
+
+def renderers(browser: Browser) -> list[int]:
+    """Return the ids of the processes in which pages run."""
+    session = browser.new_browser_cdp_session()
+    found = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    return [int(process["id"]) for process in found if process["type"] == "renderer"]
+
+
+def life(browser: Browser, context: BrowserContext, wire: Wire, link: str, dies: int) -> int | None:
+    """Run a page until it dies at a point, or has nothing left to do; return its number of points."""
+    page = context.new_page()
+    page.goto(f"{wire.origin}/form.html")
+    processes = renderers(browser)
+
+    def heard(path: str) -> None:
+        if path == "/dies":
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+    wire.heard = heard
+    try:
+        points: int = page.evaluate(DIES, {"link": link, "at": AT, "dies": dies})
+        return points
+    except PageError:
+        return None
+    finally:
+        page.close()
+
+
+def test_pages_that_die_anywhere_show_one_plan_and_send_one_report(
+    browser: Browser, wire: Wire, full: bool
+) -> None:
+    wire.pages["/form.html"] = PAGE
+    deaths, wanted, points = 0, 1000 if full else 50, 0
+    for number in count():
+        context = browser.new_context()
+        wire.requests.clear()
+        wire.posted.clear()
+        wire.stored.clear()
+        link = wire.publish(DOCUMENT, survey_id=f"{number:032x}")
+        # The first respondent's page lives, and tells how many points there are.
+        for turn in count(1):
+            dies = (number + turn * 7) % max(points, 1) + 1 if number and deaths < wanted else 0
+            lived = life(browser, context, wire, link, dies)
+            deaths += lived is None
+            if lived is not None:
+                points = max(points, lived)
+                break
+        context.close()
+        shown = {path for path, _ in wire.requests if path.startswith("/shown")}
+        assert len(shown) == len(set(wire.posted)) == len(wire.stored) == 1
+        (body,) = wire.stored.values()
+        assert shown == {f"/shown?{','.join(asked_by(body))}"}
+        if deaths >= wanted:
+            break
+    assert points > 30
+
+
+def test_requests_are_the_same_for_every_plan_and_every_answer(page: Page, wire: Wire) -> None:
+    """Two hundred people, and all that leaves for each: addresses, headers, lengths."""
+    opened(page, wire).evaluate("client.answered('nobody')")  # loads the module for several people
+    wire.requests.clear()
+    plans = page.evaluate("""async () => {
+      const plans = [];
+      for (let person = 0; person < 200; person++) {
+        const respondent = `person ${person}`, {questions} = await client.plan({respondent});
+        const said = questions.map((id, i) => [id, ["no", "yes"][(person >> i) & 1]]);
+        await client.answer(Object.fromEntries(said), {respondent});
+        await fetch("/next");
+        plans.push(questions);
+      }
+      return plans;
+    }""")
+    assert [asked_by(body) for body in wire.posted] == plans
+    assert len({tuple(plan) for plan in plans}) == 10  # each is missing with a chance of 7e-10
+    requests = [(path, sorted(headers.items())) for path, headers in wire.requests]
+    size, rest = divmod(len(requests), 200)
+    assert rest == 0
+    assert {path for path, _ in requests} == {requests[0][0], "/next"}
+    assert all(requests[i : i + size] == requests[:size] for i in range(0, len(requests), size))
