@@ -83,11 +83,11 @@ def test_no_report_is_refused_beside_planning(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(beside, "PLAN", beside.PLAN | small)
     figures = {
         name.removeprefix("beside_sqlite_4_"): value
-        for name, [value] in bench.beside_planning("sqlite", 2.0).items()
+        for name, [value] in bench.beside_planning("sqlite", 1.0).items()
     }
     refused = ("refused", "alone_sqlite_4_refused", "not_ready", "plans_422", "plans_other")
     assert [figures.pop(name) for name in refused] == [0] * 5
-    assert figures["reports"] == figures["alone_sqlite_4_reports"] == 80
+    assert figures["reports"] == figures["alone_sqlite_4_reports"] == 40
     assert all(figures.pop(name) > 0 for name in ("plans_200", "plans_429"))
     assert set(figures) == {
         *("reports", "p50_s", "p99_s", "most_s"),

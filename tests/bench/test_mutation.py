@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,13 @@ import pytest
 @pytest.fixture
 def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
+    areas = importlib.import_module("_mutation.areas")
+    monkeypatch.setattr(areas, "_mutants", READ_ONCE(areas._mutants))
     return importlib.import_module
+
+
+READ_ONCE = cache(cache)
+"""Returns the same cached function each time, so that all tests share the mutants of a file."""
 
 
 PYTHON = b'''

@@ -2,7 +2,7 @@
 """Script .ci/run: tests that fail run once more, alone, and nothing else becomes a pass.
 
 A small checkout has copies of the script and its module, a few tests, and a stub of run.py that
-starts pytest with two workers, as the real one does.
+starts pytest with a worker, as the real one starts several.
 """
 
 import json
@@ -25,7 +25,7 @@ import json, os, sys
 with open("runs.jsonl", "a") as log:
     log.write(json.dumps([os.getcwd(), *sys.argv[1:]]) + "\\n")
 os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-pytest = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "2", "--dist", "worksteal"]
+pytest = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", "1", "--dist", "worksteal"]
 os.execv(sys.executable, [*pytest, *sys.argv[2:]])
 """
 HELPERS = """

@@ -109,20 +109,17 @@ def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_pat
     assert machine.log.read_text().splitlines()[-1] == "compose up -d"
 
 
-@pytest.mark.parametrize("damage", ["empty", "other", "gone"])
-def test_a_damaged_copy_of_a_key_fails_the_check(
-    machine: Machine, tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_copy_of_a_key_fails_the_check(machine: Machine, tmp_path: Path) -> None:
     machine.run(machine.copy)
     place = safe_places(machine, tmp_path)[0]
-    key = place / "root.pem"
-    if damage == "gone":
-        key.unlink()
-    else:
-        key.write_bytes(b"" if damage == "empty" else (machine.here / "root-2.pem").read_bytes())
-    completed = machine.run(machine.check, place)
-    assert completed.returncode != 0
-    assert "OK" not in completed.stdout
+    for damaged in (b"", (machine.here / "root-2.pem").read_bytes(), None):
+        if damaged is None:
+            (place / "root.pem").unlink()
+        else:
+            (place / "root.pem").write_bytes(damaged)
+        completed = machine.run(machine.check, place)
+        assert completed.returncode != 0, damaged
+        assert "OK" not in completed.stdout, damaged
 
 
 def test_every_image_by_tag_is_pinned_to_its_digest(root: Path, machine: Machine) -> None:

@@ -42,7 +42,16 @@ def calls(served: Site, store: Path, name: str, key: str, before: str = "") -> l
     log = store.parent / "log"
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
-    traced = [strace, "-f", "-y", "-e", "trace=fdatasync,fsync,connect", "-o", str(log)]
+    traced = [
+        strace,
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-e",
+        "trace=fdatasync,fsync,connect",
+        "-o",
+        str(log),
+    ]
     run = [sys.executable, "-c", before + ANSWER, name, served.link, str(store), key]
     completed = subprocess.run([*traced, *run], cwd=ROOT, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from frankly_analyst import Analyst
 from frankly_sdk import AlreadyAnswered, NetworkError, Policy
+from frankly_server.cli import front
 
 from examples.affairs.data import split
 from examples.demo.people import Person
@@ -23,7 +25,27 @@ RESPONDENTS = 110
 NAMES = list(OPENERS)
 
 
-def test_killing_the_server_midway_loses_and_repeats_no_report(tmp_path: Path) -> None:
+@pytest.fixture
+def stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> DemoServer:
+    """The demo's server, not yet started; its commands run in this process."""
+    server = DemoServer(tmp_path / "server")
+    for name, value in server.settings.items():
+        monkeypatch.setenv(name, value)
+
+    def frankly(*arguments: str) -> str:
+        capsys.readouterr()
+        assert front.run(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    monkeypatch.setattr(server, "frankly", frankly)
+    return server
+
+
+def test_killing_the_server_midway_loses_and_repeats_no_report(
+    stopped: DemoServer, tmp_path: Path
+) -> None:
     devices = tmp_path / "devices"
     devices.mkdir()
     people = split()[1][:RESPONDENTS]
@@ -33,7 +55,7 @@ def test_killing_the_server_midway_loses_and_repeats_no_report(tmp_path: Path) -
     def everyone_answers(link: str) -> None:
         rounds.append(answer_all(link, devices, people, some_done.set))
 
-    with DemoServer(tmp_path / "server") as server:
+    with stopped as server:
         published = server.prepare()
         server.start()
         answering = threading.Thread(target=everyone_answers, args=(published["link"],))

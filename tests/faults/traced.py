@@ -41,9 +41,11 @@ def run(log: Path, script: str, *arguments: str, options: tuple[str, ...] = ()) 
     """
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
-    traced = [strace, "-f", "-y", "-xx", "-s", "300000", "-e", WRITES, *options, "-o", str(log)]
+    # The filter stops the process at these calls alone; with it, a fault was not always injected.
+    filtering = () if options else ("--seccomp-bpf",)
+    tracing = [strace, "-f", *filtering, "-y", "-xx", "-s", "300000", "-e", WRITES, *options]
     completed = subprocess.run(
-        [*traced, sys.executable, "-c", script, *arguments],
+        [*tracing, "-o", str(log), sys.executable, "-c", script, *arguments],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,

@@ -22,6 +22,7 @@ from frankly_server.surveys.definition import parse_definition
 from tests.frankly_protocol.samples import question, survey
 from tests.frankly_server.accounts.people import CHEAP, PASSWORD, Hands, code, refused
 from tests.frankly_server.samples import body, put, report, stored
+from tests.frankly_server.store.kinds import on_sqlite
 from tests.frankly_server.surveys.samples import FILE
 
 DAY_S = 24 * 3600
@@ -141,6 +142,7 @@ def test_a_survey_published_by_a_clock_ahead(services: Services, clock: Hands) -
     assert services.surveys.publish("habits").status == "unchanged"
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("looks", "is_over"),
     [
@@ -202,6 +204,7 @@ def left(database: Database) -> list[list[str]]:
         return [sorted(row.strata for row in stored(tx, survey_id)) for survey_id in NUMBERS]
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     "wrong_days",
     [
@@ -254,6 +257,7 @@ def test_a_running_server_notices_that_its_clock_is_set(
     assert real.day < 5
 
 
+@on_sqlite
 @pytest.mark.parametrize("is_failing", [False, True])
 def test_a_wrong_clock_that_is_set_begins_again(
     database: Database, clock: Hands, is_failing: bool, monkeypatch: pytest.MonkeyPatch
@@ -280,6 +284,7 @@ def unavailable(name: str) -> NoReturn:
     raise StoreUnavailable(name)
 
 
+@on_sqlite
 def test_a_note_of_another_process_is_forgotten_at_the_next_hour(
     database: Database, clock: Hands
 ) -> None:

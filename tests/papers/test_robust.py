@@ -205,12 +205,12 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
 
 
 @paper("Robust Prop 2 (34) corrected")
-def test_the_spread_of_order_2_in_its_corrected_form() -> None:
+def test_the_spread_of_order_2_in_its_corrected_form(full: bool) -> None:
     # Erratum 9.9: the paper prints (−e^B + 2p − 1 + √…)/e^B with a switch at (1−2p)²; √(e^B − 1) is
     # always a bound.
     rng = np.random.default_rng(2)
-    printed_fails = exact = 0
-    for _ in range(1000):
+    printed_fails, exact, runs = 0, 0, 1000 if full else 300
+    for _ in range(runs):
         counts = random_counts(rng, 2, int(rng.integers(2, 6)), 40)
         ball = Ball(
             tuple(map(tuple, counts)), Fraction(2), Fraction(int(rng.integers(1, 400)), 400)
@@ -222,7 +222,7 @@ def test_the_spread_of_order_2_in_its_corrected_form() -> None:
             exact += 1
             assert ball.spread(0) == pytest.approx(((C - 1) * (1 - 2 * p) + root) / C, rel=1e-9)
             printed_fails += abs((-C + 2 * p - 1 + root) / C - ball.spread(0)) > 1e-3
-    assert exact > 100
+    assert exact > runs / 10
     assert printed_fails == exact
 
 
@@ -256,9 +256,9 @@ def test_proposition_1_by_xi() -> None:
 
 
 @paper("Robust Thm 2")
-def test_theorem_2_the_polytopes_contain_the_ball() -> None:
+def test_theorem_2_the_polytopes_contain_the_ball(full: bool) -> None:
     rng, draw = random.Random(4), np.random.default_rng(4)
-    for _ in range(100):
+    for _ in range(100 if full else 40):
         counts = random_counts(draw, 2, 2)
         ball = confidence_ball(counts, 2, 150, "0.05")
         bounds = lower_bounds(counts, 2, 150, "0.05")

@@ -113,7 +113,18 @@ def traced(folder: Path, before: str, *commands: str) -> Disk:
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     log = folder / "strace"
-    command = [strace, "-f", "-y", "-s", "0", "-e", f"trace={CALLS}", "-o", str(log)]
+    command = [
+        strace,
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-s",
+        "0",
+        "-e",
+        f"trace={CALLS}",
+        "-o",
+        str(log),
+    ]
     completed = subprocess.run(
         [*command, sys.executable, "-c", before + RUN, *commands], capture_output=True, text=True
     )

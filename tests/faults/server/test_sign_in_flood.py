@@ -19,7 +19,7 @@ from frankly_server.accounts import Passkeys
 from tests.faults.server.running import Devices, Running
 from tests.frankly_server.accounts.authenticator import Authenticator
 
-FLOODERS, SIGN_INS, FEWER = 20, 20, 2
+FLOODERS, SIGN_INS, FEWER = 20, 20, 1
 ADA, BOB, PASSWORD = "ada@example.org", "bob@example.org", "correct horse battery"
 TOKEN = "T" * 43
 

@@ -17,7 +17,11 @@ from tests.faults.server.running import Running, report_bytes
 from tests.postgres import PostgresServer
 
 THREADS, DEVICES = 3, 10
-PAIRS = ["waitress and SQLite", "gunicorn and PostgreSQL", "gunicorn and SQLite"]
+PAIRS = [
+    "waitress and SQLite",
+    "gunicorn and PostgreSQL",
+    pytest.param("gunicorn and SQLite", marks=pytest.mark.full_only),
+]
 
 
 @pytest.fixture(params=PAIRS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
-from frankly_server.accounts import SecondFactorNeeded
+from frankly_server.accounts import SecondFactorNeeded, passwords
 from frankly_server.accounts.service import COMMAND_LINE
 from frankly_server.cli.front import run
 from frankly_server.services import Services
@@ -16,14 +16,16 @@ from frankly_server.settings import Settings
 from frankly_server.store import PasskeyRow
 from frankly_server.surveys.definition import parse_definition
 
-from tests.frankly_server.accounts.people import code
+from tests.frankly_server.accounts.people import CHEAP, code
 from tests.frankly_server.web.site import SURVEY
+from tests.migrated import migrated
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FRANKLY_HOME", str(tmp_path))
-    assert run(["migrate"]) == 0
+    monkeypatch.setattr(passwords, "PasswordHasher", lambda: CHEAP)
+    migrated(f"sqlite:///{tmp_path / 'frankly.db'}").close()
     return tmp_path
 
 

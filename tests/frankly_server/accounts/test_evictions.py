@@ -6,7 +6,7 @@ and its write, or before its commit, while the account is taken back; then it go
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -336,7 +336,23 @@ def stopped(
             thief.join()
 
 
-@pytest.mark.parametrize("act", ACTS)
+def on_both(acts: Iterable[str], kind: str, also: str) -> pytest.MarkDecorator:
+    """Run the acts on one kind of database, and one of them on the other; --full runs all on both."""
+    return pytest.mark.parametrize(
+        ("database", "act"),
+        [
+            pytest.param(
+                name, act, marks=() if name == kind or act == also else pytest.mark.full_only
+            )
+            for name in ("sqlite", "postgresql")
+            for act in acts
+        ],
+        indirect=["database"],
+    )
+
+
+# The eviction and the request take turns, so the kind of database makes no difference.
+@on_both(ACTS, "sqlite", "a session by a code")
 def test_a_request_that_was_checked_before_leaves_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
@@ -352,14 +368,16 @@ def test_a_request_that_was_checked_before_leaves_nothing(
         assert error.detail.partition(":")[0] in EVICTED, eviction
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
+# The eviction waits for the locks of the request, which on SQLite are those of the whole file.
+@on_both(
+    (
         "a session and a known browser",
         "a waiting sign-in",
         "a session by a code",
         "a session by a passkey",
-    ],
+    ),
+    "postgresql",
+    "a waiting sign-in",
 )
 def test_a_request_that_writes_first_is_ended(
     world: World, monkeypatch: pytest.MonkeyPatch, act: str

@@ -101,7 +101,7 @@ def all_stated(requests: list[DesignRequest]) -> list[Statements | str]:
 def test_zeros_kinds_and_statements_do_not_depend_on_the_last_digits(
     kind: str, objective: str, perturb: Callable[[int], None], full: bool
 ) -> None:
-    requests = requests_of(kind, objective, 50 if full else 6)
+    requests = requests_of(kind, objective, 50 if full else 4)
     statements = all_stated(requests)
     for seed in SEEDS if full else SEEDS[:1]:
         perturb(seed)
