@@ -30,7 +30,7 @@ async ({link, at, dies}) => {
   around(crypto, "getRandomValues");
   around(globalThis, "fetch", (reply) => reply.finally(point));
   around(ShadowRoot.prototype, "replaceChildren");
-  const {FranklySurvey} = await import("/sdk/element.js"), {withSeams} = await import("/sdk/testing.js");
+  const {FranklySurvey} = await import("/bundle/element.js"), {withSeams} = await import("/bundle/testing.js");
   const survey = new FranklySurvey(), root = survey.shadowRoot;
   const until = (found) => new Promise((resolve) => {
     const look = () => found() && (seen.disconnect(), resolve(found()));
