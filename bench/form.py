@@ -235,6 +235,8 @@ def _row(
     seconds: float,
     excess: float | None = None,
 ) -> Row:
+    # Designs and rivals may have numbers of NumPy, whose comparisons are no JSON values.
+    value, its_value = float(value), float(its_value)
     ratio = value / its_value
     holds = ratio <= most
     return Row(
