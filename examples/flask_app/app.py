@@ -43,6 +43,10 @@ def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
     def offline(error: NetworkError) -> tuple[str, int]:
         return f"The survey cannot be opened yet: {error.detail}", 503
 
+    @app.errorhandler(FranklyError)
+    def refused(error: FranklyError) -> tuple[str, int]:
+        return f"The survey cannot be opened: {error.detail}", 409
+
     @app.get("/")
     def ask() -> tuple[str, int]:
         return _asking(opened())

@@ -24,10 +24,10 @@ def interview(
         return 1
     document = client.survey.document
     chosen = language if language in document.languages else document.languages[0]
-    strata = {question.id: _one(question, chosen, ask, say) for question in document.strata}
     try:
         # Drawn and stored before the first question is shown; nothing else is needed or asked.
         plan = client.plan()
+        strata = {question.id: _one(question, chosen, ask, say) for question in document.strata}
         answers = {
             name: _one(document.questions[name], chosen, ask, say) for name in plan.questions
         }

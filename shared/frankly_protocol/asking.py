@@ -21,10 +21,12 @@ class Asking:
     """Questions asked for a plan of each form; a *group* is what a person reads as one question.
 
     blocks : the blocks of a document, in its order. A form is here a block that `asks_drawn`; the
-        questions of all others are always asked.
+        questions of all others are always asked. as_drawn : as if each block that may ask only
+        what is drawn did so.
     """
 
     blocks: Sequence[Block]
+    as_drawn: bool = False
 
     @cached_property
     def forms(self) -> tuple[tuple[Block, AgreementMechanism], ...]:
@@ -32,7 +34,8 @@ class Asking:
         return tuple(
             (block, block.mechanism)
             for block in self.blocks
-            if isinstance(block.mechanism, AgreementMechanism) and block.asks_drawn
+            if isinstance(block.mechanism, AgreementMechanism)
+            and (block.asks_drawn or self.as_drawn)
         )
 
     @cached_property

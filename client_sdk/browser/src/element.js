@@ -210,13 +210,15 @@ export class FranklySurvey extends Base {
     // From here on nothing waits: the controls may be in the form that is shown.
     this.#show(language, () => {
       for (const field of fields) field.write(language, strings);
-      const bar = /** @type {HTMLProgressElement} */ (make("progress", { id: "progress", part: "progress" })), count = make("label", { for: "progress" });
+      const bar = /** @type {HTMLProgressElement} */ (make("progress", { id: "progress" })), count = make("label", { for: "progress" });
+      const progress = make("div", { class: "progress", part: "progress" }, count, bar);
       const write = () => {
         follow(own);
-        const shown = fields.filter(({ node }) => !node.hidden), done = shown.filter(({ answered }) => answered).length;
+        const shown = fields.filter(({ node }) => !node.hidden), left = missingOf(fields).length;
+        progress.hidden = shown.length < 2;
         bar.max = shown.length;
-        bar.value = done;
-        count.textContent = strings.progress.replace("{done}", String(done)).replace("{asked}", String(shown.length));
+        bar.value = shown.length - left;
+        count.textContent = strings.progress.replace("{left}", String(left)).replace("{asked}", String(shown.length));
       };
       write();
       details.replaceChildren(make("summary", { id: "details" }, strings.details),
@@ -224,9 +226,9 @@ export class FranklySurvey extends Base {
         make("div", { class: "words", ...explained }, ...shown(told.words)));
       const form = make("form", { part: "form", novalidate: true },
         ...(survey.token ? [this.#invited(controls, strings)] : []),
-        ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(plan.asked)).replace("{of}", String(plan.of)))] : []),
+        ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(open.length + plan.asked)).replace("{of}", String(open.length + plan.of)))] : []),
         ...fields.map(({ node }) => node),
-        ...(fields.length > 1 ? [make("div", { class: "progress" }, count, bar)] : []),
+        progress,
         make("p", { class: "note", id: "final" }, strings.final),
         make("button", { id: "send", part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
       form.addEventListener("input", write);
@@ -275,7 +277,7 @@ export class FranklySurvey extends Base {
     if (!this.#draw) return; // the answer is being sent, or the element opens another client
     const client = /** @type {Client} */ (this.#client), attempt = this.#attempt, { token: rule } = /** @type {import("./survey.js").Survey} */ (client.survey);
     const { open, own, code } = controls, token = rule && (code.value.trim() || this.token || client.invite);
-    const missing = [...open, ...own].filter(({ node, answer }) => !node.hidden && answer === undefined);
+    const missing = missingOf([...open, ...own]);
     for (const field of [...open, ...own]) field.complain(missing.includes(field));
     this.#uninvited(controls, rule && !token ? strings.uninvited : "");
     if (rule && !token) return;
@@ -344,6 +346,9 @@ export class FranklySurvey extends Base {
     if (!known) throw error;
   }
 }
+
+/** Return the fields that need an answer; boxes may stay empty. */
+const missingOf = (/** @type {Field[]} */ fields) => fields.filter(({ node, answer }) => !node.hidden && answer === undefined);
 
 /** Return the name of a survey's form: another store or invitation may belong to another person. */
 const keyOf = (/** @type {Client} */ { store, survey, invite }) => `${survey?.digest} ${store.name} ${invite ?? ""}`;

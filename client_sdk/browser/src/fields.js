@@ -101,12 +101,6 @@ export class Field {
     return ofNumber(first, number) ? number : values[0] ?? (this.#list?.value || undefined);
   }
 
-  /** True if something valid was entered; boxes may also be left empty. */
-  get answered() {
-    const { answer } = this;
-    return Array.isArray(answer) ? answer.length > 0 : answer !== undefined;
-  }
-
   /** Return the choice for one of the field's questions; undefined if it has no answer. */
   choiceOf(/** @type {Question} */ question) {
     const { answer } = this;

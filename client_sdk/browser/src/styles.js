@@ -36,7 +36,7 @@ select, [type="text"], [type="number"] { font: inherit; color: inherit; backgrou
 [type="text"], [type="number"] { inline-size: 100%; block-size: auto; margin: .25em 0; }
 [type="number"] { inline-size: 9em; }
 select[aria-invalid="true"], [type="text"][aria-invalid="true"], [type="number"][aria-invalid="true"] { border-color: var(--wrong); }
-.progress { display: flex; flex-wrap: wrap; gap: .2em .8em; align-items: center; font-size: .9em; margin: 0 0 1em; }
+.progress:not([hidden]) { display: flex; flex-wrap: wrap; gap: .2em .8em; align-items: center; font-size: .9em; margin: 0 0 1em; }
 progress { flex: 1 1 8em; accent-color: var(--accent); }
 .invitation { margin: 0 0 1.25em; }
 .invitation label { font-weight: 600; }

@@ -10,7 +10,7 @@ export const strings = {
   "details": "Was dieses Gerät verlässt und was es verraten kann",
   "english": "",
   "drawn": "Ihnen werden höchstens {asked} von {of} Fragen gestellt; dieses Gerät hat ausgelost, welche.",
-  "progress": "Beantwortet: {done} von {asked}",
+  "progress": "Noch zu beantworten: {left} von {asked}",
   "final": "Eine gesendete Antwort lässt sich nicht zurückholen.",
   "send": "Zufällig verändern und senden",
   "sending": "Wird gesendet …",

@@ -10,7 +10,7 @@ export const strings = {
   "details": "What leaves this device, and what it can reveal",
   "english": "",
   "drawn": "You are asked at most {asked} of {of} questions; this device has drawn which.",
-  "progress": "Answered: {done} of {asked}",
+  "progress": "Still to answer: {left} of {asked}",
   "final": "Once sent, your answer cannot be withdrawn.",
   "send": "Randomise and send",
   "sending": "Sending…",

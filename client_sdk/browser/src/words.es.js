@@ -10,7 +10,7 @@ export const strings = {
   "details": "Qué sale de este dispositivo y qué puede revelar",
   "english": "",
   "drawn": "Se le hacen como máximo {asked} de {of} preguntas; este dispositivo ha sorteado cuáles.",
-  "progress": "Respondidas: {done} de {asked}",
+  "progress": "Por responder: {left} de {asked}",
   "final": "Una respuesta enviada no se puede retirar.",
   "send": "Someter al azar y enviar",
   "sending": "Enviando…",

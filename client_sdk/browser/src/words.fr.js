@@ -10,7 +10,7 @@ export const strings = {
   "details": "Ce qui quitte cet appareil, et ce que cela peut révéler",
   "english": "",
   "drawn": "On vous pose au plus {asked} questions sur {of} ; cet appareil a tiré au sort lesquelles.",
-  "progress": "Réponses données : {done} sur {asked}",
+  "progress": "Questions restantes : {left} sur {asked}",
   "final": "Une réponse envoyée ne peut pas être retirée.",
   "send": "Tirer au hasard et envoyer",
   "sending": "Envoi…",

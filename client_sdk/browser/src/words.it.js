@@ -10,7 +10,7 @@ export const strings = {
   "details": "Che cosa lascia questo dispositivo e che cosa può rivelare",
   "english": "",
   "drawn": "Le vengono poste al massimo {asked} domande su {of}; questo dispositivo ha sorteggiato quali.",
-  "progress": "Risposte date: {done} su {asked}",
+  "progress": "Domande rimaste: {left} su {asked}",
   "final": "Una risposta inviata non si può ritirare.",
   "send": "Rendi casuale e invia",
   "sending": "Invio…",

@@ -10,7 +10,7 @@ export const strings = {
   "details": "Wat dit apparaat verlaat en wat het kan verraden",
   "english": "",
   "drawn": "U krijgt hoogstens {asked} van de {of} vragen; dit apparaat heeft geloot welke.",
-  "progress": "Beantwoord: {done} van {asked}",
+  "progress": "Nog te beantwoorden: {left} van {asked}",
   "final": "Een verstuurd antwoord kan niet worden teruggehaald.",
   "send": "Loten en versturen",
   "sending": "Bezig met versturen…",

@@ -10,7 +10,7 @@ export const strings = {
   "details": "Co opuszcza to urządzenie i co może ujawnić",
   "english": "",
   "drawn": "Pytań: najwyżej {asked} z {of}; to urządzenie wylosowało, które.",
-  "progress": "Odpowiedzi: {done} z {asked}",
+  "progress": "Pozostało pytań: {left} z {asked}",
   "final": "Wysłanej odpowiedzi nie można wycofać.",
   "send": "Wylosuj i wyślij",
   "sending": "Wysyłanie…",

@@ -10,7 +10,7 @@ export const strings = {
   "details": "O que sai deste aparelho e o que isso pode revelar",
   "english": "",
   "drawn": "São feitas no máximo {asked} de {of} perguntas; este aparelho sorteou quais.",
-  "progress": "Respondidas: {done} de {asked}",
+  "progress": "Por responder: {left} de {asked}",
   "final": "Uma resposta enviada não pode ser retirada.",
   "send": "Sortear e enviar",
   "sending": "Enviando…",

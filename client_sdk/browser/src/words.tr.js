@@ -10,7 +10,7 @@ export const strings = {
   "details": "Bu cihazdan ne çıkar ve neyi açığa çıkarabilir",
   "english": "",
   "drawn": "Size {of} sorudan en çok {asked} tanesi sorulur; hangileri olduğunu bu cihaz kurayla belirledi.",
-  "progress": "Yanıtlanan: {done} / {asked}",
+  "progress": "Kalan sorular: {left} / {asked}",
   "final": "Gönderilen bir yanıt geri alınamaz.",
   "send": "Rastgeleleştir ve gönder",
   "sending": "Gönderiliyor…",

@@ -10,7 +10,7 @@ export const strings = {
   "details": "哪些内容会离开这台设备，以及它们可能透露什么",
   "english": "",
   "drawn": "共有 {of} 个问题，最多只问您 {asked} 个；由此设备随机抽取。",
-  "progress": "已回答：{done} / {asked}",
+  "progress": "尚未回答：{left} / {asked}",
   "final": "回答一旦发送就不能撤回。",
   "send": "随机处理并发送",
   "sending": "正在发送……",

@@ -58,7 +58,7 @@ function namesOf(/** @type {Signed[]} */ questions) {
  * document.
  * @returns {{pairs: Pair[], warnings: Warning[], faults: string[]}}
  */
-export function assign(/** @type {any} */ model, /** @type {Signed[]} */ questions, /** @type {Record<string, string>} */ map) {
+export function assign(/** @type {any} */ model, /** @type {Signed[]} */ questions, /** @type {Record<string, string>} */ map, isDrawn = false) {
   const names = namesOf(questions), pairs = /** @type {Pair[]} */ ([]), warnings = /** @type {Warning[]} */ ([]);
   const warn = (/** @type {any} */ question, /** @type {Warning["reason"]} */ reason, /** @type {string} */ words) =>
     warnings.push({ question: question.name, type: question.getType(), reason, words: `${question.name}: ${words}` });
@@ -79,7 +79,26 @@ export function assign(/** @type {any} */ model, /** @type {Signed[]} */ questio
   for (const { question } of pairs)
     if (question.hasOther || question.showCommentArea) warn(question, "free_text", "its free text cannot be randomised, and is not offered");
   if (model.surveyPostId) warnings.push({ question: "", type: "survey", reason: "posts", words: "surveyPostId would send the answers as they are, and is removed" });
-  return { pairs, warnings, faults: [...faultsOf(pairs), ...missing(names, pairs)] };
+  return { pairs, warnings, faults: [...faultsOf(pairs), ...missing(names, pairs), ...(isDrawn ? unsignedRules(model, pairs) : [])] };
+}
+
+/**
+ * Return a fault for each question that the form asks, computes or requires by an answer to another one, unless the signed survey
+ * has that rule: if only what is drawn is asked, the other question may not be asked.
+ */
+function unsignedRules(/** @type {any} */ model, /** @type {Pair[]} */ pairs) {
+  const holding = (/** @type {string | undefined} */ name) => pairs.find(({ signed }) => signed.some(({ id }) => id === name));
+  /** The questions that are asked with a pair's, because signed rules name them. @returns {any[]} */
+  const askedWith = (/** @type {Pair} */ pair) => {
+    const named = holding(pair.signed[0].ask_if?.question);
+    return named ? [named.question, ...askedWith(named)] : [];
+  };
+  const faults = pairs.flatMap((other) => {
+    const derived = derivedFrom(model, [other]);
+    return pairs.filter((pair) => derived.has(pair.question.name) && ![pair.question, ...askedWith(pair)].includes(other.question)).map(({ question }) =>
+      `${question.name} depends on ${other.question.name}, which may not be asked: write that as ask_if in the survey's file, or ask: all`);
+  });
+  return [...new Set(faults)];
 }
 
 /**
@@ -96,7 +115,7 @@ function derivedFrom(/** @type {any} */ model, /** @type {Pair[]} */ pairs) {
     before = sources.size;
     for (const { name, expression } of model.calculatedValues) if (mentions([expression ?? ""])) sources.add(name);
     for (const question of model.getAllQuestions()) {
-      const triggers = model.triggers.filter((/** @type {any} */ { setToName }) => setToName === question.name);
+      const triggers = model.triggers.filter((/** @type {any} */ { setToName, questions = [], pages = [] }) => [setToName, ...questions].includes(question.name) || pages.includes(question.page?.name));
       const texts = [question.toJSON(), ...triggers.map((/** @type {any} */ trigger) => ({ ...trigger.toJSON(), nameIf: trigger.fromName ?? "" }))].flatMap(expressionsOf);
       if (!mentions([...texts, ...around(question)])) continue;
       derived.add(question.name);

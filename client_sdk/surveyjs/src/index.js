@@ -32,7 +32,8 @@ export async function protect(model, link, options = {}) {
   if (options.enabled === false) return disabled(model, release);
   const client = await Client.open(link, options.client);
   try {
-    const { pairs, warnings, faults } = assign(model, [...client.questions, ...client.survey.strata], options.map ?? {});
+    const isDrawn = client.survey.blocks.some(({ ask }) => ask);
+    const { pairs, warnings, faults } = assign(model, [...client.questions, ...client.survey.strata], options.map ?? {}, isDrawn);
     if (faults.length) throw new FormMismatch(faults);
     const form = new Form(model, client, pairs, warnings, options);
     await form.prepare();
@@ -60,9 +61,6 @@ function disabled(/** @type {any} */ model, /** @type {() => void} */ release) {
   return { client: null, warnings: [], receipt: Promise.resolve(receipt), close: () => undefined };
 }
 
-/** Hide a question for good. */
-const hide = (/** @type {any} */ question) => Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again
-
 class Form {
   #isBusy = false;
   #isDone = false;
@@ -82,12 +80,19 @@ class Form {
 
   /** Show the explanation and take over the form's completion. */
   async prepare() {
-    const { model, client, warnings, options } = this, before = await client.answered();
+    const { model, client, warnings, options } = this;
+    // The draw is stored before a question is shown.
+    this.isDrawn = client.survey.blocks.some(({ ask }) => ask);
+    let before = await client.answered(), plan;
+    try {
+      plan = before || !this.isDrawn ? undefined : await client.plan();
+    } catch (error) {
+      if (!(error instanceof AlreadyAnswered)) throw error;
+      before = error.receipt; // in another tab
+    }
     this.budget = before ? undefined : await client.budget();
     for (const warning of warnings) (options.onWarning ?? ((/** @type {any} */ { words }) => console.warn(`Frankly: ${words}`)))(warning);
-    // The draw is stored before a question is shown; what is not drawn is not asked.
-    this.isDrawn = client.survey.blocks.some(({ ask }) => ask);
-    if (!before && this.isDrawn) this.#askOnly((await client.plan()).questions);
+    if (plan) this.#askOnly(plan.questions);
     this.#restrict();
     const [first] = model.pages, panel = (this.panel = first.addNewPanel("frankly"));
     first.removeElement(panel);
@@ -107,8 +112,10 @@ class Form {
     const isAsked = (/** @type {import("./form.js").Pair} */ { signed }) => signed.some(({ id }) => asked.includes(id) || open.includes(id));
     for (const question of new Set(pairs.map((pair) => pair.question))) {
       const own = pairs.filter((pair) => pair.question === question), left = own.filter(isAsked);
-      if (!left.length) hide(question);
-      else if (left.length < own.length) question.rows = left.map(({ row }) => row.toJSON?.() ?? row);
+      if (!left.length) {
+        this.model.clearValue(question.getValueName());
+        question.delete(); // a trigger could show a hidden question again
+      } else if (left.length < own.length) question.rows = left.map(({ row }) => row.toJSON?.() ?? row);
     }
     this.pairs = pairs.filter(isAsked);
   }
@@ -123,7 +130,7 @@ class Form {
       if (!first.box && !first.ask_if) question.isRequired = true;
     }
     const kept = this.#kept();
-    for (const question of this.#unprotected()) if (!kept.includes(question)) hide(question);
+    for (const question of this.#unprotected()) if (!kept.includes(question)) Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again
   }
 
   /** Return the questions whose answers cannot be randomised, except those with free text beside choices. @returns {any[]} */

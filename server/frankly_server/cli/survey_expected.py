@@ -13,16 +13,16 @@ from rich.table import Table
 
 from frankly_server.cli.console import table
 from frankly_server.lazy import LazyModule
+from frankly_server.surveys.asked import asked_in_words
 
 if TYPE_CHECKING:
     from frankly_protocol.documents import SurveyDocument
 
-    from frankly_server.surveys import published, trial
+    from frankly_server.surveys import trial
     from frankly_server.surveys.definition import SurveyDefinition
     from frankly_server.surveys.drafting import Progress
 else:
-    # Lazy, because they import the design engine.
-    published = LazyModule("frankly_server.surveys.published")
+    # Lazy, because it imports the design engine.
     trial = LazyModule("frankly_server.surveys.trial")
 
 
@@ -82,8 +82,8 @@ def expected_of(
 def expected_json(definition: "SurveyDefinition", expected: Expected | str) -> dict[str, Any]:
     """Return the same for --json; `asked` and `questions` are null if it is not known.
 
-    asked : numbers of questions, boxes of one question counted as one: of the survey, and asked of a
-    person at most and on average.
+    asked : numbers of questions without the public ones, boxes of one question counted as one: of the
+    survey, and asked of a person at most and on average, before rules skip any.
     """
     known = None if isinstance(expected, str) else expected
     asking = known and Asking(known.document.blocks)
@@ -107,7 +107,7 @@ def shown(definition: "SurveyDefinition", expected: Expected | str) -> Iterator[
     columns = ("question", "answers about it", "wanted", "margin")
     rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in expected.questions]
     yield table(title, columns, rows)
-    yield published.asked_in_words(expected.document)
+    yield asked_in_words(expected.document)
 
 
 def _margin(question: ExpectedQuestion) -> str:

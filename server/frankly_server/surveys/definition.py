@@ -10,10 +10,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol import canonical
 from frankly_protocol.audit.bounds import MAX_EPSILON
-from frankly_protocol.blocks import DRAWN
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
@@ -32,6 +30,7 @@ from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
+from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.fields import Budget, Language, LocalisedText, Moment, Reports
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.prior_definition import PriorDefinition, in_strata_order
@@ -184,7 +183,7 @@ class FormDefinition(ClosedModel):
     epsilon : the level of all answers together, in nats; in a survey without blocks, the default is
     the survey's budget. ask : ``all``, or ``drawn`` if a device draws first what its report is about
     and asks only the questions that this needs; by default as the version before (see
-    `SurveyDefinition.after`), and drawn in the first one if that leaves out any question.
+    `SurveyDefinition.after`), and drawn in the first one; where no question is left out, all.
     cross_tables : pairs of questions whose joint table is requested; other joint tables can be
     estimated only if some reports happen to show both questions.
     """
@@ -379,21 +378,20 @@ class SurveyDefinition(ClosedModel):
                 )
         return self
 
-    def after(self, document: SurveyDocument | None) -> "SurveyDefinition":
-        """Return the definition of the version that follows a document: an unstated `ask` is its own.
+    def after(self, versions: Iterable[SurveyDocument]) -> "SurveyDefinition":
+        """Return the definition of the version after these: an unstated `ask` is that of the last one.
 
-        document : None for a first version. People who answer again, and results that are compared,
-        get the same way of asking unless the file changes it.
+        versions : the earlier ones, the newest first. Those count that have a form, and ask in another
+        way than they would with the other `ask`. People who answer again, and results that are
+        compared, get the same way of asking unless the file changes it.
         """
-        before = [
-            block
-            for block in (document.blocks if document else ())
-            if isinstance(block.mechanism, AgreementMechanism)
-        ]
-        if self.form is None or self.form.ask is not None or not before:
+        if self.form is None or self.form.ask is not None:
             return self
-        ask = DRAWN if before[-1].asks_drawn else "all"
-        return self.model_copy(update={"form": self.form.model_copy(update={"ask": ask})})
+        deciding = (one for one in versions if asks_less(one.blocks, as_drawn=True))
+        last = next(deciding, None)
+        if last is None or any(block.asks_drawn for block in last.blocks):
+            return self
+        return self.model_copy(update={"form": self.form.model_copy(update={"ask": "all"})})
 
     @property
     def form_epsilon(self) -> str:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol import canonical
-from frankly_protocol.asking import Asking
 from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
@@ -26,6 +25,7 @@ from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
 from frankly_server.forms import part_blocks
 from frankly_server.scales import DesignRows, wanted_figures
+from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
@@ -211,8 +211,7 @@ def draft_document(
     """
     opens, closes, expires = _window(definition, place.issued)
     designed = [drafted.block for drafted in blocks]
-    asking = Asking(designed)
-    if definition.form is not None and definition.form.ask is None and asking.mean == asking.groups:
+    if definition.form is not None and definition.form.ask is None and not asks_less(designed):
         # A plan that asks everything would only delay the report.
         designed = [replace(block, asks_drawn=False) for block in designed]
     try:

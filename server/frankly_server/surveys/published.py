@@ -4,7 +4,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frankly_protocol.asking import Asking
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
@@ -14,6 +13,7 @@ from frankly_server.design.api.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.forms import part_blocks
 from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
+from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.devices import is_unstated
 
 
@@ -120,24 +120,6 @@ def regret_of(block: Block) -> Regret | None:
         return None
     claims = tuple(claim for promise in block.promises for claim in promise.claims)
     return regret(block.mechanism, claims, block.design_prior)
-
-
-def asked_in_words(document: SurveyDocument) -> str:
-    """Return a sentence that says how many of its questions a document asks a person.
-
-    Boxes of one question count as one, and public questions are not counted: they are always asked.
-    """
-    asking = Asking(document.blocks)
-    if not asking.forms:
-        return (
-            f"A person is asked all {asking.groups} questions."
-            if asking.groups > 1
-            else "A person is asked the one question."
-        )
-    return (
-        f"A person is asked at most {asking.most} of the {asking.groups} questions, "
-        f"{float(asking.mean):.1f} on average: those that the report is about, and what they need."
-    )
 
 
 def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:

@@ -245,7 +245,7 @@ class Surveys:
             issued=self.now(),
             collect_url=self._collect_url(row),
         )
-        definition = self._after(definition, latest)
+        definition = self.next_version(definition, row.id)
         blocks = (draft or drafting.draft_blocks)(definition, progress, timer)
         document = drafting.draft_document(definition, blocks, place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
@@ -303,15 +303,13 @@ class Surveys:
 
         survey_id : None for a survey that does not exist. Raises InvalidInput(survey_unknown).
         """
-        latest = None if survey_id is None else self._find(survey_id)[1]
-        return self._after(definition, latest)
-
-    @staticmethod
-    def _after(definition: "SurveyDefinition", latest: DocumentRow | None) -> "SurveyDefinition":
-        # A document can take a second to parse, and only a form takes something from it.
-        if latest is None or definition.form is None:
+        if survey_id is None:
             return definition
-        return definition.after(SurveyDocument.from_envelope(latest.envelope))
+        row, _ = self._find(survey_id)
+        with self._database.reading("list versions") as tx:
+            versions = tx.documents.versions(row.id)[::-1]
+        # A document can take a second to parse; mostly the newest one, or none, is needed.
+        return definition.after(SurveyDocument.from_envelope(one.envelope) for one in versions)
 
     def versions(self, name_or_id: str, before: int | None = None) -> Sequence[SurveyDocument]:
         """Return every published version, oldest first. Raises InvalidInput(survey_unknown).

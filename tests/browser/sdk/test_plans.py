@@ -180,13 +180,13 @@ def test_the_element_asks_what_the_plan_needs_and_says_so(page: Page, wire: Wire
     assert said == "You are asked at most 2 of 11 questions; this device has drawn which."
     shown(page, wire, link)  # after a reload
     assert page.locator("fieldset").evaluate_all("all => all.map(({id}) => id)") == fields
-    progress = page.get_by_role("progressbar", name="Answered: 0 of 2")
+    progress = page.get_by_role("progressbar", name="Still to answer: 2 of 2")
     assert progress.evaluate("({value, max}) => [value, max]") == [0, 2]
     page.locator(f"#{fields[1]} input[value=yes]").check()
-    bar = page.get_by_role("progressbar", name="Answered: 1 of 2")
+    bar = page.get_by_role("progressbar", name="Still to answer: 1 of 2")
     assert bar.evaluate("({value, max}) => [value, max]") == [1, 2]
     page.evaluate("() => { document.querySelector('frankly-survey').lang = 'de'; }")
-    page.get_by_role("progressbar", name="Answered: 1 of 2").wait_for()
+    page.get_by_role("progressbar", name="Still to answer: 1 of 2").wait_for()
     page.locator("#question-affair input[value=no]").check()
     page.locator("button[type=submit]").click()
     page.get_by_text("Thank you.").wait_for()

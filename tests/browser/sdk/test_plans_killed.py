@@ -38,10 +38,12 @@ def life(browser: Browser, context: BrowserContext, wire: Wire, link: str, dies:
 
     wire.heard = heard
     try:
-        points: int = page.evaluate(DIES, {"link": link, "at": AT, "dies": dies})
-        return points
+        points = page.evaluate(DIES, {"link": link, "at": AT, "dies": dies})
     except PageError:
         return None
+    else:
+        assert isinstance(points, int), points
+        return points
     finally:
         page.close()
 

@@ -191,7 +191,11 @@ def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
         document = SurveyDocument.from_envelope(site.services.surveys.envelope(site.survey))
         answers = {"smokes": True, "week": {"walks": "no", "swims": "yes"}, "pets": ["cat"]}
         form = {"elements": PARTS}
-        cases = [{"form": form, "link": site.link, "values": answers} for _ in range(24)]
+        before = {"smokes": False, "week": {"walks": "yes"}, "pets": ["dog"]}
+        cases = [
+            {"form": form, "link": site.link, "values": answers, "before": before}
+            for _ in range(24)
+        ]
         results = run("protected", cases)
         asked = []
         for result in results:
@@ -210,3 +214,59 @@ def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
         ]
         assert sorted(asked) == sorted(sent)
         assert {len(names) for names in asked} == {1}
+
+
+RULED = """
+name: habits
+title: {{en: Habits}}
+languages: [en]
+opens: {opens}
+closes: {closes}
+min_reports: 10
+budget: "1"
+form:
+  questions:
+    - {{id: q0, type: yes-no, text: {{en: Q0}}}}
+    - {{id: q1, type: yes-no, text: {{en: Q1}}, ask_if: {{question: q0, choices: ["yes"]}}, not_applicable: {{en: x}}}}
+    - {{id: q2, type: yes-no, text: {{en: Q2}}, ask_if: {{question: q1, choices: ["yes"]}}, not_applicable: {{en: x}}}}
+    - {{id: q3, type: yes-no, text: {{en: Q3}}, not_applicable: {{en: x}}}}
+    - {{id: q4, type: yes-no, text: {{en: Q4}}}}
+"""
+FOUR: list[dict[str, Any]] = [{"type": "boolean", "name": f"q{i}"} for i in range(5)]
+SIGNED_RULES = {1: {"visibleIf": "{q0} = true"}, 2: {"visibleIf": "{q1} = true and {q0} = true"}}
+
+
+def ruled(*more: dict[str, Any], **changed: dict[str, Any]) -> dict[str, Any]:
+    """Return the form with its signed rules, changes by name, and further elements."""
+    elements = [
+        one | SIGNED_RULES.get(i, {}) | changed.get(one["name"], {}) for i, one in enumerate(FOUR)
+    ]
+    return {"elements": [*elements, *more]}
+
+
+def test_a_rule_that_is_not_signed_is_refused_where_its_question_may_not_be_asked(
+    tmp_path: Path,
+) -> None:
+    in_panel = {"type": "panel", "name": "p", "visibleIf": "{q4} = true", "elements": [FOUR[3]]}
+    without = {"elements": [one for one in ruled()["elements"] if one["name"] != "q3"]}
+    trigger = {"type": "visible", "expression": "{q4} = true", "questions": ["q3"]}
+    refused = [
+        ruled(q3={"visibleIf": "{q4} = true"}),
+        ruled(q3={"requiredIf": "{q4} = true"}),
+        {"elements": [*without["elements"], in_panel]},
+        ruled() | {"triggers": [trigger]},
+    ]
+    with hosted(tmp_path, text=RULED, languages=("en",)) as site:
+        values = dict.fromkeys(("q0", "q1", "q2", "q3", "q4"), True)
+        cases = [{"form": form, "link": site.link, "values": values} for form in refused]
+        good = [{"form": ruled(), "link": site.link, "values": values}] * 12
+        for one in run("protected", cases):
+            assert [fault.split(":")[0] for fault in one["faults"]] == [
+                "q3 depends on q4, which may not be asked"
+            ]
+        asked = set()
+        for one in run("protected", good):
+            assert (one["status"], one["seen"]) == ("queued", {})
+            assert set(one["held"]) >= {name for name in one["visible"] if name[0] == "q"}
+            asked.add(tuple(name for name in one["visible"] if name[0] == "q"))
+        assert asked <= {("q0",), ("q3",), ("q4",)}  # before anything is answered

@@ -61,7 +61,7 @@ def test_apply_says_which_questions_of_a_form_will_have_no_result(
         questions = {question for _, part, _ in drawn for question in form.parts[part]}
         mean, most = mean + chance * len(questions), max(most, len(questions))
     assert expected["asked"] == {"of": 3, "most": most, "mean": float(mean)}
-    asked = f"A person is asked at most {most} of the 3 questions, {float(mean):.1f} on average:"
+    asked = f"A person is asked at most {most} of the 3 questions ({float(mean):.1f} on average):"
     assert asked in " ".join(said.err.split())
     for part, question in enumerate(expected["questions"]):
         reports = int(70 * about[part])

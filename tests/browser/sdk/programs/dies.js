@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Shows the element, answers whatever it asks, and waits until the answer has arrived. Reports to the server, before anything else
- * happens, which questions are shown and when the page comes to the point at which it dies. Returns the number of points passed.
+ * happens, which questions are shown and when the page comes to the point at which it dies. Returns the number of points passed,
+ * or the text of an error that is shown.
  */
 async ({link, at, dies}) => {
   let points = 0;
@@ -48,6 +49,6 @@ async ({link, at, dies}) => {
     for (const field of asked) field.querySelector("input").click();
     root.querySelector("#send").click();
   }
-  await until(() => /has arrived|answered already/.test(root.querySelector("#status, [role=alert]")?.textContent ?? ""));
-  return points;
+  await until(() => /has arrived|answered already/.test(root.querySelector("#status")?.textContent ?? "") || root.querySelector("[role=alert], .error:not(:empty)"));
+  return root.querySelector("[role=alert], .error:not(:empty)")?.textContent ?? points;
 }

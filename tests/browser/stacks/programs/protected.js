@@ -10,12 +10,18 @@ import { protect } from "@frankly/surveyjs";
 const page = new EventTarget(); // what the client needs of a page
 Object.assign(globalThis, { isSecureContext: true, addEventListener: page.addEventListener.bind(page) });
 const results = [];
-for (const [i, { form, link, options = {}, values, locales = [] }] of JSON.parse(readFileSync(0, "utf8")).entries()) {
+for (const [i, { form, link, options = {}, before = {}, values, locales = [] }] of JSON.parse(readFileSync(0, "utf8")).entries()) {
   const model = new Model(form), shown = {};
   let seen;
+  model.data = before;
   model.onComplete.add(({ data }) => (seen = { ...data }));
   const client = { allowMemory: true, store: `case ${i}`, policy: { cap: "9" } };
-  const { receipt, warnings, close } = await protect(model, link, { ...options, client, onWarning: () => undefined });
+  const accepted = await protect(model, link, { ...options, client, onWarning: () => undefined }).catch((error) => {
+    if (error.name !== "FormMismatch") throw error;
+    results.push({ faults: error.faults });
+  });
+  if (!accepted) continue;
+  const { receipt, warnings, close } = accepted;
   const panel = model.getPanelByName("frankly"), words = model.getQuestionByName("frankly-explanation");
   const show = () => {
     const notes = Object.fromEntries(model.getAllQuestions().map(({ name, description }) => [name, description]));
@@ -35,9 +41,10 @@ for (const [i, { form, link, options = {}, values, locales = [] }] of JSON.parse
     if (isComment === undefined) model.setValue(name, value);
     else model.setComment(question, value);
   }
+  const held = { ...model.data };
   model.completeLastPage();
   const { status } = await receipt;
-  results.push({ shown, visible, rows, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
+  results.push({ shown, visible, rows, held, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
   close();
 }
 console.log(JSON.stringify(results));

@@ -98,7 +98,7 @@ def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) ->
         for plan in plans_of(form.mechanism)
     }
     mean = sum(chance * asked[plan] for plan, chance in plans_of(form.mechanism).items())
-    note = f"A person is asked at most {max(asked.values())} of the 4 questions, {float(mean):.1f} on average:"
+    note = f"A person is asked at most {max(asked.values())} of the 4 questions ({float(mean):.1f} on average):"
     page = office.client("owner").get(f"/admin/surveys/{_id(office, 'beside')}").text
     assert note in html.unescape(page)
     alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}").text

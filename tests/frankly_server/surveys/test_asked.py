@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of how many questions a person is asked: true for everybody, with rules, boxes and public questions."""
+
+from dataclasses import replace
+
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_server.surveys.asked import asked_in_words, asks_less
+
+from tests.frankly_protocol.asked import DRUGS, STRESS, WORK, form
+from tests.frankly_protocol.samples import ldp_block, question, survey
+
+PLAIN = tuple(question(f"q{i}", "no", "yes") for i in range(4))
+PUBLIC = (question("region", "n", "s"), question("sex", "f", "m"))
+DRAWN, ABOUT = survey(form(*PLAIN, drawn=True)), ": what the report is about, and what that needs."
+# STRESS is asked only after an answer to WORK, so a plan with STRESS asks two questions.
+CHAIN = (WORK, STRESS, PLAIN[0])
+CASES: list[tuple[SurveyDocument, str]] = [
+    (survey(ldp_block()), "A person is asked the one question."),
+    (survey(form(*DRUGS)), "A person is asked the one question."),
+    (survey(form(*PLAIN)), "A person is asked all 4 questions."),
+    (survey(form(*CHAIN)), "A person is asked all 3 questions except those that a rule skips."),
+    (replace(survey(form(*PLAIN)), strata=PUBLIC), "A person is asked all 4 questions, and the 2 public ones."),
+    (DRAWN, f"A person is asked at most 1 of the 4 questions (1.0 on average){ABOUT}"),
+    (replace(DRAWN, strata=PUBLIC[:1]),
+     f"A person is asked at most 1 of the 4 questions (1.0 on average), and the public one{ABOUT}"),
+    (survey(ldp_block(), form(*PLAIN, drawn=True)),
+     f"A person is asked at most 2 of the 5 questions (2.0 on average){ABOUT}"),
+    (survey(form(*CHAIN, drawn=True)),
+     f"A person is asked at most 2 of the 3 questions (1.3 on average before rules skip any){ABOUT}"),
+    (survey(form(*DRUGS, PLAIN[0], drawn=True)),
+     f"A person is asked at most 1 of the 2 questions (1.0 on average){ABOUT}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "words"), CASES, ids=range(len(CASES)))
+def test_the_number_of_questions_is_said_as_it_is(document: SurveyDocument, words: str) -> None:
+    assert asked_in_words(document) == words
+
+
+def test_a_document_asks_less_if_any_plan_leaves_out_a_question() -> None:
+    for document, is_less, could in (
+        (survey(ldp_block()), False, False),
+        (survey(form(*PLAIN)), False, True),
+        (DRAWN, True, True),
+        (survey(form(*DRUGS)), False, False),
+        (survey(form(*DRUGS, drawn=True)), False, False),
+    ):
+        assert asks_less(document.blocks) == is_less
+        assert asks_less(document.blocks, as_drawn=True) == could
