@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -22,21 +23,29 @@ from frankly_server.design.form.units import lifted, pair_classes, question_clas
 BITS: Final = 48
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the bound is stored in its `__dict__`
 class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
     value : Σ importance · variance over questions and requested pairs. The variance of a question
-    is the sum over its targets, that of a pair the sum over its cells. bound : lower bound on the
-    value of any mechanism of this level, or 0. variances, pair_variances : per question and per
-    pair.
+    is the sum over its targets, that of a pair the sum over its cells. variances, pair_variances :
+    per question and per pair.
     """
 
+    request: FormRequest
     mechanism: AgreementMechanism
     value: float
-    bound: float
     variances: tuple[float, ...]
     pair_variances: tuple[float, ...]
+
+    @cached_property
+    def bound(self) -> float:
+        """Lower bound on the value of any mechanism of this level, or 0.
+
+        Its computation takes as long as the design, and publishing does not need it.
+        """
+        ratio = self.mechanism.agree / self.mechanism.disagree
+        return lower_bound(self.request, ratio, self.variances)
 
     @property
     def excess(self) -> float:
@@ -98,7 +107,6 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
         )
         for chance, sketch in zip(chances, found.sketches, strict=True)
     )
-    ratio = level[0] / level[1]
     mechanism = AgreementMechanism(
         BITS,
         level[0],
@@ -107,12 +115,11 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
         parts,
         components,
     )
-    variances = tuple(_variances(request, found))
     return FormDesign(
+        request,
         mechanism,
         found.value,
-        lower_bound(request, ratio, variances),
-        variances,
+        tuple(_variances(request, found)),
         tuple(_pair_variances(request, found)),
     )
 
