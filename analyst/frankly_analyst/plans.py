@@ -20,7 +20,8 @@ class Plan:
     groups or waves of n reports each (and `invited` people each), "value" for a difference from a
     given share. guessed_margin, guessed_n : margin of n reports, and number of reports for the
     requested margin, if the guessed shares are true. blocks : (epsilon, margin) of each of several
-    blocks. factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon"
+    blocks. asked : of a form, (mean, most, all): how many of its questions a person is asked if only
+    those drawn are. factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon"
     was solved for.
     """
 
@@ -40,6 +41,7 @@ class Plan:
     guessed_margin: float | None = None
     guessed_n: int | None = None
     blocks: tuple[tuple[str, float], ...] = ()
+    asked: tuple[float, int, int] | None = None
     body: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -60,6 +62,9 @@ class Plan:
             guessed_margin=guess.get("margin"),
             guessed_n=guess.get("n"),
             blocks=tuple((b["epsilon"], b["margin"]) for b in body.get("blocks") or ()),
+            asked=(asked["mean"], asked["most"], asked["of"])
+            if (asked := body.get("asked"))
+            else None,
             body=body,
         )
 
@@ -74,6 +79,11 @@ class Plan:
             lines.append(f"at the guessed shares: {self._precision(self.guessed_margin)}")
         if self.guessed_n is not None:
             lines[-1] += f"; {self.guessed_n} reports{per_group and ' in each'} suffice there"
+        if self.asked is not None:
+            mean, most, of = self.asked
+            lines.append(
+                f"{mean:.2f} of {of} questions asked of a person on average, at most {most}"
+            )
         lines += [
             f"block {i}: ε {epsilon}, ± {margin:.2%}"
             for i, (epsilon, margin) in enumerate(self.blocks, 1)

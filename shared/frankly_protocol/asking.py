@@ -68,29 +68,12 @@ class Asking:
     @property
     def mean(self) -> Fraction:
         """The mean number of groups asked, over all plans; rules may skip some of them."""
-        total = Fraction(len(self.always))
-        for group in set(self._group.values()) - self.always:
-            missed = Fraction(1)
-            for closures, mechanism in self._closures:
-                missed *= sum(
-                    Fraction(component.chance, 1 << mechanism.bits)
-                    * _all_missed(component, closures, group)
-                    for component in mechanism.components
-                )
-            total += 1 - missed
-        return total
+        return len(self.always) + mean_drawn(self._closures, self._drawn)
 
     @property
     def most(self) -> int:
         """A number of groups that no plan exceeds: the largest closures of every slot, added up."""
-        total = len(self.always)
-        for closures, mechanism in self._closures:
-            added = {part: len(closure - self.always) for part, closure in enumerate(closures)}
-            total += max(
-                sum(sum(_largest(pool, added)) for pool in component.pools)
-                for component in mechanism.components
-            )
-        return min(total, self.groups)
+        return min(len(self.always) + most_drawn(self._closures, self._drawn), self.groups)
 
     @cached_property
     def _questions(self) -> dict[str, Question]:
@@ -104,9 +87,13 @@ class Asking:
             for name, one in self._questions.items()
         }
 
+    @property
+    def _drawn(self) -> frozenset[str]:
+        """Groups that some plans leave out, or could."""
+        return frozenset(self._group.values()) - self.always
+
     @cached_property
-    def _closures(self) -> tuple[tuple[tuple[frozenset[str], ...], AgreementMechanism], ...]:
-        """For each form, the groups that each of its parts brings with it."""
+    def _closures(self) -> "tuple[Closures, ...]":
         return tuple(
             (
                 tuple(
@@ -130,6 +117,39 @@ class Asking:
         return frozenset(groups)
 
 
+Closures = tuple[Sequence[frozenset[str]], AgreementMechanism]
+"""The groups that each part of a form brings with it, and the form."""
+
+
+def mean_drawn(forms: Sequence[Closures], groups: frozenset[str]) -> Fraction:
+    """Return the mean number of these groups that the drawn parts bring with them."""
+    total = Fraction(0)
+    for group in groups:
+        missed = Fraction(1)
+        for closures, mechanism in forms:
+            missed *= sum(
+                Fraction(component.chance, 1 << mechanism.bits)
+                * _all_missed(component, closures, group)
+                for component in mechanism.components
+            )
+        total += 1 - missed
+    return total
+
+
+def most_drawn(forms: Sequence[Closures], groups: frozenset[str]) -> int:
+    """Return a number of these groups that no plan exceeds: the largest closures of every slot."""
+    return sum(
+        max(
+            sum(
+                sum(_largest(pool, [len(closure & groups) for closure in closures]))
+                for pool in component.pools
+            )
+            for component in mechanism.components
+        )
+        for closures, mechanism in forms
+    )
+
+
 def _all_missed(component: Component, closures: Sequence[frozenset[str]], group: str) -> Fraction:
     """Return the chance that no drawn part of a component brings the group with it."""
     chance = Fraction(1)
@@ -139,5 +159,5 @@ def _all_missed(component: Component, closures: Sequence[frozenset[str]], group:
     return chance
 
 
-def _largest(pool: Pool, added: Mapping[int, int]) -> list[int]:
+def _largest(pool: Pool, added: Sequence[int]) -> list[int]:
     return sorted((added[part] for part in pool.parts), reverse=True)[: pool.pick]

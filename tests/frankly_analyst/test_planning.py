@@ -65,6 +65,13 @@ def test_plans_show_their_curve_and_frontier(analyst: Analyst) -> None:
     assert Plan.from_json(plan.body) == plan
 
 
+def test_a_plan_of_a_form_says_how_many_questions_a_person_is_asked(analyst: Analyst) -> None:
+    form = {"questions": [{"choices": 2}] * 5, "epsilon": "1"}
+    plan = analyst.plan("margin", form=form, n=400)
+    assert plan.asked == (pytest.approx(1), 1, 5)
+    assert "1.00 of 5 questions asked of a person on average, at most 1" in str(plan).splitlines()
+
+
 def test_a_factor_on_levels_of_pairs_is_solved_for(analyst: Analyst) -> None:
     pairs = {**GRR, "notion": "metric-ldp", "epsilons": [[None, "0.5"], ["0.5", None]]}
     plan = analyst.plan("epsilon", **pairs, n=2000, margin=0.05)

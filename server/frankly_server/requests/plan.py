@@ -254,7 +254,8 @@ def _plan_form(
     margins at these shares, with independent answers and the expected shares (choices) of the other
     questions. The other fields are those of any plan.
     Out: as `plan_json`, with a margin for each question; shown, the share of reports that show each
-    question; and cross_tables, each with the widest margin of its cells.
+    question; asked (mean, most, of), how many questions a person is asked if only those drawn are, not
+    counting those on which they depend; and cross_tables, each with the widest margin of its cells.
 
     Raises InvalidInput, naming the field.
     """
@@ -279,7 +280,8 @@ def _plan_form(
     plan, guess = at(level), guessed_shares(form.questions)
     guessed = None if guess is None else plan.at_guess(guess)
     body = _solution(request, level, plan.margins, goals, guessed)
-    return body | {"shown": plan.shown, "cross_tables": plan.cross_tables(body["n"])}
+    shown = {"shown": plan.shown, "asked": plan.asked}
+    return body | shown | {"cross_tables": plan.cross_tables(body["n"])}
 
 
 def _plan_blocks(

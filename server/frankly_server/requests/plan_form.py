@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from frankly_protocol.asking import mean_drawn, most_drawn
 from frankly_protocol.mechanisms.radix import number_of
 
 from frankly_server.design.form import FormRequest, design_form
@@ -43,6 +44,17 @@ class FormPlan:
         joint = [np.array(_products(order, cells, guess)) for _, order, cells in layouts]
         of_questions = list(zip(self._of_questions, self.shown, joint, strict=True))
         return lambda n: [max(plan.margins_at(p, n * share)) for plan, share, p in of_questions]
+
+    @property
+    def asked(self) -> dict[str, float | int]:
+        """Numbers of questions that a person is asked if only those drawn are: mean, most, and of how many."""
+        parts = [frozenset(map(str, part)) for part in self._designed.mechanism.parts]
+        forms, questions = [(parts, self._designed.mechanism)], frozenset().union(*parts)
+        return {
+            "mean": float(mean_drawn(forms, questions)),
+            "most": most_drawn(forms, questions),
+            "of": len(questions),
+        }
 
     def cross_tables(self, n: int) -> list[dict[str, Any]]:
         """Return the widest half-width of every requested pair's cells at n reports."""

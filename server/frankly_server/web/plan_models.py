@@ -32,6 +32,14 @@ class PlannedTable(Shape):
     margin: float
 
 
+class AskedQuestions(Shape):
+    """How many of its questions a person is asked: on average, at most, and of how many."""
+
+    mean: float
+    most: int
+    of: int
+
+
 class RegretFigures(Shape):
     """Cost of a design if the true shares differ from its prior."""
 
@@ -96,6 +104,10 @@ class PlanResult(Shape):
     )
     shown: list[float] | None = Field(
         None, description="For a form: the share of reports that show each question."
+    )
+    asked: AskedQuestions | None = Field(
+        None,
+        description="For a form: the questions that a person is asked if only those drawn are.",
     )
     cross_tables: list[PlannedTable] | None = Field(
         None, description="For a form: the requested pairs of questions."

@@ -16,6 +16,7 @@ from frankly_server.requests.design import design_json
 from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
 
+from tests.frankly_protocol.mechanisms.laws import plans_of
 from tests.refusals import code_and_field, refusal
 
 FIVE = {"choices": 5}
@@ -38,6 +39,19 @@ def read(obj: Any) -> Any:
 
 def plan(form: Any = TEN, **asked: Any) -> Any:
     return json.loads(json.dumps(plan_json(read({"form": form, **asked}), lambda: 0.0)))
+
+
+@pytest.mark.parametrize("form", [TEN, MIXED, TEN | {"epsilon": "4"}], ids=["ten", "mixed", "4"])
+def test_the_numbers_asked_are_those_of_all_plans(form: dict[str, Any]) -> None:
+    designed = AgreementMechanism.from_params(design_json(read({"form": form}))["params"])
+    numbers = {
+        plan: len({question for part in plan.parts for question in designed.parts[part]})
+        for plan in plans_of(designed)
+    }
+    asked = plan(form, solve_for="margin", n=4000)["asked"]
+    mean = sum(chance * numbers[drawn] for drawn, chance in plans_of(designed).items())
+    assert asked["mean"] == pytest.approx(float(mean), abs=1e-12)
+    assert (asked["most"], asked["of"]) == (max(numbers.values()), len(form["questions"]))
 
 
 def test_a_margin_equals_that_of_the_part_at_its_share_of_the_reports() -> None:
