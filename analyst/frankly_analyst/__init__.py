@@ -9,6 +9,7 @@
 from frankly_analyst.analyst import MAX_ANSWER_BYTES, Analyst
 from frankly_analyst.codebook import Category, Codebook, Variable
 from frankly_analyst.comparisons import Comparison, Comparisons, WaldTest
+from frankly_analyst.completion import Completion, PartCompletion, ShareBounds
 from frankly_analyst.counted_part import Choice, CountedPart, Factor, Question, Stratum
 from frankly_analyst.counts import Counts
 from frankly_analyst.counts_request import CountsRequest
@@ -28,6 +29,7 @@ __all__ = [
     "Codebook",
     "Comparison",
     "Comparisons",
+    "Completion",
     "CountedPart",
     "Counts",
     "CountsRequest",
@@ -36,9 +38,11 @@ __all__ = [
     "EstimatesRequest",
     "Factor",
     "InvalidRequest",
+    "PartCompletion",
     "Plan",
     "Question",
     "Refused",
+    "ShareBounds",
     "Stratum",
     "Survey",
     "Surveys",

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from frankly_analyst import formats, labelled, printing
 from frankly_analyst.comparisons import Comparisons, WaldTest
+from frankly_analyst.completion import Completion
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.plots import interval_plot
 from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
@@ -199,6 +200,13 @@ class Estimates:
             )
         return WaldTest.from_json("independence", _name(tables[by]), test)
 
+    def completion(self) -> tuple[Completion, ...]:
+        """Request where people gave up more often, for each form of each version; raises like `lincom`."""
+        whole = dict.fromkeys(
+            ("targets", "percent", "quantiles", "by", "since", "until", "compare")
+        )
+        return Completion.all_from_json(self._ask(completion=True, **whole).body, self.language)
+
     def scales(self, quantiles: Sequence[float] = (0.5,)) -> "Estimates":
         """Request mean, distribution and quantiles of the questions with scores or ranges.
 
@@ -293,7 +301,7 @@ class Estimates:
             raise InvalidRequest(
                 "these estimates did not come from a server", code="unsupported", field="targets"
             )
-        return self.ask(**changes)
+        return self.ask(**{"completion": False} | changes)
 
     def _combined(
         self, question: str, label: str, combination: Mapping[str, Any], by: str

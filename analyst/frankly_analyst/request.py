@@ -156,6 +156,15 @@ class EstimatesRequest:
         metadata={"description": "Only batches released on this UTC day or before.", **_DAY},
     )
 
+    completion: bool = field(
+        default=False,
+        kw_only=True,
+        metadata={
+            "description": "Whether people gave up at some questions of a form more often than at others: of each "
+            "question, the reports that show it in proportion to those drawn, and a test that all are equal."
+        },
+    )
+
     def given(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
         values = {name: getattr(self, name) for name in FIELDS}

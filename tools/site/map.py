@@ -197,6 +197,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
         ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
         ("effect sizes and their intervals", "frankly_server.estimate.effects:cohens_h"),
+        (
+            "whether people gave up at some questions of a form more often",
+            "frankly_server.estimate.completion:completion",
+        ),
         ("the correction for several tests (Holm)", "frankly_server.estimate.effects:holm"),
         (
             "which groups and tests a comparison has",

@@ -280,6 +280,18 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "comparisons have no confidence sequence: use kl, or leave compare out",
     ),
     (
+        lambda r: r.completion and (r.by is not None or bool(r.span)),
+        Problem.UNSUPPORTED,
+        "completion",
+        "completion is that of all released reports: leave by, since and until out",
+    ),
+    (
+        lambda r: r.completion and r.targets not in (WANTED, SHARES),
+        Problem.UNSUPPORTED,
+        "completion",
+        "completion is about every question of a form: leave targets out",
+    ),
+    (
         lambda r: r.population is not None and r.population < 2,
         Problem.COUNTS_INVALID,
         "population",

@@ -8,14 +8,17 @@ document and the version of the code, from which `Analysis.replay` computes the 
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from frankly_analyst.request import SHARES
 from frankly_protocol import __version__
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.analysis.comparing import comparisons
+from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
 from frankly_server.analysis.counted_document import Blocks, Key, Received
 from frankly_server.analysis.groups import Group, groups_of
@@ -77,6 +80,9 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
         "comparisons": comparisons(
             [(*pair, sample) for pair, (_, sample) in zip(groups, answered, strict=True)], request
         ),
+        "completions": completions_json(documents, request.level, _shares_of(request))
+        if request.completion
+        else [],
         "beta": str(BETA),
         "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
@@ -85,6 +91,17 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
             "documents": [source.to_json() for source in documents],
         },
     }
+
+
+def _shares_of(request: Request) -> Shares:
+    """Return the function that estimates the shares of one document by the request's method."""
+
+    def shares(source: Received, level: float) -> list[dict[str, Any]]:
+        of_one = replace(request, targets=SHARES, combinations=None, percent=None, level=level)
+        found = tables([source], of_one)
+        return [_question(table, Group(None, table.sources), of_one)[0] for table in found]
+
+    return shares
 
 
 def encode(body: Mapping[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any, BinaryIO
 
 import click
-from frankly_analyst import Estimate, Estimates
+from frankly_analyst import Completion, Estimate, Estimates
 from frankly_analyst.plots import figure
 from frankly_analyst.request import FIELDS, KINDS, SCALES, WANTED
 from frankly_protocol.canonical import parse_json
@@ -103,6 +103,9 @@ def estimates(
     if spreadsheet and fields["compare"]:
         detail = "comparisons have no table for spreadsheets: choose --csv or --json"
         raise InvalidInput(Problem.USAGE, detail, "spreadsheet")
+    if fields["completion"] and (spreadsheet or as_csv):
+        detail = "completions have no table: choose --json, --result or none of them"
+        raise InvalidInput(Problem.USAGE, detail, "completion")
     if scales and crosstab:
         raise InvalidInput(Problem.USAGE, "choose --scales or --crosstab", "scales")
     # The API has a single parameter for wanted figures and joint tables.
@@ -150,8 +153,8 @@ def _json(response: Estimates) -> dict[str, object]:
         "n": response.n,
         "insufficient": dict(response.insufficient),
     }
-    compared = response.body["comparisons"]
-    return summary | {"rows": rows} | ({"comparisons": compared} if compared else {})
+    found = {name: response.body[name] for name in ("comparisons", "completions")}
+    return summary | {"rows": rows} | {name: value for name, value in found.items() if value}
 
 
 def _show(response: Estimates) -> None:
@@ -183,6 +186,8 @@ def _show(response: Estimates) -> None:
         )
     if response.body["comparisons"]:
         click.echo(str(response.comparisons))
+    for completion in Completion.all_from_json(response.body, response.language):
+        click.echo(str(completion))
     for note in response.body["notes"]:
         out.print(note, markup=False)
 

@@ -41,6 +41,11 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] =
     "parquet": (to_parquet, "application/vnd.apache.parquet"),
 }
 """Formats of the estimates: name -> (writer, content type)."""
+_ONLY_JSON: Final = {
+    "compare": "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
+    "completion": "completions are JSON: use format=json, or the client's completion()",
+}
+"""Fields whose results only JSON can hold, each with the way out."""
 PLAN_BYTES, PLAN_S = 2**18, 20.0
 _PLAN_PROBLEMS = (
     Problem.UNAUTHENTICATED,
@@ -143,7 +148,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         auth.require_survey(services, holder, reading.survey_id(survey_id))
         texts = reading.query({item.name for item in _QUERY})
         fields = estimates_request.read(texts)
-        write, kind = format_of(texts.get("format", "json"), fields.get("compare"))
+        write, kind = format_of(texts.get("format", "json"), fields)
         with without_slot(services.analyses):
             body = write(services.analysis.estimates(survey_id, **fields))
         return Response(body, content_type=kind)
@@ -241,17 +246,17 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     return routes
 
 
-def format_of(name: str, compare: str | None) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
+def format_of(
+    name: str, request: Mapping[str, Any]
+) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
     """Return the writer and the content type of a format.
 
-    Raises InvalidInput: field_type, or unsupported if it cannot hold the comparisons requested.
+    Raises InvalidInput: field_type, or unsupported if it cannot hold what the request's fields
+    `compare` or `completion` ask for.
     """
     if name not in FORMATS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(FORMATS)}", "format")
-    if compare and name != "json":
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "comparisons are JSON: use format=json, or the client's compare(…).to_csv()",
-            "compare",
-        )
+    for field, way_out in _ONLY_JSON.items():
+        if request.get(field) and name != "json":
+            raise InvalidInput(Problem.UNSUPPORTED, way_out, field)
     return FORMATS[name]

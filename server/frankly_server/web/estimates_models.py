@@ -6,7 +6,7 @@ from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_type_hints
 
-from frankly_analyst import Comparison, EstimatesRequest, rows
+from frankly_analyst import Comparison, EstimatesRequest, PartCompletion, ShareBounds, rows
 from pydantic import Field, create_model
 
 from frankly_server.web.models import Shape
@@ -63,6 +63,33 @@ class IndependenceTest(ChiSquaredTest):
 
 class ComparisonRow(_shape_of(Comparison)):  # type: ignore[misc]  # made from the declared row
     """A difference of groups, a weighted sum of groups, or a slope; unknown values are null."""
+
+
+class CompletedPart(_shape_of(PartCompletion)):  # type: ignore[misc]  # made from the declared row
+    """The reports about one part of a form."""
+
+
+class BoundedShare(_shape_of(ShareBounds)):  # type: ignore[misc]  # made from the declared row
+    """Bounds of a share, whatever the answers of those who gave up are."""
+
+
+class FormCompletion(Shape):
+    """Completion of one form of one version.
+
+    ask : `all` if every question is asked; a difference then means forged reports or faulty
+    devices. n : number of reports; without parts while it is below `needed`. test : that all parts
+    are completed equally often.
+    """
+
+    document: str
+    version: int
+    block: str
+    ask: Literal["drawn", "all"]
+    n: int
+    needed: int
+    test: ChiSquaredTest
+    parts: list[CompletedPart]
+    bounds: list[BoundedShare]
 
 
 class ComparedGroup(Shape):
@@ -181,6 +208,9 @@ class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  
     questions: list[QuestionEstimates]
     comparisons: list[GroupComparisons] = Field(
         description="One entry per table, and per group or period in which others are compared; empty unless requested."
+    )
+    completions: list[FormCompletion] = Field(
+        description="One entry per form of each version; empty unless requested by `completion`."
     )
     beta: str = Field(
         description="The share of fake reports that `poisoning_up` and `poisoning_down` assume."

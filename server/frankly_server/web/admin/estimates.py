@@ -23,7 +23,7 @@ from frankly_server.web.admin.estimates_query import (
     Asked,
 )
 from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
-from frankly_server.web.admin.estimates_sentences import flag_words
+from frankly_server.web.admin.estimates_sentences import completion_words, flag_words
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.analyst import format_of
 from frankly_server.web.searching import without_slot
@@ -50,7 +50,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def download_estimates(survey: OpenedSurvey) -> Response:
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
-        write, kind = format_of(form, query.request.compare)
+        write, kind = format_of(form, query.request.given())
         with without_slot(services.analyses):
             body = write(services.analysis.estimates(survey.id, **query.request.given()))
         response = Response(body, content_type=kind)
@@ -70,6 +70,9 @@ def _page(
         # Sentences and plots are about shares; the wanted figures have tables of their own.
         if query.request.targets == WANTED:
             fields["targets"] = SHARES
+            # Completion is of all released reports, so pages of groups and periods leave it out.
+            if not (query.request.by or query.request.since or query.request.until):
+                fields["completion"] = True
         answer = services.analysis.estimates(survey.id, **fields)
     except InvalidInput as error:
         # The page then shows the default query and the error. If the default query fails too,
@@ -99,6 +102,12 @@ def _page(
         asked=query,
         choices=_choices(documents, names),
         flag_words=flag_words,
+        completions=[
+            (one, completion_words(one))
+            for one in answer["completions"]
+            if one["parts"] and len(one["parts"]) > 1
+        ],
+        names=names,
         notes=answer["notes"],
         url=services.settings.public_url,
         flags=_flags(answer, wanted),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from frankly_analyst.comparisons import p_text
 from frankly_analyst.plots import NUMBER, figure, interval
 from frankly_analyst.request import ANSWERED
 from frankly_protocol.questions import MEAN
@@ -39,6 +40,8 @@ FLAGS: Final = {
 }
 _PEOPLE: Final = {"": "all who took part", ANSWERED: "those who answered it"}
 """Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
+_DIFFER: Final = 0.05
+"""Below this p-value the page says that completion differs; this happens in 5 of 100 surveys by chance."""
 _MAX_STATED = 3  # the sentences mention at most this many shares or differences
 _WARNED: Final = (
     "outside_unit_interval",
@@ -96,6 +99,24 @@ def sentences_of(
         *_versions(rows[0], population_text if percent else "all who took part"),
     )
     return Sentences(findings, (*_limits(rows, language), *_flags(rows)))
+
+
+def completion_words(completion: Mapping[str, Any]) -> str:
+    """Return a sentence about the test that all questions of a form are completed equally often."""
+    p = completion["test"]["p"]
+    if p is None:
+        return "There are too few reports to test this."
+    if p >= _DIFFER:
+        return f"The differences are no larger than chance explains ({p_text(p)})."
+    drawn = "people gave up at some questions more often than at others, or reports are forged"
+    whole = (
+        "devices do not follow the document, or reports are forged; people cannot be the cause, "
+        "because everybody is asked everything"
+    )
+    return (
+        f"The differences are larger than chance explains ({p_text(p)}): "
+        f"{drawn if completion['ask'] == 'drawn' else whole}."
+    )
 
 
 def group_sentences(
