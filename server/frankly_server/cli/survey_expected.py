@@ -13,7 +13,7 @@ from rich.table import Table
 
 from frankly_server.cli.console import table
 from frankly_server.lazy import LazyModule
-from frankly_server.surveys.asked import asked_in_words
+from frankly_server.surveys.asked import asked_in_words, without_refusal
 
 if TYPE_CHECKING:
     from frankly_protocol.documents import SurveyDocument
@@ -108,6 +108,7 @@ def shown(definition: "SurveyDefinition", expected: Expected | str) -> Iterator[
     rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in expected.questions]
     yield table(title, columns, rows)
     yield asked_in_words(expected.document)
+    yield from without_refusal(expected.document)
 
 
 def _margin(question: ExpectedQuestion) -> str:

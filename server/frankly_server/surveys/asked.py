@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many of its questions a survey asks a person."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frankly_protocol.asking import Asking
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.questions import NO_ANSWER
+
+if TYPE_CHECKING:
+    from frankly_server.surveys.definition import SurveyDefinition
+
+
+def asks(definition: "SurveyDefinition") -> str:
+    """Return "all" or "drawn", what a definition that `SurveyDefinition.after` returned asks of a form."""
+    return "all" if definition.form is None or definition.form.ask == "all" else "drawn"
 
 
 def asks_less(blocks: Sequence[Block], *, as_drawn: bool = False) -> bool:
@@ -15,6 +26,56 @@ def asks_less(blocks: Sequence[Block], *, as_drawn: bool = False) -> bool:
     """
     asking = Asking(blocks, as_drawn)
     return asking.mean < asking.groups
+
+
+@dataclass(frozen=True, slots=True)
+class AskedChoice:
+    """What an admin chooses between.
+
+    drawn : in words, how many questions of the form are asked if only those drawn are; "" if every
+    plan asks everything. is_most : True if that is more than half of them.
+    """
+
+    drawn: str
+    is_most: bool
+
+
+def asked_choice(document: SurveyDocument) -> AskedChoice:
+    """Return the choice between asking what is drawn, and everything, for a form."""
+    asking = Asking(document.blocks, as_drawn=True)
+    if not asks_less(document.blocks, as_drawn=True):
+        return AskedChoice("", is_most=True)
+    mean = f"{float(asking.mean):.1f}".removesuffix(".0")
+    number = mean if asking.mean == asking.most else f"on average {mean}, at most {asking.most},"
+    return AskedChoice(
+        f"each person is asked {number} of your {asking.groups} questions",
+        is_most=2 * asking.mean > asking.groups,
+    )
+
+
+def without_refusal(document: SurveyDocument) -> tuple[str, ...]:
+    """Return a warning that names the drawn questions without "prefer not to say"; () without any.
+
+    Who is asked little notices each question more. People who leave are not counted; people who may
+    refuse are, within the level.
+    """
+    texts: dict[str, Mapping[str, str]] = {}
+    refusable: set[str] = set()
+    for block in document.blocks:
+        for question in block.questions if block.asks_drawn else ():
+            box = question.box
+            group, text = (question.id, question.text) if box is None else (box.of, box.text)
+            texts[group] = text
+            roles = [choice.role for choice in question.choices] + ([box.role] if box else [])
+            if NO_ANSWER in roles:
+                refusable.add(group)
+    names = [f"“{text[document.languages[0]]}”" for g, text in texts.items() if g not in refusable]
+    if not names:
+        return ()
+    return (
+        f"Nobody can refuse {', '.join(names)} except by leaving, and who leaves is not counted. Add a choice with "
+        "the role no_answer (no_answer: true): it is protected like every answer, and its share is estimated.",
+    )
 
 
 def asked_in_words(document: SurveyDocument) -> str:

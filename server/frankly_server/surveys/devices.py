@@ -29,6 +29,7 @@ from frankly_protocol.languages import explained_in
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
+from frankly_server.surveys.asked import without_refusal
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
 from frankly_server.surveys.priors import block_request
@@ -181,6 +182,8 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         for question in (*form.questions.values(), *form.strata)
         for pair in lookalikes(question)
     ]
+    if isinstance(form, SurveyDocument):
+        warnings += without_refusal(form)
     unexplained = [tag for tag in form.languages if not explained_in(tag)]
     if unexplained:
         warnings.append(

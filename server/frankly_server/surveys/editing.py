@@ -123,6 +123,13 @@ def with_form_level(draft: Draft, epsilon: str) -> Draft:
     return edited
 
 
+def with_form_ask(draft: Draft, ask: str) -> Draft:
+    """Return the draft whose form asks a person "all" questions, or those "drawn"."""
+    edited = copy.deepcopy(draft)
+    edited["form"]["ask"] = ask
+    return edited
+
+
 def block_of(draft: Draft, block_id: str) -> Draft:
     """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
     for block in draft.get("blocks", []):

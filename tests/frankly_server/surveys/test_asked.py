@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from frankly_protocol.documents import SurveyDocument
-from frankly_server.surveys.asked import asked_in_words, asks_less
+from frankly_server.surveys.asked import asked_in_words, asks_less, without_refusal
+from frankly_server.surveys.devices import warnings_of
 
-from tests.frankly_protocol.asked import DRUGS, STRESS, WORK, form
+from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, STRESS, WORK, form
 from tests.frankly_protocol.samples import ldp_block, question, survey
 
 PLAIN = tuple(question(f"q{i}", "no", "yes") for i in range(4))
@@ -48,3 +49,31 @@ def test_a_document_asks_less_if_any_plan_leaves_out_a_question() -> None:
     ):
         assert asks_less(document.blocks) == is_less
         assert asks_less(document.blocks, as_drawn=True) == could
+
+
+@pytest.mark.parametrize(
+    ("document", "named"),
+    [
+        (survey(form(AGE, WORK, STRESS, *SIGNS, drawn=True)), ["work", "stress"]),
+        (survey(form(AGE, *DRUGS, drawn=True)), ["drugs"]),
+        (survey(form(AGE, WORK, STRESS, *SIGNS)), []),
+        (survey(ldp_block()), []),
+        (survey(ldp_block(), form(AGE, WORK, STRESS, *SIGNS, drawn=True)), ["work", "stress"]),
+    ],
+    ids=range(5),
+)
+def test_drawn_questions_that_nobody_can_refuse_are_named(
+    document: SurveyDocument, named: list[str]
+) -> None:
+    """Boxes of one question are named once, and not if one of them is "prefer not to say"."""
+    texts = {
+        group: text["en"]
+        for one in document.questions.values()
+        for group, text in [(one.box.of, one.box.text) if one.box else (one.id, one.text)]
+    }
+    said = without_refusal(document)
+    assert [f"“{texts[name]}”" in line for line in said for name in texts] == [
+        name in named for _ in said for name in texts
+    ]
+    assert bool(said) == bool(named)
+    assert set(said) <= set(warnings_of(document))

@@ -16,5 +16,6 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "lift": plots.lift,
     "architecture": diagrams.architecture,
     "data_flow": diagrams.data_flow,
+    "asking": diagrams.asking,
 }
 """File name without suffix → function that returns the SVG text."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagrams of boxes and arrows: the architecture, and the path of an answer."""
+"""Diagrams of boxes and arrows: the architecture, the path of an answer, and what is asked for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ class Box:
         ]
 
 
+_KNOWN = "#fbe9d9"
 _HEAD = (
     f'<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     f'<path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
@@ -150,6 +151,55 @@ def data_flow() -> str:
     return picture(
         640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", elements
     )
+
+
+_DRAWN = (2, 7)
+
+
+def asking() -> str:
+    """Draw ten questions twice: all of them asked, and only the two that the report is about."""
+    elements = [_HEAD, text(12, 28, "start", "The same report, from ten answers or from two", 16)]
+    for x, heading, rest, fill, below in (
+        (
+            20,
+            "All questions are asked",
+            "answered",
+            _KNOWN,
+            "eight answers that the report does not need,",
+        ),
+        (
+            340,
+            "Only what is drawn is asked",
+            "not asked",
+            "#fff",
+            "eight answers that do not exist:",
+        ),
+    ):
+        elements.append(text(x, 60, "start", heading, 14))
+        for i in range(10):
+            y = 72 + 26 * i
+            is_drawn = i in _DRAWN
+            shade = PALE if is_drawn else fill
+            elements += [
+                f'<rect x="{x}" y="{y}" width="200" height="21" rx="4" fill="{shade}" stroke="{BLUE}"/>',
+                text(x + 10, y + 15, "start", f"question {i + 1}", 12),
+                text(x + 190, y + 15, "end", "drawn, answered" if is_drawn else rest, 12),
+            ]
+            if is_drawn:
+                path = f"M{x + 200} {y + 10} L{x + 240} {y + 10} L{x + 240} 346"
+                elements.append(f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5"/>')
+        elements += arrow([(x + 240, 340), (x + 240, 371)])
+        elements += Box(x, 372, 270, 50, "Report", ("random sets about questions 3 and 8",)).svg()
+        elements.append(text(x, 446, "start", below, 12, ORANGE))
+    elements.append(
+        text(20, 462, "start", "which somebody who watches, or the app, can see", 12, ORANGE)
+    )
+    elements.append(text(340, 462, "start", "nobody can see, ask for, or lose them", 12, ORANGE))
+    description = (
+        "Ten questions, of which a device has drawn two. If all are asked, eight answers are known to the device and "
+        "not needed for the report. If only what is drawn is asked, these eight do not exist. The report is the same."
+    )
+    return picture(640, 476, "What is asked for a report", description, elements)
 
 
 def _side(y: int, height: int, name: str, shade: str) -> list[str]:

@@ -7,6 +7,7 @@ from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
+from frankly_server.surveys.asked import asked_choice, asks, without_refusal
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
@@ -26,10 +27,13 @@ def form_page(
     now, url = services.surveys.now(), services.settings.public_url
     try:
         definition = services.surveys.next_version(survey.definition, survey.id)
+        values["ask"] = asks(definition)
         document, rows = search(services, expectations, definition, now, url, seconds=TRIAL_S)
         values["notes"] = [
-            note for block in document.blocks for note in form_notes(block, document)
+            *(note for block in document.blocks for note in form_notes(block, document)),
+            *without_refusal(document),
         ]
+        values["asked"] = asked_choice(document)
         if tab == "margins":
             values["margins"], values["least"] = rows, document.min_reports
             values["larger_minimum"] = larger_minimum(
@@ -46,7 +50,7 @@ def form_page(
         tab,
         refused,
         form=form,
-        entered=request.form.get("epsilon") if refused else None,
+        entered=request.form if refused else {},
         given=answers or {},
         points=answer_points(survey.definition),
         **values,

@@ -13,6 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.services import Services
 from frankly_server.surveys import editing
+from frankly_server.surveys.asked import asks
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import LEVELS, LEVELS_S, OFFERED, margins_by_level
@@ -44,7 +45,7 @@ _OF_SECRET: Final = ("notion", "counts", "source", "public", "backstop")
 _FIELDS: Final = (
     *("seen", "block", "secret", "strength", "unit", "epsilon", "factor", "high", "low", "sample"),
     *("beta", "other", "name", "counts_file", *_OF_SECRET, "mechanism", "objective", "unchanged"),
-    "replace",
+    *("replace", "ask"),
 )
 
 
@@ -65,6 +66,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def protect_question(survey: OpenedSurvey) -> Response:
         def act() -> str:
             _require_consent(survey)
+            refuse_unused(["ask"], {}, "a survey whose questions are one form")
             store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
             return survey.path(f"margins?block={field('block')}")
 
@@ -94,8 +96,14 @@ def _block(survey: OpenedSurvey, block_id: str) -> BlockDefinition:
 
 def _change_form_level(services: Services, survey: OpenedSurvey) -> Response:
     def act() -> str:
-        require_only("seen", "epsilon")
-        store(services, survey, editing.with_form_level(survey.draft, field("epsilon")))
+        require_only("seen", "epsilon", "ask")
+        draft = editing.with_form_level(survey.draft, field("epsilon"))
+        stands = asks(services.surveys.next_version(survey.definition, survey.id))
+        wanted = choice("ask", ("drawn", "all"), stands)
+        # An unstated choice stays unstated, so that a copy of the survey makes its own.
+        if wanted != stands:
+            draft = editing.with_form_ask(draft, wanted)
+        store(services, survey, draft)
         return survey.path("margins")
 
     return attempt(act, lambda refused: form_page(services, survey, "protection", refused=refused))

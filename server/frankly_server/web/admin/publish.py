@@ -15,6 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.store import Record
+from frankly_server.surveys.asked import asks
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
@@ -164,6 +165,7 @@ def _home(
             *may_be_without_result(survey.definition),
             *larger_minimum(documents, survey.definition.min_reports),
         ),
+        ask=asks(services.surveys.next_version(survey.definition, survey.id)),
         is_unstated=is_unstated,
         cost_words=cost_words,
         level_factors=level_factors,

@@ -5,6 +5,7 @@ import html
 import re
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -108,6 +109,45 @@ def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) ->
         assert "A person is asked all 3 questions." in page
 
 
+def test_the_estimates_say_whether_people_gave_up_at_a_question(office: Office) -> None:
+    """Without the reports about the first part, as if everybody had given up there."""
+    rng = Random(4)
+    for name in ("beside", "alone"):
+        survey = _id(office, name)
+        (document,) = office.services.surveys.versions(name)
+        form = document.blocks[-1].mechanism
+        assert isinstance(form, AgreementMechanism)
+        reports: list[dict[str, object]] = []
+        while len(reports) < 300:
+            symbol = form.sample((0, 0, 0), rng.getrandbits)
+            if 0 in symbol[1::2] and rng.random() < 0.9:
+                continue
+            symbols = [*([0] * (len(document.blocks) - 1)), form.symbol_json(symbol)]
+            reports.append(
+                {"v": 1, "doc": document.digest, "id": f"{len(reports):032x}", "y": symbols}
+                | {"strata": {}, "token": None}
+            )
+        for outcome in office.services.intake.accept_batch(survey, reports):
+            assert getattr(outcome, "status", None) == "accepted", outcome
+    office.services.releasing.release()
+    drawn, everything = (
+        html.unescape(
+            office.client("analyst").get(f"/admin/surveys/{_id(office, name)}/estimates").text
+        )
+        for name in ("beside", "alone")
+    )
+    for page in (drawn, everything):
+        assert "Was every question answered as often as it was drawn?" in page
+        assert "larger than chance explains (p < 0.001)" in page
+        assert re.search(r'smoke asked</th>\s*<td class="n" data-th="Reports">', page)
+    assert "people gave up at some questions more often than at others" in drawn
+    assert "What the shares can be, whatever those who gave up would have said" in drawn
+    assert "everybody is asked everything" in everything
+    assert "whatever those who gave up" not in everything
+    path = f"/admin/surveys/{_id(office, 'beside')}/estimates?by=version"
+    assert "as often as it was drawn" not in office.client("analyst").get(path).text
+
+
 PEOPLE, LEAST = 70, 50
 
 
@@ -178,6 +218,47 @@ def test_a_draft_warns_of_questions_without_a_result(
     definition = parse_definition(f"{text}expected_reports: {people}\n".encode())
     found = may_be_without_result(definition)
     assert [line[-len(words or "") :] for line in found] == ([words] if words else [])
+
+
+def test_an_admin_chooses_what_a_person_is_asked(tmp_path: Path) -> None:
+    """An unstated choice stays unstated until the other one is chosen; a version keeps it."""
+    office = make_office(tmp_path)
+    office.services.surveys.apply(
+        parse_definition(SURVEYS["alone"].replace("  ask: all\n", "").encode())
+    )
+    owner, survey = office.client("owner"), _id(office, "alone")
+    path = f"/admin/surveys/{survey}/protection"
+
+    def page() -> str:
+        return html.unescape(re.sub(r"\s+", " ", owner.get(path).text))
+
+    def ask() -> str | None:
+        form = office.services.surveys.draft(survey).form
+        return None if form is None else form.ask
+
+    def summary() -> str:
+        return re.sub(r"\s+", " ", owner.get(f"/admin/surveys/{survey}").text)
+
+    shown = page()
+    assert re.search(r'value="drawn" checked', shown)
+    assert re.search(r"each person is asked [^:;]* of your 3 questions; the margins stay", shown)
+    assert "A person is asked only the questions that the report will be about" in summary()
+    for chosen, stored in (("drawn", None), ("all", "all"), ("drawn", "drawn")):
+        saved = send(owner, path, epsilon="2", ask=chosen)
+        assert saved.status_code in (302, 303), saved.text
+        assert ask() == stored
+    assert send(owner, path, epsilon="2", ask="some").status_code == 422
+    refused = send(owner, path, epsilon="much", ask="all")
+    assert refused.status_code == 422
+    assert re.search(r'value="all" checked', refused.text)  # what was entered stays
+    assert ask() == "drawn"
+    send(owner, path, epsilon="2", ask="all")
+    assert "A person is asked all questions of the form" in summary()
+    office.services.surveys.publish("alone")
+    form = office.services.surveys.draft(survey).form
+    assert form is not None
+    assert form.ask == "all"
+    office.services.close()
 
 
 def test_a_rehearsal_shows_a_report(office: Office) -> None:
