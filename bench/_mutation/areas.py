@@ -120,7 +120,7 @@ _ESTIMATE = {
     "decoder products kronecker": "decoder kinds kronecker joint",
     "evidence estimator": "evidence share_moments estimator likelihood figures kinds",
     "factors joint": "joint sets",
-    "effects": "effects",
+    "completion effects": "completion effects",
     "figures": "figures target_ends flags estimator intervals margins",
     "flags": "flags target_ends figures",
     "identifiable": "identifiable figures",

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form bench's JSON, of one small form and of figures of every kind."""
+"""The form bench: demands that are met and missed, and figures of plans by enumeration."""
 
 import importlib
 import json
 import sys
+from dataclasses import replace
+from itertools import combinations, product
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +14,57 @@ import numpy as np
 import pytest
 
 
-def test_a_result_is_json(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
-    bench: Any = importlib.import_module("form")
-    small = bench._reached("2+2, ε = 2", [2, 2], "2", 1e6)
-    of_numpy = bench._row("missed", np.float64(2), "a bound", np.float64(1), 1.05, 0.1)
-    monkeypatch.setattr(bench, "measured", lambda *, quick: [small, of_numpy][: 1 + (not quick)])
-    for options, holds in (([], False), (["--quick"], True)):
-        with pytest.raises(SystemExit) as left:
-            bench.main(["--json", *options])
-        body = json.loads(capsys.readouterr().out)
-        assert (body["bench"], body["holds"], left.value.code) == ("form", holds, int(not holds))
-        assert [row["holds"] for row in body["rows"]] == [True, False][: len(body["rows"])]
+    return importlib.import_module("form")
+
+
+def test_a_missed_demand_fails_the_bench(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    met = bench._reached("2+2", [2, 2], "2", 1e6)
+    undemanded = bench._row(3, "median", 7.0, "no demand", 1, None, 0.1)
+    of_numpy = bench._row(4, "missed", np.float64(2), "bound", np.float64(1), 1.05, 0.1)
+    monkeypatch.setattr(bench, "FORMS", bench.FORMS[3:4])
+    for rows, holds in (([met, undemanded], True), ([met, undemanded, of_numpy], False)):
+        monkeypatch.setattr(bench, "measured", lambda *, quick, rows=rows: rows)
+        for options in (["--json"], []):
+            with pytest.raises(SystemExit) as left:
+                bench.main(options)
+            assert left.value.code == int(not holds)
+        body, _, table = capsys.readouterr().out.partition("\n}\n")
+        body = json.loads(body + "}")
+        assert (body["bench"], body["holds"]) == ("form", holds)
+        assert [row["holds"] for row in body["rows"]] == [True, None, False][: len(rows)]
         assert body["rows"][0]["case"] == "2+2, ε = 2"
+        assert ("≤ 1.05 × its" in table and " NO" in table) is not holds
+
+
+def test_figures_of_plans_are_those_of_all_plans(bench: Any) -> None:
+    """Forms with one and with several components."""
+    asked: Any = importlib.import_module("_form.asked")
+    designing: Any = importlib.import_module("_form.designing")
+    for sizes, epsilon in (([2] * 5, "2"), ([2] * 3 + [5] * 3, "3"), ([2, 3, 4], "1.5")):
+        mechanism = designing.designed(designing.even(sizes), epsilon)[0].mechanism
+        chances = []
+        for component in mechanism.components:
+            of_pools = [[*combinations(pool.parts, pool.pick)] for pool in component.pools]
+            plans = [sum(plan, ()) for plan in product(*of_pools)]
+            chance = component.chance / (1 << mechanism.bits) / len(plans)
+            chances += [(chance, len(plan)) for plan in plans]
+        mean, most, entropy = asked.plans(mechanism)
+        assert sum(chance for chance, _ in chances) == pytest.approx(1)
+        assert mean == pytest.approx(sum(chance * number for chance, number in chances))
+        assert most == max(number for _, number in chances)
+        assert entropy == pytest.approx(-sum(chance * log2(chance) for chance, _ in chances))
+
+
+def test_each_figure_of_a_form_is_compared(bench: Any) -> None:
+    name, sizes, epsilon, expected = bench.FORMS[3]
+    found = bench.asked(name, sizes, epsilon, expected)
+    assert (found.missed, found.holds) == ((), True)
+    others = {"value": 51.5, "one_question": 52.1, "mean": 1.01, "most": 2, "entropy": 2.5}
+    for figure, value in others.items():
+        other = bench.asked(name, sizes, epsilon, replace(expected, **{figure: value}))
+        assert (other.missed, other.holds) == ((figure,), False)
