@@ -20,13 +20,12 @@ class LazyModule:
 
 if TYPE_CHECKING:
     import highspy
-    from scipy import linalg, optimize, sparse, special, stats
+    from scipy import linalg, optimize, sparse, special
 else:
     highspy = LazyModule("highspy")
     linalg = LazyModule("scipy.linalg")
     optimize = LazyModule("scipy.optimize")
     sparse = LazyModule("scipy.sparse")
     special = LazyModule("scipy.special")
-    stats = LazyModule("scipy.stats")
 
-__all__ = ["LazyModule", "highspy", "linalg", "optimize", "sparse", "special", "stats"]
+__all__ = ["LazyModule", "highspy", "linalg", "optimize", "sparse", "special"]

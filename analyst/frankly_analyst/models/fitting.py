@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.models import linear
@@ -199,7 +199,7 @@ def _fit(equations: Equations, solution: Solution, outcome_terms: int) -> Fit | 
         deviance=deviance,
         pearson=pearson,
         df=df,
-        p=float(stats.chi2.sf(pearson, df)) if df > 0 else None,
+        p=float(special.chdtrc(df, pearson)) if df > 0 else None,
         sparse=tiny or few > cells / 5,
     )
 

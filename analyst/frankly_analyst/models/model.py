@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.models import effects
@@ -133,7 +133,7 @@ class Model:
                     float(b),
                     float(se),
                     float(z),
-                    float(2 * stats.norm.sf(abs(z))),
+                    float(2 * special.ndtr(-abs(z))),
                     float(low),
                     float(high),
                     *ratios,
@@ -169,7 +169,7 @@ class Model:
             )
         b, V = self.beta[place], self.covariance[np.ix_(place, place)]
         chi2 = float(b @ np.linalg.solve(V, b))
-        return chi2, len(place), float(stats.chi2.sf(chi2, len(place)))
+        return chi2, len(place), float(special.chdtrc(len(place), chi2))
 
     def predict(self, at: Sequence[Mapping[str, str | float]]) -> Effects:
         """Return predicted shares (or means) at rows of covariates, with intervals; see `effects.predict`."""

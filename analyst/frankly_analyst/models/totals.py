@@ -31,9 +31,9 @@ class Calibrated:
     @property
     def p(self) -> float:
         """P-value of the test."""
-        from scipy.stats import chi2  # noqa: PLC0415 (slow to import, and needed here only)
+        from scipy.special import chdtrc  # noqa: PLC0415 (slow to import, and needed here only)
 
-        return float(chi2.sf(self.chi2, self.df)) if self.df else 1.0
+        return float(chdtrc(self.df, self.chi2)) if self.df else 1.0
 
 
 def calibrate(

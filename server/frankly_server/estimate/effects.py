@@ -13,7 +13,7 @@ import numpy as np
 from frankly_server.arrays import FloatArray
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.pooling import pseudo_inverse
-from frankly_server.lazy import stats
+from frankly_server.lazy import special
 
 _ANGLES, _HALVINGS = 720, 60  # grid and refinement of the search for a common ratio
 _LEAST_MULTIPLIER = 1e-15
@@ -124,7 +124,7 @@ def wald(vector: FloatArray, covariance: FloatArray) -> tuple[float, int] | None
 
 def chi_squared(statistic: float, freedom: int) -> float:
     """Return the p-value of a statistic that is χ² distributed under the null hypothesis."""
-    return float(stats.chi2.sf(statistic, freedom))
+    return float(special.chdtrc(freedom, statistic))
 
 
 def length_ends(vector: FloatArray, covariance: FloatArray, level: float) -> Ends:
@@ -138,7 +138,7 @@ def length_ends(vector: FloatArray, covariance: FloatArray, level: float) -> End
     values, vectors = np.linalg.eigh(covariance)
     # Directions without variance have eigenvalues near 1e-16 times the largest, not exactly 0.
     used = values > 1e-11 * max(float(values.max(initial=0.0)), 1e-300)
-    square = float(stats.chi2.ppf(level, int(used.sum()))) if used.any() else 0.0
+    square = float(special.chdtri(int(used.sum()), 1 - level)) if used.any() else 0.0
     s, b = np.sqrt(values[used]), vectors[:, used].T @ vector
     if not square:
         return 0.0, 0.0

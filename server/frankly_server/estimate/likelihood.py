@@ -15,7 +15,7 @@ import numpy as np
 from frankly_server.arrays import FloatArray
 from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.projection import onto_simplex
-from frankly_server.lazy import optimize, stats
+from frankly_server.lazy import optimize, special
 
 GAP = 1e-3
 """Largest gap in nats over all reports: a likelihood-ratio statistic is off by at most 2e-3."""
@@ -101,7 +101,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
         return 0.0
     used = mean > 0
     statistic = float(np.sum((observed[used] - mean[used]) ** 2 / mean[used]))
-    return float(stats.chi2.sf(statistic, freedom))
+    return float(special.chdtrc(freedom, statistic))
 
 
 def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | None:

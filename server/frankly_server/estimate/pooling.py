@@ -11,7 +11,7 @@ from frankly_server.arrays import FloatArray
 from frankly_server.estimate import chernoff
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
-from frankly_server.lazy import stats
+from frankly_server.lazy import special
 
 _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest are treated as 0.
@@ -64,7 +64,7 @@ def homogeneity(
     statistic = fsum(
         float((x - mean) @ P @ (x - mean)) for P, x in zip(precisions, values, strict=True)
     )
-    return Homogeneity(statistic, freedom, float(stats.chi2.sf(statistic, freedom)))
+    return Homogeneity(statistic, freedom, float(special.chdtrc(freedom, statistic)))
 
 
 def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:

@@ -19,7 +19,7 @@ from frankly_protocol.mechanisms import SubsetMechanism
 
 from frankly_server.arrays import FloatArray
 from frankly_server.estimate.set_law import SetMechanism, chances, held_together
-from frankly_server.lazy import stats
+from frankly_server.lazy import special
 
 MOST_ANSWERS = 24
 """Only pairs of at most this many of the most frequent answers are tested: 276 pairs."""
@@ -105,4 +105,4 @@ def _quadratic(residual: FloatArray, spread: FloatArray, scale: float) -> float 
     if not used.any():
         return None
     along = vectors[:, used].T @ residual
-    return float(stats.chi2.sf(float(np.sum(along**2 / values[used])), int(used.sum())))
+    return float(special.chdtrc(int(used.sum()), float(np.sum(along**2 / values[used]))))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.estimate import estimate
+from frankly_server.estimate import estimate, intervals
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 from frankly_server.estimate.figures import Figures
@@ -67,6 +67,11 @@ def test_a_sequence_is_where_the_mixture_is_below_its_limit() -> None:
         assert stats.binom.pmf(30, 100, q) * 101 == pytest.approx(0.05, rel=1e-6)
     assert low < exact(TwoValues((0, 0), (1, 1), 30), 100, 0.95)[0]
     assert high > exact(TwoValues((0, 0), (1, 1), 30), 100, 0.95)[1]
+
+
+def test_normals_are_those_of_haltons_points() -> None:
+    points = stats.qmc.Halton(24, scramble=False).random(4097)[1:]
+    assert intervals._normals(24) == pytest.approx(stats.norm.ppf(points), abs=1e-12)
 
 
 def test_the_largest_of_correlated_normals() -> None:
