@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from frankly_server.surveys.definition import SurveyDefinition
 
 
+_MOST_NAMED = 4
+
+
 def asks(definition: "SurveyDefinition") -> str:
     """Return "all" or "drawn", what a definition that `SurveyDefinition.after` returned asks of a form."""
     return "all" if definition.form is None or definition.form.ask == "all" else "drawn"
@@ -72,9 +75,13 @@ def without_refusal(document: SurveyDocument) -> tuple[str, ...]:
     names = [f"“{text[document.languages[0]]}”" for g, text in texts.items() if g not in refusable]
     if not names:
         return ()
+    # One more name is shorter than a note that one is left out.
+    listed = names if len(names) <= _MOST_NAMED + 1 else names[:_MOST_NAMED]
+    others = f" and {len(names) - len(listed)} more questions" if listed != names else ""
     return (
-        f"Nobody can refuse {', '.join(names)} except by leaving, and who leaves is not counted. Add a choice with "
-        "the role no_answer (no_answer: true): it is protected like every answer, and its share is estimated.",
+        f"Nobody can refuse {', '.join(listed)}{others} except by leaving, and who leaves is not counted. "
+        "Add a choice with the role no_answer (no_answer: true): it is protected like every answer, "
+        "and its share is estimated.",
     )
 
 

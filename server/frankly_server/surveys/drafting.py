@@ -95,7 +95,7 @@ def draft_blocks(
     for i, part in enumerate(definition.parts):
         if progress:
             progress(i, len(definition.parts), part)
-        drafted.append(draft_part(definition, i, Limits.within(SEARCH_S, timer)))
+        drafted.append(_bounded(draft_part(definition, i, Limits.within(SEARCH_S, timer))))
     if progress:
         progress(len(definition.parts), len(definition.parts), "")
     return drafted
@@ -124,8 +124,16 @@ def level_within_budget(
     return level
 
 
+def _bounded(drafted: Drafted) -> Drafted:
+    """Return a form with the bound of its certificate, which takes longer than most designs."""
+    if isinstance(drafted, DraftedBlock) or drafted.block.certificate is None:
+        return drafted
+    certificate = replace(drafted.block.certificate, bound=_decimal(drafted.design.bound))
+    return replace(drafted, block=replace(drafted.block, certificate=certificate))
+
+
 def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
-    """Design `definition.parts[i]`: a block, or the form.
+    """Design `definition.parts[i]`: a block, or the form, whose certificate then has no bound.
 
     Raises InvalidInput with its path.
     """
@@ -152,7 +160,7 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
         design_prior=tuple(n for item in form.items for n in item.expected),
         ceiling=stated_ceiling(mechanism),
         mechanism_name=AgreementMechanism.kind,
-        certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
+        certificate=Certificate("variance", _decimal(designed.value), None),
         asks_drawn=form.ask != "all",
     )
     for part in part_blocks(block):

@@ -77,3 +77,11 @@ def test_drawn_questions_that_nobody_can_refuse_are_named(
     ]
     assert bool(said) == bool(named)
     assert set(said) <= set(warnings_of(document))
+
+
+@pytest.mark.parametrize(("number", "named", "more"), [(5, 5, ""), (6, 4, " and 2 more questions")])
+def test_a_warning_about_many_questions_stays_short(number: int, named: int, more: str) -> None:
+    questions = [question(f"q{i}", "no", "yes") for i in range(number)]
+    (said,) = without_refusal(survey(form(*questions, drawn=True)))
+    assert said.count("“") == named
+    assert f"”{more} except by leaving" in said
