@@ -24,26 +24,21 @@ class PartCompletion:
     chance: float = field(metadata={"description": "Published chance that a device draws it."})
     relative: float = field(
         metadata={
-            "description": "The share of the reports that show it, divided by `chance`; the mean over all parts, "
-            "weighted by their chances, is 1."
+            "description": "`n` divided by the number that is expected if giving up does not depend on what a "
+            "device draws: all reports times `chance`."
         }
     )
     low: float = field(metadata={"description": "Lower end of its interval at `level`."})
     high: float = field(metadata={"description": "Upper end of its interval."})
-    kept: float = field(
-        metadata={
-            "description": "Lower bound, at (1 + `level`) / 2, of its completion in proportion to that of the part "
-            "that is completed most often."
-        }
-    )
 
 
 @described
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareBounds:
-    """Bounds of a share among all who would have completed the part that is completed most often.
+    """Bounds of a share among all who would have answered the question that is given up least.
 
-    They hold at `level` whatever the answers of those who gave up at this question are.
+    They hold at `level` whatever the answers of those who gave up at this question are, if whoever
+    answers this question would have answered that one too.
     """
 
     question: str = field(metadata={"description": "Id of the question."})
@@ -65,8 +60,9 @@ class Completion:
     ask : "drawn" if people were asked only what their device drew, "all" if everything. If it is
     "all", nothing that people do can cause a difference: it is a sign of forged reports or of
     devices that do not follow the document. n, needed : number of reports and the minimum; below
-    it there are no parts. test : the χ² test that all parts are completed equally often. bounds : ()
-    unless `ask` is "drawn".
+    it there are no parts. test : the χ² test that giving up does not depend on what is drawn, None if
+    there are too few reports or if every report is about the same parts. bounds : () unless `ask` is
+    "drawn" and every report is about one part.
     """
 
     version: int
@@ -115,7 +111,7 @@ class Completion:
             (
                 " + ".join(part.questions),
                 f"{part.n} reports",
-                f"{part.n / part.relative:.1f} expected",
+                f"{self.n * part.chance:.1f} expected",
                 f"{100 * part.relative:.0f}% ({100 * part.low:.0f} to {100 * part.high:.0f}%)",
             )
             for part in self.parts

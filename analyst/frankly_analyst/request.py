@@ -161,7 +161,7 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "Whether people gave up at some questions of a form more often than at others: of each "
-            "question, the reports that show it in proportion to those drawn, and a test that all are equal."
+            "question, the reports about it in proportion to those expected, and a test. JSON only."
         },
     )
 

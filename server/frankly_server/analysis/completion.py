@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relative completion of the questions of a form, from released reports only (spec 8.12)."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 
-from frankly_server.analysis.counted_document import Blocks, Received
+from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.tables import blocks_of
-from frankly_server.estimate.completion import completion
-from frankly_server.forms import counted_blocks
+from frankly_server.estimate.completion import Shown, completion, draws_one, kept
+from frankly_server.forms import PartTable, counted_blocks
 
 Shares = Callable[[Received, float], Sequence[Mapping[str, Any]]]
 """Shares of every question of one document at a level, as in a response."""
@@ -20,11 +22,7 @@ Shares = Callable[[Received, float], Sequence[Mapping[str, Any]]]
 def completions_json(
     documents: Sequence[Received], level: float, shares: Shares
 ) -> list[dict[str, Any]]:
-    """Return the completion of every form of the documents, oldest first.
-
-    The interval of a share and the lower bound of a completion each hold at (1 + level) / 2, so a
-    bound that combines them holds at `level`.
-    """
+    """Return the completion of every form of the documents, oldest first."""
     return [
         _completion_json(source, place, form, level, shares)
         for source in documents
@@ -41,11 +39,8 @@ def _forms(document: SurveyDocument) -> list[tuple[int, AgreementMechanism]]:
 def _completion_json(
     source: Received, place: int, form: AgreementMechanism, level: float, shares: Shares
 ) -> dict[str, Any]:
-    document = source.document
-    block = counted_blocks(document)[place]
-    # The parts of a form follow it among the counted blocks.
-    parts = range(place + 1, place + 1 + len(form.parts))
-    n, *shown = (_n(source, i) for i in (place, *parts))
+    document, block = source.document, counted_blocks(source.document)[place]
+    n = sum(cell.n for key, cell in source.cells.items() if _is_about(key, place))
     head = {
         "document": document.digest,
         "version": document.version,
@@ -55,66 +50,86 @@ def _completion_json(
         "needed": document.min_reports,
     }
     if n < document.min_reports:
-        return head | {
-            "test": {"statistic": None, "df": None, "p": None, "flags": []},
-            "parts": [],
-            "bounds": [],
-        }
-    each = (1 + level) / 2
-    found = completion(form, shown, n, level, each)
-    kept: dict[Blocks, float] = {
-        (i,): part.kept for i, part in zip(parts, found.parts, strict=True)
-    }
-    questions = {question.id: question for question in block.questions}
+        untested: dict[str, Any] = {"statistic": None, "df": None, "p": None, "flags": []}
+        return head | {"test": untested, "parts": [], "bounds": []}
+    shown = _shown(source, place, form)
+    found = completion(form, shown, n, level)
     return head | {
         "test": {"statistic": found.statistic, "df": found.freedom, "p": found.p, "flags": []},
         "parts": [
             {
-                "questions": [block.questions[i].id for i in form.parts[k]],
-                "n": shown[k],
+                "questions": [block.questions[i].id for i in members],
+                "n": part.n,
                 "chance": part.chance,
                 "relative": part.relative,
                 "low": part.ends[0],
                 "high": part.ends[1],
-                "kept": part.kept,
             }
-            for k, part in enumerate(found.parts)
+            for members, part in zip(form.parts, found.parts, strict=True)
         ],
-        # If everything is asked, nobody knows the plan, and cannot give up because of it.
-        "bounds": [
-            bound
-            for estimated in (shares(source, each) if block.asks_drawn else ())
-            if estimated["id"] in questions
-            # A question can be in several parts, of which one is used for its estimate.
-            for bound in _bounds(
-                estimated, kept[blocks_of(document, [questions[estimated["id"]]]) or ()]
-            )
-        ],
+        "bounds": _bounds(source, place, form, shown, level, shares),
     }
 
 
-def _n(source: Received, place: int) -> int:
-    return sum(
-        cell.n
-        for (blocks, _, period), cell in source.cells.items()
-        if (blocks, period) == ((place,), ALL_TIME)
-    )
+def _shown(source: Received, place: int, form: AgreementMechanism) -> Shown:
+    """Return, for each part of the form at `place`, the reports of each component that show it."""
+    blocks, shown = counted_blocks(source.document), []
+    # The parts of a form follow it among the counted blocks.
+    for part in range(place + 1, place + 1 + len(form.parts)):
+        table, counts = blocks[part].mechanism, Counter[int]()
+        assert isinstance(table, PartTable)  # noqa: S101 - see `counted_blocks`
+        for key, cell in source.cells.items():
+            if _is_about(key, part):
+                for (column,), number in cell.tally.items():
+                    counts[table.shown(column)[0]] += number
+        shown.append(counts)
+    return shown
 
 
-def _bounds(estimated: Mapping[str, Any], kept: float) -> list[dict[str, Any]]:
-    """Return bounds of a question's shares among all who would have completed the best part.
+def _is_about(key: tuple[tuple[int, ...], str, str], block: int) -> bool:
+    blocks, _, period = key
+    return (blocks, period) == ((block,), ALL_TIME)
+
+
+def _bounds(
+    source: Received,
+    place: int,
+    form: AgreementMechanism,
+    shown: Shown,
+    level: float,
+    shares: Shares,
+) -> list[dict[str, Any]]:
+    """Return bounds of the shares among all who would have completed the best part.
 
     If the share p is among a proportion c of them, and nothing is known of the others, their share
-    is between c·p and c·p + 1 − c; the wider the smaller c is.
+    is between c·p and c·p + 1 − c. There are none if everything is asked, because then nobody knows
+    the plan and gives up because of it; and none if plans have several parts, because whoever gives
+    up at one of them is missing from the reports about the others too.
     """
+    block = counted_blocks(source.document)[place]
+    if not block.asks_drawn or not draws_one(form):
+        return []
+    # Each at half of the error, so that both hold at `level`; rounding may not make it certain.
+    each = min((1 + level) / 2, math.nextafter(1.0, 0.0))
+    of_parts = kept(form, shown, each)
+    # A question can be in several parts, of which one is used for its estimate.
+    places = {q.id: blocks_of(source.document, (q,)) or () for q in block.questions}
+    kept_of = {name: of_parts[part - place - 1] for name, (part,) in places.items()}
     return [
         {
             "question": estimated["id"],
             "choice": row["choice"],
             "label": row["label"],
-            "low": kept * max(0.0, row["low"]),
-            "high": 1 - kept * (1 - min(1.0, row["high"])),
+            "low": kept_of[estimated["id"]] * _share(row["low"]),
+            "high": 1 - kept_of[estimated["id"]] * (1 - _share(row["high"])),
         }
+        for estimated in shares(source, each)
+        if estimated["id"] in kept_of
         for row in estimated["rows"]
         if row["low"] is not None
     ]
+
+
+def _share(end: float) -> float:
+    """Return an end of an interval, cut to a possible share."""
+    return min(1.0, max(0.0, end))

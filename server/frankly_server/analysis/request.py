@@ -286,10 +286,10 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "completion is that of all released reports: leave by, since and until out",
     ),
     (
-        lambda r: r.completion and r.targets not in (WANTED, SHARES),
+        lambda r: r.completion and (r.targets not in (WANTED, SHARES) or r.percent is not None),
         Problem.UNSUPPORTED,
         "completion",
-        "completion is about every question of a form: leave targets out",
+        "completion is about every question of a form: leave targets and percent out",
     ),
     (
         lambda r: r.population is not None and r.population < 2,

@@ -125,7 +125,32 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
 
 
 _POINTS = 2**12
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89)
+_PRIMES = (
+    2,
+    3,
+    5,
+    7,
+    11,
+    13,
+    17,
+    19,
+    23,
+    29,
+    31,
+    37,
+    41,
+    43,
+    47,
+    53,
+    59,
+    61,
+    67,
+    71,
+    73,
+    79,
+    83,
+    89,
+)
 _MOST_JOINT = len(_PRIMES)  # targets; for more, Bonferroni's factor is used
 
 

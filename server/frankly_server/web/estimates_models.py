@@ -77,8 +77,9 @@ class FormCompletion(Shape):
     """Completion of one form of one version.
 
     ask : `all` if every question is asked; a difference then means forged reports or faulty
-    devices. n : number of reports; without parts while it is below `needed`. test : that all parts
-    are completed equally often.
+    devices. n : number of reports; without parts while it is below `needed`. test : that giving up
+    does not depend on what is drawn. bounds : empty unless every report is about one part, and
+    `ask` is `drawn`.
     """
 
     document: str

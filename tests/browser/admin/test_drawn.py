@@ -63,10 +63,9 @@ def test_two_of_ten_from_the_admin_to_the_analyst(desk: Desk) -> None:
 
     _give_up_at_the_first(desk, document, mechanism)
     desk.open(f"/admin/surveys/{published.survey_id}/estimates")
-    page.get_by_text("What the shares can be, whatever those who gave up").click()
     desk.check("drawn-estimates")
     said = page.locator("main").inner_text()
-    assert "people gave up at some questions more often than at others" in said
+    assert "people gave up more often at some questions" in said
     assert "(p < 0.001)" in said
 
 

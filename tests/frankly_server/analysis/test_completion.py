@@ -5,12 +5,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from frankly_analyst import Completion
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.forms import PartTable, counted_blocks
+from scipy import stats
 
 from tests.frankly_server.analysis.samples import document_of, result
 from tests.frankly_server.estimate.test_completion import form
@@ -22,11 +24,16 @@ ALL = replace(DRAWN, blocks=tuple(replace(block, asks_drawn=False) for block in 
 
 
 def of_people(
-    document: SurveyDocument, n: int, finish: tuple[float, ...], shares: tuple[float, ...]
+    document: SurveyDocument,
+    n: int,
+    finish: tuple[float, ...],
+    shares: tuple[float, ...],
+    pick: int = 1,
 ) -> Received:
     """Return the expected counts if of `n` plans for each part the share `finish` is completed.
 
-    shares : the share of the second choice among the people who complete the plan of each part.
+    shares : the share of the second choice among the people who complete the plan of each part. pick :
+    number of parts in a plan.
     """
     cells: dict[Key, CellCounts] = {}
     tables = [block.mechanism for block in counted_blocks(document)[1:]]
@@ -42,7 +49,7 @@ def of_people(
             }
         )
         cells[(i + 1,), "", ""] = CellCounts(sum(tally.values()), dict(tally))
-    cells[(0,), "", ""] = CellCounts(sum(cell.n for cell in cells.values()), {})
+    cells[(0,), "", ""] = CellCounts(sum(cell.n for cell in cells.values()) // pick, {})
     return Received(document, cells, 1)
 
 
@@ -57,6 +64,7 @@ def test_the_proportions_are_those_of_the_people_who_did_not_give_up() -> None:
     (found,) = completions(of_people(DRAWN, 10_000, (0.5, 1, 1, 0.75), (0.3,) * 4))
     assert [part["n"] for part in found["parts"]] == [5000, 10_000, 10_000, 7500]
     relative = [part["relative"] for part in found["parts"]]
+    # Every report is about one question, so the mean of the proportions is 1.
     assert relative == pytest.approx([4 * n / 32.5 for n in (5, 10, 10, 7.5)])
     assert sum(part["chance"] * part["relative"] for part in found["parts"]) == pytest.approx(1)
     # Pearson's statistic of these counts, by hand.
@@ -108,9 +116,9 @@ def test_versions_are_apart_and_need_their_minimum() -> None:
     assert (found[1]["parts"], found[1]["bounds"], found[1]["test"]["p"]) == ([], [], None)
     assert found[0]["test"]["p"] == pytest.approx(1)
     # Bounds are at the level of the request: intervals of shares and proportions at 97.5 %.
-    kept = found[0]["parts"][0]["kept"]
     (rows,) = [q["rows"] for q in result(many, targets="shares", level=0.975)["questions"][:1]]
-    assert found[0]["bounds"][0]["low"] == pytest.approx(kept * max(0, rows[0]["low"]))
+    low = stats.beta.ppf(0.025, 900, 901)  # of 1,800 reports about two questions, 900 about one
+    assert found[0]["bounds"][0]["low"] == pytest.approx(low / (1 - low) * rows[0]["low"])
     read = Completion.all_from_json(result(many, few, completion=True))
     assert [len(one.parts) for one in read] == [4, 0]
     assert "form of version 1: equal completion χ² = 0.00, df 3, p = 1.000" in str(read[0])
@@ -120,6 +128,70 @@ def test_versions_are_apart_and_need_their_minimum() -> None:
 def test_completion_is_requested_and_of_all_reports() -> None:
     source = of_people(DRAWN, 900, (1,) * 4, (0.3,) * 4)
     assert result(source)["completions"] == []
-    for fields in ({"by": "version"}, {"since": "2026-01-01"}, {"targets": ["q0"]}):
+    for fields in (
+        {"by": "version"},
+        {"since": "2026-01-01"},
+        {"targets": ["q0"]},
+        {"percent": "answered"},
+    ):
         error = refusal(InvalidInput, completions, source, **fields)
         assert (error.code, error.field) == ("unsupported", "completion")
+
+
+def test_if_a_report_is_about_several_questions_there_are_no_bounds() -> None:
+    """Who gives up at one of them is missing from the reports about the others, too."""
+    two = document_of((replace(form_block(form(4, (4, 2))), asks_drawn=True),))
+    (found,) = completions(of_people(two, 1000, (0.5, 1, 1, 1), (0.3,) * 4, pick=2))
+    assert (len(found["parts"]), found["bounds"]) == (4, [])
+
+
+def test_a_part_without_reports_is_printed() -> None:
+    source = of_people(DRAWN, 900, (0, 1, 1, 1), (0.3,) * 4)
+    (read,) = Completion.all_from_json(result(source, completion=True))
+    assert "q0  0 reports    675.0 expected  0% (0 to 1%)" in str(read)
+    assert [part.n for part in read] == [0, 900, 900, 900]
+
+
+def test_a_level_near_1_has_bounds() -> None:
+    source = of_people(DRAWN, 900, (1,) * 4, (0.3,) * 4)
+    (found,) = completions(source, level=0.9999999999999999)
+    assert all(0 <= one["low"] <= one["high"] <= 1 for one in found["bounds"])
+
+
+def test_bounds_are_possible_shares_if_no_shares_explain_the_reports() -> None:
+    source = of_people(DRAWN, 900, (1,) * 4, (0.3,) * 4)
+    tables = [block.mechanism for block in counted_blocks(DRAWN)[1:]]
+    forged: dict[Key, CellCounts] = {
+        ((i + 1,), "", ""): CellCounts(900, {(table.reports - 1,): 900})
+        for i, table in enumerate(tables)
+        if isinstance(table, PartTable)
+    }
+    (found,) = completions(source.with_cells(forged))
+    assert len(found["bounds"]) == 8
+    assert all(0 <= one["low"] <= one["high"] <= 1 for one in found["bounds"])
+
+
+def test_bounds_hold_if_giving_up_depends_on_question_and_answer(full: bool) -> None:
+    """At q0 everybody with "yes" leaves, at q1 a third of the people with "no"; 1,000 with --full."""
+    rng, missed, surveys = np.random.default_rng(8), 0, 1000 if full else 25
+    share, n = 0.3, 1500
+    leave = {0: (0.0, 0.9), 1: (1 / 3, 0.0), 2: (0.0, 0.0), 3: (0.1, 0.1)}  # with "no", with "yes"
+    tables = [block.mechanism for block in counted_blocks(DRAWN)[1:]]
+    for _ in range(surveys):
+        cells: dict[Key, CellCounts] = {}
+        for i, table in enumerate(tables):
+            assert isinstance(table, PartTable)
+            people = rng.binomial(n, [1 - share, share])
+            stay = rng.binomial(people, [1 - chance for chance in leave[i]])
+            laws = [[float(table.probability(y, x)) for y in range(table.reports)] for x in (0, 1)]
+            counts = np.array([rng.multinomial(k, law) for k, law in zip(stay, laws, strict=True)])
+            tally: dict[tuple[int, ...], int] = {
+                (y,): int(k) for y, k in enumerate(counts.sum(axis=0))
+            }
+            cells[(i + 1,), "", ""] = CellCounts(sum(tally.values()), tally)
+        cells[(0,), "", ""] = CellCounts(sum(cell.n for cell in cells.values()), {})
+        (found,) = completions(Received(DRAWN, cells, 1), level=0.9)
+        yes = {one["question"]: one for one in found["bounds"] if one["choice"] == "1"}
+        # Everybody who is asked q2 completes it, so the bounds are of all people.
+        missed += any(not one["low"] <= share <= one["high"] for one in yes.values())
+    assert missed / surveys <= 0.1  # much rarer, because only extreme answers attain the bounds

@@ -42,7 +42,7 @@ class FormDesign:
     def bound(self) -> float:
         """Lower bound on the value of any mechanism of this level, or 0.
 
-        Its computation takes as long as the design, and publishing does not need it.
+        It mostly takes longer than the design; only certificates and `frankly design` state it.
         """
         ratio = self.mechanism.agree / self.mechanism.disagree
         return lower_bound(self.request, ratio, self.variances)

@@ -71,8 +71,8 @@ def _page(
         if query.request.targets == WANTED:
             fields["targets"] = SHARES
             # Completion is of all released reports, so pages of groups and periods leave it out.
-            if not (query.request.by or query.request.since or query.request.until):
-                fields["completion"] = True
+            dated = query.request.since or query.request.until
+            fields["completion"] = not (query.request.by or dated or query.request.percent)
         answer = services.analysis.estimates(survey.id, **fields)
     except InvalidInput as error:
         # The page then shows the default query and the error. If the default query fails too,
@@ -105,7 +105,7 @@ def _page(
         completions=[
             (one, completion_words(one))
             for one in answer["completions"]
-            if one["parts"] and len(one["parts"]) > 1
+            if any(part["chance"] < 1 for part in one["parts"])
         ],
         names=names,
         notes=answer["notes"],

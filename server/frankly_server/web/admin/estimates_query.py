@@ -31,7 +31,9 @@ METHOD_WORDS: Final = {
 """Methods that the form offers; a URL can contain any method of the API."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
 _OWN: Final = ("product", "by", "period", "row", "column")
-_SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", "simultaneous"))
+_SHARED: Final = tuple(
+    name for name in FIELDS if name not in ("by", "targets", "simultaneous", "completion")
+)
 
 
 @dataclass(frozen=True, slots=True)

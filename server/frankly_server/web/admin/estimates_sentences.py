@@ -41,7 +41,7 @@ FLAGS: Final = {
 _PEOPLE: Final = {"": "all who took part", ANSWERED: "those who answered it"}
 """Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
 _DIFFER: Final = 0.05
-"""Below this p-value the page says that completion differs; this happens in 5 of 100 surveys by chance."""
+"""Below this p-value the page says that completion differs."""
 _MAX_STATED = 3  # the sentences mention at most this many shares or differences
 _WARNED: Final = (
     "outside_unit_interval",
@@ -102,20 +102,20 @@ def sentences_of(
 
 
 def completion_words(completion: Mapping[str, Any]) -> str:
-    """Return a sentence about the test that all questions of a form are completed equally often."""
+    """Return a sentence about the test that giving up does not depend on what a device draws."""
     p = completion["test"]["p"]
     if p is None:
         return "There are too few reports to test this."
     if p >= _DIFFER:
-        return f"The differences are no larger than chance explains ({p_text(p)})."
-    drawn = "people gave up at some questions more often than at others, or reports are forged"
+        return f"The differences are no larger than chance often makes them ({p_text(p)})."
+    drawn = "people gave up more often at some questions, or where more were asked, or reports are forged"
     whole = (
         "devices do not follow the document, or reports are forged; people cannot be the cause, "
         "because everybody is asked everything"
     )
     return (
-        f"The differences are larger than chance explains ({p_text(p)}): "
-        f"{drawn if completion['ask'] == 'drawn' else whole}."
+        f"Chance makes differences as large as these in fewer than 5 of 100 surveys ({p_text(p)}), more often if "
+        f"one looks after every release. They can mean that {drawn if completion['ask'] == 'drawn' else whole}."
     )
 
 
