@@ -8,6 +8,7 @@ compare <- function(estimates, reference = "first", by = NULL) {
   }
   request <- estimates$request
   request$compare <- reference
+  request$completion <- FALSE
   if (!is.null(by)) request$by <- by
   body <- .ask(
     estimates$server, "GET", .path(estimates$survey, "estimates"), query = .query(request)

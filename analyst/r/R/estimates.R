@@ -5,13 +5,13 @@
 estimates <- function(server, survey, targets = "wanted", by = NULL, method = NULL, level = 0.95,
                       census = FALSE, population = NULL, simultaneous = FALSE, percent = NULL,
                       quantiles = NULL, weights = "respondents", since = NULL, until = NULL,
-                      compare = NULL, language = NULL) {
+                      compare = NULL, completion = FALSE, language = NULL) {
   survey <- .survey_id(server, survey)
   request <- list(
     targets = targets, by = by, method = method, level = level, census = census,
     population = population, simultaneous = simultaneous, percent = percent,
     quantiles = quantiles, weights = weights, since = since, until = until,
-    compare = if (is.list(compare)) unlist(compare) else compare
+    compare = if (is.list(compare)) unlist(compare) else compare, completion = completion
   )
   body <- .ask(server, "GET", .path(survey, "estimates"), query = .query(request))
   .estimates(body, server, survey, request, language)
@@ -109,6 +109,7 @@ ratio <- function(estimates, question, of, over, by = "", label = NULL) {
   request$targets <- targets
   request["percent"] <- list(percent)
   request["compare"] <- list(NULL)
+  request$completion <- FALSE
   if (!identical(targets, "scales")) request["quantiles"] <- list(NULL)
   body <- .ask(x$server, "GET", .path(x$survey, "estimates"), query = .query(request))
   .estimates(body, x$server, x$survey, request, x$language)
