@@ -157,14 +157,52 @@ class Widget:
         """Do nothing: there is no window."""
 
 
-def test_a_desktop_app(
-    server: FakeServer, recipe: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The event loop is tkinter's own, from an interpreter without Tk; labels and buttons are stand-ins."""
-    tkinter = pytest.importorskip("tkinter")
-    monkeypatch.setattr(Widget, "made", [])
+class Loop:
+    """The event loop of a Python without tkinter: Debian has it in a package of its own."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[float, Callable[[], object]]] = []
+
+    def after(self, ms: int, call: Callable[[], object]) -> None:
+        """Call a function in `update`, after some milliseconds."""
+        self._waiting.append((time.monotonic() + ms / 1000, call))
+
+    def update(self) -> None:
+        """Call what is due."""
+        waiting, self._waiting = self._waiting, []
+        for due, call in waiting:
+            if due <= time.monotonic():
+                call()
+            else:
+                self._waiting.append((due, call))
+
+    def eval(self, _: str) -> None:
+        """Cancel everything, which is all that the test evaluates."""
+        self._waiting.clear()
+
+
+@pytest.fixture
+def tkinter(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return tkinter, or what stands in for it, without a display: labels and buttons are stand-ins."""
+    try:
+        module = importlib.import_module("tkinter")
+    except ImportError:
+        module = ModuleType("tkinter")
+        monkeypatch.setitem(sys.modules, "tkinter", module)
+        monkeypatch.setattr(module, "Tcl", Loop, raising=False)
     for name in ("Label", "Button"):
-        monkeypatch.setattr(tkinter, name, Widget)
+        monkeypatch.setattr(module, name, Widget, raising=False)
+    return module
+
+
+def test_a_desktop_app(
+    server: FakeServer,
+    recipe: Callable[[str], ModuleType],
+    tkinter: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The event loop is tkinter's own where there is one, from an interpreter without Tk."""
+    monkeypatch.setattr(Widget, "made", [])
     events: queue.Queue[Any] = queue.Queue()
     window = tkinter.Tcl()
     server.network.then(drop())

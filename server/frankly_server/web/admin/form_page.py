@@ -12,7 +12,7 @@ from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
 from frankly_server.web.admin.survey_page import OpenedSurvey, show
-from frankly_server.web.searching import search
+from frankly_server.web.searching import search_once
 
 
 def form_page(
@@ -24,11 +24,14 @@ def form_page(
 ) -> Response:
     """Render a tab for a form. answers : for a trial report. refused : error of an edit."""
     values: dict[str, Any] = {}
-    now, url = services.surveys.now(), services.settings.public_url
+    # Of the hour, so that the pages about an unchanged draft share one search.
+    now = services.surveys.now().replace(minute=0, second=0, microsecond=0)
     try:
         definition = services.surveys.next_version(survey.definition, survey.id)
         values["ask"] = asks(definition)
-        document, rows = search(services, expectations, definition, now, url, seconds=TRIAL_S)
+        document, rows = search_once(
+            services, expectations, definition, now, services.settings.public_url, seconds=TRIAL_S
+        )
         values["notes"] = [
             *(note for block in document.blocks for note in form_notes(block, document)),
             *without_refusal(document),
