@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -85,7 +86,9 @@ def run_and_wait(command: Sequence[str]) -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
-        status = process.wait()
+        # Not wait(): a signal just before its system call would be heard only after the command.
+        while (status := process.poll()) is None:
+            time.sleep(0.05)
     return status if status >= 0 else 128 - status
 
 

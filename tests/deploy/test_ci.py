@@ -87,7 +87,8 @@ while not int(re.search(r"SigCgt:\\s(.*)", status.read_text())[1], 16) >> signal
     time.sleep(0.01)
 try:
     print("ready", flush=True)
-    signal.pause()
+    while True:
+        time.sleep(0.05)  # not signal.pause(): a signal just before it would be waited for twice
 finally:
     print("cleaned up", flush=True)
 """
