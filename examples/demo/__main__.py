@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from frankly_analyst import Analyst, Estimates
-from frankly_analyst.plots import percent
+from frankly_analyst.plots import figure
 from frankly_protocol.documents import SurveyDocument
 from rich.console import Console
 from rich.progress import (
@@ -98,7 +98,7 @@ def run(
         received = server.received(published["survey"])
         document = server.document(published["survey"])
     shutil.rmtree(devices)
-    questions = compare(estimates.rows, respondents, survey.question_texts())
+    questions = compare(estimates.rows, respondents, survey.asked())
     # If there are few respondents, too few reports contain both questions of a pair.
     joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
     for question in (*questions, *joint):
@@ -224,7 +224,8 @@ def _question_table(question: Question) -> Table:
     for line in question.rows:
         where = "[green]inside[/]" if line.inside else "[red]outside[/]"
         row = line.row
-        table.add_row(row.label, percent(row.estimate), row.interval, percent(line.truth), where)
+        estimate, truth = (figure(value, row.unit) for value in (row.estimate, line.truth))
+        table.add_row(row.label, estimate, row.interval, truth, where)
     return table
 
 
@@ -265,7 +266,7 @@ def _conclude(
     seconds: float,
 ) -> int:
     console.print(
-        f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% intervals "
+        f"\n{facts.inside} of {facts.checked} true figures lie inside their 95% intervals "
         f"(probability of so few or fewer: {chance:.3g}). All people answered, so the intervals cover only the "
         "randomisation."
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from frankly_analyst.plots import PlotRow, interval_plot, percent
+from frankly_analyst.plots import SHARE, PlotRow, figure, interval_plot
 
 from examples.demo.results import Question
 
@@ -43,7 +43,7 @@ class Facts:
     """Texts and numbers around the figures.
 
     source : of the data. pilot, respondents : numbers of people. inside, checked : numbers of true
-    shares. asked, of : questions put to all people, and those that asking everything would put.
+    figures. asked, of : questions put to all people, and those that asking everything would put.
     blocks : rows of (block, notion, ε, mechanism, ceiling, promise used). report_note :
     the bound of the whole report. separate : respondents that separate blocks would need for the
     same variance; None for a survey without a form.
@@ -83,10 +83,10 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
     body = [
         f"<h1>{escape(facts.title)}: what {facts.respondents:,} people said, without anyone holding an answer</h1>",
         f"<p>Every respondent’s device checked the signed mechanisms, drew {drawn} "
-        f"and sent only those. The server has only {facts.respondents:,} noisy reports; the shares below are computed "
+        f"and sent only those. The server has only {facts.respondents:,} noisy reports; the figures below are computed "
         "from their counts. The truth is shown because this is a demonstration on public data.</p>",
-        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% intervals.</strong> All people "
-        "answered, so the intervals cover only the randomisation.</p>",
+        f"<p><strong>{facts.inside} of {facts.checked} true figures lie inside their 95% intervals.</strong> All "
+        "people answered, so the intervals cover only the randomisation.</p>",
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
         "the whiskers are 95% intervals</p>",
         *(_question(q) for q in questions),
@@ -125,13 +125,13 @@ def _question(question: Question) -> str:
     rows = [
         PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth)
         for c, share in estimates
-        if share is not None
+        if share is not None and c.row.unit == SHARE
     ]
     first = question.rows[0].row
     lines = "".join(
-        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>{c.row.interval}</td>"
-        f'<td>{percent(c.truth)}</td><td class="{"in" if c.inside else "out"}">{"inside" if c.inside else "outside"}'
-        "</td></tr>"
+        f"<tr><td>{escape(c.row.label)}</td><td>{figure(c.row.estimate, c.row.unit)}</td><td>{c.row.interval}</td>"
+        f"<td>{figure(c.truth, c.row.unit)}</td>"
+        f'<td class="{"in" if c.inside else "out"}">{"inside" if c.inside else "outside"}</td></tr>'
         for c in question.rows
     )
     return (

@@ -3,16 +3,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import comb
 
 from frankly_analyst import Estimate
+from frankly_server.scales import MEDIAN
 
 from examples.demo.people import Person, counts, joint_counts
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One choice: its estimate with an interval, and the true share among the respondents."""
+    """One figure: its estimate with an interval, and the truth among the respondents."""
 
     row: Estimate
     truth: float
@@ -26,7 +28,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All choices of one question, or all cells of the joint table of several."""
+    """All figures of one question, or all cells of the joint table of several."""
 
     id: str
     text: str
@@ -38,28 +40,50 @@ class Question:
         return self.rows[:1] if len(self.rows) == 2 else self.rows
 
 
-def compare(
-    rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapping[str, str]
-) -> list[Question]:
-    """Compare every estimated share with the truth, question by question in the survey's order.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was asked: its text, the ids of its choices in order, and their numbers, if any."""
 
-    texts : text of each question by id.
+    text: str
+    choices: tuple[str, ...]
+    numbers: tuple[float, ...] = ()
+
+
+def compare(
+    rows: Iterable[Estimate], respondents: Sequence[Person], asked: Mapping[str, Asked]
+) -> list[Question]:
+    """Compare every estimate with the truth, question by question in the survey's order.
+
+    rows : shares of choices; or of each choice with all before it, in order, and the median.
     """
     by_question: dict[str, list[Estimate]] = {}
     for row in rows:
         by_question.setdefault(row.question, []).append(row)
     questions = []
     for question, estimates in by_question.items():
-        truths = counts(respondents, question, [row.choice for row in estimates])
+        truths = _truths([row.choice for row in estimates], respondents, question, asked[question])
         pairs = zip(estimates, truths, strict=True)
-        questions.append(
-            Question(
-                question,
-                texts[question],
-                tuple(Compared(row, n / len(respondents)) for row, n in pairs),
-            )
-        )
+        text = asked[question].text
+        questions.append(Question(question, text, tuple(Compared(row, n) for row, n in pairs)))
     return questions
+
+
+def _truths(
+    figures: Sequence[str], respondents: Sequence[Person], question: str, asked: Asked
+) -> list[float]:
+    """Return the true value of each figure of a question."""
+    tally = counts(respondents, question, asked.choices)
+    shares = dict(zip(asked.choices, (n / len(respondents) for n in tally), strict=True))
+    up_to = list(accumulate(tally))
+    truths = []
+    for place, figure in enumerate(figures):
+        if figure == MEDIAN:
+            # The first number that at least half of the people do not exceed.
+            half = next(i for i, n in enumerate(up_to) if 2 * n >= len(respondents))
+            truths.append(asked.numbers[half])
+        else:
+            truths.append(shares.get(figure, up_to[place] / len(respondents)))
+    return truths
 
 
 def compare_table(

@@ -14,6 +14,7 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import form_request
 
 from examples.demo.people import Person
+from examples.demo.results import Asked
 
 _EXAMPLES: Final = Path(__file__).resolve().parents[1]
 
@@ -49,9 +50,16 @@ class DemoSurvey:
         ).split
         return load()
 
-    def question_texts(self) -> dict[str, str]:
-        """Return the text of each question by id."""
-        return {question.id: question.text["en"] for question in self.definition.questions}
+    def asked(self) -> dict[str, Asked]:
+        """Return each question by id, as its answers are compared with the estimates."""
+        return {
+            question.id: Asked(
+                question.text["en"],
+                tuple(choice.id for choice in question.choices),
+                tuple(choice.low for choice in question.choices if choice.low is not None),
+            )
+            for question in self.definition.questions
+        }
 
     def separate_respondents(self, respondents: int, document: SurveyDocument) -> int | None:
         """Return the number of respondents that separate blocks would need for the form's variance.

@@ -8,7 +8,7 @@ import pytest
 from frankly_analyst import Estimate
 
 from examples.affairs.data import PILOT, counts, people, split
-from examples.demo.results import Compared, Question, compare, verdict
+from examples.demo.results import Asked, Compared, Question, compare, verdict
 from examples.demo.surveys import SURVEYS
 from tests.examples.rows import estimate
 from tests.narrowing import present
@@ -82,5 +82,5 @@ def test_six_misses_of_twelve_fail_the_demo_and_two_do_not() -> None:
 def test_truth_is_counted_among_those_who_answered() -> None:
     _, respondents = split()
     rows: list[Estimate] = [replace(estimate("affair"), choice=choice) for choice in ("no", "yes")]
-    (question,) = compare(rows, respondents, {"affair": "?"})
+    (question,) = compare(rows, respondents, {"affair": Asked("?", ("no", "yes"))})
     assert [line.truth for line in question.rows] == [3300 / 4866, 1566 / 4866]

@@ -4,14 +4,17 @@
 import csv
 import re
 from collections import Counter
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 from frankly_sdk.answer import Answer
 
+from examples.demo.results import compare
 from examples.demo.surveys import SURVEYS
 from examples.redbook import data
 from tests.demo import RESPONDENTS, run_demo
+from tests.examples.rows import estimate
 from tests.frankly_protocol.samples import survey
 
 REDBOOK = SURVEYS["redbook"]
@@ -43,6 +46,22 @@ def test_every_woman_can_answer_the_survey() -> None:
 
 def test_a_survey_without_a_form_is_not_compared() -> None:
     assert SURVEYS["affairs"].separate_respondents(1000, survey()) is None
+
+
+def test_each_figure_of_a_distribution_is_compared_with_its_own_truth() -> None:
+    """The truths are counted in the data file, whose ages are the middles of the ranges."""
+    with files("statsmodels").joinpath("datasets", "fair", "fair.csv").open() as file:
+        ages = sorted(float(row["age"]) for row in csv.DictReader(file))
+    lows = REDBOOK.asked()["age"].numbers
+    up_to = [sum(age < end for age in ages) / len(ages) for end in lows[1:]]
+    names = [*(f"up to {end - 1:g}" for end in lows[1:]), "median"]
+    rows = [replace(estimate("age"), choice=name) for name in names]
+    rows[-1] = replace(rows[-1], unit="number", low=25, high=25)
+    (question,) = compare(rows, data.people(), REDBOOK.asked())
+    middle = ages[(len(ages) - 1) // 2]
+    start = max(low for low in lows if low <= middle)
+    assert [line.truth for line in question.rows] == [*up_to, start]
+    assert question.rows[-1].inside is (start == 25)
 
 
 def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> None:
