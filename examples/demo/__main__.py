@@ -8,9 +8,8 @@ import argparse
 import shutil
 import sys
 import time
-from collections import Counter
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -30,7 +30,7 @@ from rich.table import Table
 
 from examples.demo.page import Facts, render
 from examples.demo.people import Person
-from examples.demo.respondents import Answers, answer_all
+from examples.demo.respondents import Answers, answer_all, stores, workers
 from examples.demo.results import Question, compare, compare_table, verdict
 from examples.demo.server import DemoServer
 from examples.demo.surveys import SURVEYS, DemoSurvey
@@ -38,6 +38,8 @@ from examples.demo.surveys import SURVEYS, DemoSurvey
 ROOT = Path(__file__).resolve().parents[2]
 IMPLAUSIBLE = 1e-3
 """The demo fails if the observed misses are less probable than this under correct margins."""
+FIRST = 500
+"""After so many people, the first results are shown, if at least as many are still to answer."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,8 +78,7 @@ def run(
     """
     started = time.monotonic()
     shutil.rmtree(home, ignore_errors=True)
-    devices = home / "devices"
-    devices.mkdir(parents=True)
+    home.mkdir(parents=True)
     pilot, everyone = survey.split()
     respondents = everyone[:respondent_limit]
     from_pilot = f"{len(pilot):,} people are the public pilot; " if pilot else ""
@@ -85,19 +86,27 @@ def run(
     console.print(
         f"[bold]{survey.title}.[/] {from_pilot}{who} answer now, each on a separate device."
     )
-    with DemoServer(home / "server") as server:
-        published = server.prepare(survey)
+    with DemoServer(home / "server") as server, stores(home) as devices, workers() as pool:
+        server.install()
+        server.launch()
+        published = server.publish(survey)
+        analyst = Analyst(server.url, server.analyst_key())
         _print_promises(console, published)
         server.start()
         console.print(f"Server: {server.url} (a separate process, waitress and SQLite)\n")
-        answers = _collect(console, published["link"], devices, respondents, survey.cap)
+
+        def first_results() -> None:
+            server.release()
+            _print_first(console, survey, analyst.estimates(published["survey"]), respondents)
+
+        answers = _collect(
+            console, pool, published["link"], devices, respondents, survey.cap, first_results
+        )
         server.release()
-        key = server.analyst_key()
-        estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
+        estimates = analyst.estimates(published["survey"], census=True)
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
         received = server.received(published["survey"])
         document = server.document(published["survey"])
-    shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.asked())
     # If there are few respondents, too few reports contain both questions of a pair.
     joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
@@ -120,11 +129,28 @@ def _joint(
     return compare_table(found.rows, respondents, names, [survey.choices(name) for name in names])
 
 
+def _print_first(
+    console: Console, survey: DemoSurvey, estimates: Estimates, respondents: Sequence[Person]
+) -> None:
+    """Print the estimates of the first question while others are still answering."""
+    first = next(iter(survey.asked()))
+    (question,) = compare(estimates.of(first), respondents, survey.asked())
+    console.print(f"\nFirst results, of {estimates.n:,} people; the others go on answering:")
+    console.print(_question_table(question))
+
+
 def _collect(
-    console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str
+    console: Console,
+    pool: ProcessPoolExecutor,
+    link: str,
+    devices: Path,
+    respondents: Sequence[Person],
+    cap: str,
+    first_results: Callable[[], None],
 ) -> Answers:
     """Let everyone answer; devices that reached no server retry, as at an app's next start."""
-    total = Answers(Counter())
+    done, shown = 0, len(respondents) < 2 * FIRST
+    total, waiting = Answers(), list(enumerate(respondents))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -137,12 +163,20 @@ def _collect(
             "second attempt",
             "third attempt",
         ):
-            task = progress.add_task(step, total=len(respondents))
-            answers = answer_all(
-                link, devices, respondents, partial(progress.advance, task), cap=cap
-            )
+            task = progress.add_task(step, total=len(waiting))
+
+            def advance(number: int, task: TaskID = task) -> None:
+                nonlocal done, shown
+                progress.advance(task, number)
+                done += number
+                if done >= FIRST and not shown:
+                    shown = True
+                    first_results()
+
+            answers = answer_all(pool, link, devices, waiting, advance, cap=cap)
             total += answers
-            if set(answers.statuses) == {"sent"}:
+            waiting = [(number, respondents[number]) for number in answers.waiting]
+            if not waiting:
                 break
     console.print()
     return total
@@ -251,7 +285,7 @@ def _facts(
         report_note=_report_note(published),
         blocks=_blocks(published),
         ceiling_note=_ceiling_note(published),
-        separate=survey.separate_respondents(respondents, document),
+        rivals=survey.rivals(respondents, document),
     )
 
 
@@ -272,12 +306,8 @@ def _conclude(
     )
     if facts.asked < facts.of:
         console.print(facts.asked_in_words)
-    if facts.separate is not None:
-        console.print(
-            f"With a separate block for each question and the same level for all answers together, "
-            f"{facts.separate:,} respondents would be needed for the same precision "
-            f"({facts.separate / facts.respondents:.1f} times as many)."
-        )
+    if facts.rivals is not None:
+        console.print(facts.rivals.in_words)
     console.print(
         f"{seconds:.0f} s for {facts.respondents:,} respondents. Report page: {report}",
         soft_wrap=True,

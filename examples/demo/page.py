@@ -8,6 +8,7 @@ from html import escape
 from frankly_analyst.plots import SHARE, PlotRow, figure, interval_plot
 
 from examples.demo.results import Question
+from examples.demo.surveys import Rivals
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #16202c; --paper: #fdfcf9; --soft: #5b6773; --line: #d9d5cb;
@@ -45,8 +46,8 @@ class Facts:
     source : of the data. pilot, respondents : numbers of people. inside, checked : numbers of true
     figures. asked, of : questions put to all people, and those that asking everything would put.
     blocks : rows of (block, notion, ε, mechanism, ceiling, promise used). report_note :
-    the bound of the whole report. separate : respondents that separate blocks would need for the
-    same variance; None for a survey without a form.
+    the bound of the whole report. rivals : respondents that other methods would need for the same
+    variance; None for a survey without a form.
     """
 
     title: str
@@ -60,7 +61,7 @@ class Facts:
     report_note: str
     blocks: Sequence[tuple[str, str, str, str, str, str]]
     ceiling_note: str
-    separate: int | None = None
+    rivals: Rivals | None = None
 
     @property
     def asked_in_words(self) -> str:
@@ -74,7 +75,7 @@ class Facts:
 
 def render(questions: Sequence[Question], facts: Facts) -> str:
     """Return the whole page."""
-    is_form = facts.separate is not None
+    is_form = facts.rivals is not None
     drawn = (
         "random sets of choices for some of the questions"
         if is_form
@@ -94,14 +95,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
         f"<p>{escape(facts.report_note)} {escape(facts.ceiling_note)}</p>",
-        *(
-            []
-            if facts.separate is None
-            else [
-                f"<p>With a separate block for each question and the same level for all answers together, "
-                f"{facts.separate:,} respondents would be needed for the same precision.</p>"
-            ]
-        ),
+        *([] if facts.rivals is None else [f"<p>{facts.rivals.in_words}</p>"]),
         f'<p class="soft">Data: {escape(facts.source)}. {_pilot(facts)}</p>',
     ]
     return (

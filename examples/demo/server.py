@@ -57,8 +57,16 @@ class DemoServer:
 
     def prepare(self, survey: DemoSurvey = SURVEYS["affairs"]) -> dict[str, Any]:
         """Create keys and tables, publish a survey; return the JSON of `survey publish`."""
+        self.install()
+        return self.publish(survey)
+
+    def install(self) -> None:
+        """Create keys and tables."""
         self.frankly("keys", "init", "--yes")
         self.frankly("migrate")
+
+    def publish(self, survey: DemoSurvey) -> dict[str, Any]:
+        """Publish a survey, and return the JSON of `survey publish`."""
         self.frankly("survey", "apply", str(survey.file))
         published: dict[str, Any] = json.loads(
             self.frankly("survey", "publish", survey.name, "--json")
@@ -89,15 +97,20 @@ class DemoServer:
         result = json.loads(self.frankly("estimates", survey, "--result"))
         return {question.get("received", question["n"]) for question in result["questions"]}
 
-    def start(self, patience_s: float = 120) -> None:
-        """Start serving and wait until /health answers."""
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start serving, without waiting."""
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log
             )
+        return self._process
+
+    def start(self, patience_s: float = 120) -> None:
+        """Start serving, unless launched, and wait until /health answers."""
+        process = self._process or self.launch()
         deadline = time.monotonic() + patience_s
         while not self._healthy():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or time.monotonic() > deadline:
                 raise ServerFailed(
                     (self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:]
                 )

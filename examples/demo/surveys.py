@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
-from frankly_server.design.form.comparisons import separate_blocks
+from frankly_server.design.form.comparisons import few_questions, separate_blocks
 from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import form_request
@@ -17,6 +17,32 @@ from examples.demo.people import Person
 from examples.demo.results import Asked
 
 _EXAMPLES: Final = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """Respondents that other methods would need for the precision of a form.
+
+    known : the best known method, in which a report is about `drawn` questions on average. separate :
+    a block for each question.
+    """
+
+    known: int
+    drawn: float
+    separate: int
+
+    @property
+    def in_words(self) -> str:
+        """Both numbers as a sentence."""
+        how = (
+            "one question drawn at random for each"
+            if self.drawn < 1.05
+            else f"{self.drawn:.1f} questions drawn for each on average, and their joint answer randomised"
+        )
+        return (
+            f"For the same precision at the same level, the best method known to us for these questions ({how}) "
+            f"needs {self.known:,} respondents; a separate block for each question needs {self.separate:,}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +87,19 @@ class DemoSurvey:
             for question in self.definition.questions
         }
 
-    def separate_respondents(self, respondents: int, document: SurveyDocument) -> int | None:
-        """Return the number of respondents that separate blocks would need for the form's variance.
+    def rivals(self, respondents: int, document: SurveyDocument) -> Rivals | None:
+        """Return the numbers of respondents that other methods would need for the form's variance.
 
-        Both have the same total level and optimal designs; `document` states the form's variance.
-        None for a survey without a form.
+        All have the same total level; `document` states the form's variance. None for a survey
+        without a form.
         """
         definition, certificate = self.definition, document.blocks[-1].certificate
         if definition.form is None or certificate is None:
             return None
-        blocks = separate_blocks(form_request(definition.form, definition.form_epsilon, Limits()))
-        return round(respondents * blocks.value / float(certificate.value))
+        request = form_request(definition.form, definition.form_epsilon, Limits())
+        known, blocks = few_questions(request), separate_blocks(request)
+        needed = respondents / float(certificate.value)
+        return Rivals(round(needed * known.value), known.drawn, round(needed * blocks.value))
 
     def choices(self, question: str) -> tuple[str, ...]:
         """Return the choice ids of one question, in the file's order."""

@@ -8,6 +8,7 @@ is that of RFC 8785. Signed documents therefore never contain floats.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -34,10 +35,7 @@ def dumps(value: Any) -> bytes:
     try:
         # json.dumps alone would accept floats, and recurse to any depth.
         _check(value, MAX_DEPTH)
-        text = json.dumps(
-            value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
-        return text.encode("utf-8")
+        return _ENCODER.encode(value).encode("utf-8")
     except TypeError:
         raise DocumentRejected(
             "canonical", "only values that JSON can represent exactly have a canonical form"
@@ -54,11 +52,11 @@ def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     if len(data) > max_bytes:
         raise DocumentRejected("size", f"the payload is larger than {max_bytes} bytes")
     try:
-        value = _parse(data, max_depth, decimals=False)
+        value = _parse(data, min(max_depth, MAX_DEPTH), decimals=False)
     except (_Bad, InvalidInput) as error:
         raise DocumentRejected("canonical", str(error)) from None
     # Only one spelling is accepted, so that a document has exactly one digest.
-    if dumps(value) != data:
+    if _ENCODER.encode(value).encode("utf-8") != data:
         raise DocumentRejected("canonical", "the payload is not in canonical form")
     return value
 
@@ -169,19 +167,23 @@ def _require_finite(root: Any, *, named: bool) -> None:
 
 
 def _check(root: Any, max_depth: int) -> None:
-    """Raise _Bad for excessive depth, bad keys or scalars; walks without recursion."""
-    stack = [(root, 1)]
-    while stack:
-        value, depth = stack.pop()
-        if isinstance(value, dict | list):
-            if depth > max_depth:
-                raise _Bad(f"the body is nested deeper than {max_depth} levels")
-            children = value.values() if isinstance(value, dict) else value
+    """Raise _Bad for excessive depth, bad keys or scalars; walks without recursion, by depth."""
+    level, depth = [root], 1
+    while level:
+        below: list[Any] = []
+        for value in level:
             if isinstance(value, dict):
                 _check_keys(value)
-            stack.extend((child, depth + 1) for child in children)
-        else:
-            _check_scalar(value)
+                children: Iterable[Any] = value.values()
+            elif isinstance(value, list):
+                children = value
+            else:
+                _check_scalar(value)
+                continue
+            if depth > max_depth:
+                raise _Bad(f"the body is nested deeper than {max_depth} levels")
+            below += children
+        level, depth = below, depth + 1
 
 
 def _check_keys(value: dict[Any, Any]) -> None:
@@ -203,7 +205,10 @@ def _check_scalar(value: Any) -> None:
         raise _Bad("whole numbers must be below 2^53")
 
 
-# Built once: json.loads with hooks would build a new decoder for every report.
+# Built once: json.dumps and json.loads with options would build new ones for every report.
+_ENCODER: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 _DECODERS: Final = {
     decimals: json.JSONDecoder(
         object_pairs_hook=_object,

@@ -136,6 +136,9 @@ def unsafe_character(value: str) -> str | None:
     line could look like text of the app. Joiners are safe between two characters that are not ASCII
     (emoji, Persian …).
     """
+    # Nearly every text is printable: none of its characters is in a category below.
+    if value.isprintable():
+        return None
     for i, char in enumerate(value):
         if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
             continue

@@ -45,7 +45,7 @@ def test_every_woman_can_answer_the_survey() -> None:
 
 
 def test_a_survey_without_a_form_is_not_compared() -> None:
-    assert SURVEYS["affairs"].separate_respondents(1000, survey()) is None
+    assert SURVEYS["affairs"].rivals(1000, survey()) is None
 
 
 def test_each_figure_of_a_distribution_is_compared_with_its_own_truth() -> None:
@@ -64,13 +64,16 @@ def test_each_figure_of_a_distribution_is_compared_with_its_own_truth() -> None:
     assert question.rows[-1].inside is (start == 25)
 
 
-def test_a_run_prints_what_separate_blocks_would_have_cost(tmp_path: Path) -> None:
+def test_a_run_prints_what_other_methods_would_have_cost(tmp_path: Path) -> None:
     run = run_demo(tmp_path, "redbook")
     run.require_complete()
-    printed = re.search(r"([\d,]+) respondents would be needed", " ".join(run.output.split()))
-    assert printed is not None
-    # The number is proportional to the number of respondents.
-    assert 5 * RESPONDENTS < int(printed[1].replace(",", "")) < 50 * RESPONDENTS
+    printed = " ".join(run.output.split())
+    found = re.search(r"the best method known .* needs ([\d,]+) .* needs ([\d,]+)\.", printed)
+    assert found is not None
+    known, separate = (int(number.replace(",", "")) for number in found.groups())
+    # Both numbers are proportional to the number of respondents.
+    assert RESPONDENTS <= known < 1.1 * RESPONDENTS
+    assert 5 * RESPONDENTS < separate < 50 * RESPONDENTS
     page = run.report.read_text(encoding="utf-8")
-    assert "respondents would be needed for the same precision" in page
+    assert found[0] in page
     assert "No prior is used." in page
