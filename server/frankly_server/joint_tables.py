@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables that a form's mechanism can estimate, and sentences about them."""
+"""Joint tables that a form's mechanism can estimate, and sentences about a form's design."""
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import ceil
+from math import ceil, floor
 from typing import Final
 
 from frankly_protocol.errors import InvalidInput
@@ -13,6 +13,8 @@ from frankly_server import rational
 from frankly_server.forms import part_table
 
 _MOST_NAMED: Final = 8
+_LEAST_GAIN: Final = 0.5
+"""Least difference from a known method that is stated, in per cent."""
 
 
 def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
@@ -35,6 +37,29 @@ def excess_in_words(value: float, bound: float) -> str:
     # rounding: up. Certificates only describe the design; no privacy decision depends on them.
     percent = ceil((value / bound - 1) * 1000) / 10
     return f"The variance that the form is designed for is at most {percent:g} % above the best possible."
+
+
+def gain_in_words(value: float, known: float, drawn: float) -> str:
+    """Return the sentence that compares a form's variance with that of the best known method.
+
+    drawn : the mean number of questions that a report of this method is about.
+    """
+    # rounding: down, so that no gain is overstated.
+    percent = floor((1 - value / known) * 1000) / 10
+    how = (
+        "one question drawn at random"
+        if drawn < 1.05
+        else f"{drawn:.1f} questions drawn on average, and their joint answer randomised"
+    )
+    gain = (
+        f"{percent:g} % lower than with"
+        if percent >= _LEAST_GAIN
+        else f"the same, within {_LEAST_GAIN:g} %, as with"
+    )
+    return (
+        f"The variance that the form is designed for is {gain} the best method known to us for the same "
+        f"questions: {how}."
+    )
 
 
 def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:

@@ -9,7 +9,12 @@ from random import Random
 import pytest
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server import rational
-from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
+from frankly_server.joint_tables import (
+    estimable_pairs,
+    excess_in_words,
+    gain_in_words,
+    joint_tables_in_words,
+)
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.audit.worlds import agreement as random_form
@@ -80,3 +85,21 @@ def test_joint_tables_in_words(told: list[tuple[int, int]], words: str) -> None:
 )
 def test_the_excess_is_rounded_up(value: float, percent: str) -> None:
     assert f"at most {percent} above" in excess_in_words(value, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("known", "drawn", "words"),
+    [
+        (1.0, 1.0, "the same, within 0.5 %, as with the best method"),
+        (1.005, 1.04, "the same, within 0.5 %, as with the best method"),
+        (0.999, 1.0, "one question drawn at random."),
+        (1.0051, 1.06, "0.5 % lower than with the best method"),
+        (2.0, 1.68, "50 % lower than with"),
+        (3.0, 1.68, "66.6 % lower"),
+        (3.0, 1.68, "1.7 questions drawn on average, and their joint answer randomised."),
+    ],
+)
+def test_the_gain_over_a_known_method_is_rounded_down(
+    known: float, drawn: float, words: str
+) -> None:
+    assert words in gain_in_words(1.0, known, drawn)

@@ -23,12 +23,22 @@ from pydantic import (
 )
 
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
-from frankly_server.design.form.comparisons import one_question, separate_blocks
+from frankly_server.design.form.comparisons import (
+    FewQuestions,
+    few_questions,
+    one_question,
+    separate_blocks,
+)
 from frankly_server.design.form.request import check
 from frankly_server.design.tables.limits import Limits
 from frankly_server.faults import named
 from frankly_server.forms import chance_shown
-from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
+from frankly_server.joint_tables import (
+    estimable_pairs,
+    excess_in_words,
+    gain_in_words,
+    joint_tables_in_words,
+)
 from frankly_server.requests.fields import ClosedModel, Epsilon, Number, Positive, custom, whole
 from frankly_server.requests.measure import finite
 from frankly_server.scales import DesignRows, Figure, mean, up_to_each
@@ -230,15 +240,15 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
     Keys of the response: kind, bits, params, level [p, q]; value and bound of the objective at
     n = 1, and excess, an upper bound on value/optimum − 1; questions and cross_tables, each with
     its variance at n = 1 and the share of reports that show it; joint_tables, the pairs that can
-    be estimated; separate_blocks and one_question, the value of the same questions without a form;
-    notes, sentences.
+    be estimated; few_questions, one_question and separate_blocks, the value of known methods for the
+    same questions; notes, sentences.
 
     Raises InvalidInput, naming the field.
     """
     request = form.request(form.epsilon, limits)
     designed = design_form(request)
     mechanism, pairs = designed.mechanism, estimable_pairs(designed.mechanism)
-    blocks, one = separate_blocks(request), one_question(request)
+    few, one, blocks = few_questions(request), one_question(request), separate_blocks(request)
     has_bound = designed.bound > 0
     body = {
         "kind": mechanism.kind,
@@ -258,9 +268,10 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
             for pair, variance in zip(request.cross_tables, designed.pair_variances, strict=True)
         ],
         "joint_tables": [list(pair) for pair in pairs],
-        "separate_blocks": {"value": blocks.value, "levels": list(blocks.levels)},
+        "few_questions": {"value": few.value, "drawn": few.drawn},
         "one_question": {"value": one.value, "chances": list(one.chances)},
-        "notes": _notes(designed, request, pairs),
+        "separate_blocks": {"value": blocks.value, "levels": list(blocks.levels)},
+        "notes": _notes(designed, request, pairs, few),
     }
     return finite(body)
 
@@ -286,11 +297,15 @@ def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, 
     )
 
 
-def _notes(designed: FormDesign, request: FormRequest, pairs: list[tuple[int, int]]) -> list[str]:
+def _notes(
+    designed: FormDesign, request: FormRequest, pairs: list[tuple[int, int]], few: FewQuestions
+) -> list[str]:
     names = [str(i) for i in range(len(request.questions))]
     notes = [joint_tables_in_words(pairs, names)] if len(names) > 1 else []
     if designed.bound > 0:
         notes.append(excess_in_words(designed.value, designed.bound))
+    if len(names) > 1:
+        notes.append(gain_in_words(designed.value, few.value, few.drawn))
     # The comparisons are computed last, so a time limit affects them first.
     if request.limits.out_of_time():
         notes.append("The time ran out: a longer search may lower every one of these values.")

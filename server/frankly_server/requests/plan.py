@@ -255,7 +255,8 @@ def _plan_form(
     questions. The other fields are those of any plan.
     Out: as `plan_json`, with a margin for each question; shown, the share of reports that show each
     question; asked (mean, most, of), how many questions a person is asked if only those drawn are, not
-    counting those on which they depend; and cross_tables, each with the widest margin of its cells.
+    counting those on which they depend; cross_tables, each with the widest margin of its cells; and
+    notes, sentences.
 
     Raises InvalidInput, naming the field.
     """
@@ -281,7 +282,7 @@ def _plan_form(
     guessed = None if guess is None else plan.at_guess(guess)
     body = _solution(request, level, plan.margins, goals, guessed)
     shown = {"shown": plan.shown, "asked": plan.asked}
-    return body | shown | {"cross_tables": plan.cross_tables(body["n"])}
+    return body | shown | {"cross_tables": plan.cross_tables(body["n"]), "notes": plan.notes}
 
 
 def _plan_blocks(

@@ -15,9 +15,11 @@ from frankly_protocol.asking import mean_drawn, most_drawn
 from frankly_protocol.mechanisms.radix import number_of
 
 from frankly_server.design.form import FormRequest, design_form
+from frankly_server.design.form.comparisons import few_questions
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Margins, Plan, Setting
 from frankly_server.forms import PartTable, part_table
+from frankly_server.joint_tables import gain_in_words
 from frankly_server.requests.design_form import parts_about, shown_share
 
 
@@ -44,6 +46,14 @@ class FormPlan:
         joint = [np.array(_products(order, cells, guess)) for _, order, cells in layouts]
         of_questions = list(zip(self._of_questions, self.shown, joint, strict=True))
         return lambda n: [max(plan.margins_at(p, n * share)) for plan, share, p in of_questions]
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks as sentences: what the form gains over the best known method, if it has several questions."""
+        if len(self._request.questions) == 1:
+            return []
+        known = few_questions(self._request)
+        return [gain_in_words(self._designed.value, known.value, known.drawn)]
 
     @property
     def asked(self) -> dict[str, float | int]:

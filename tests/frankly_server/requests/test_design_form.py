@@ -2,6 +2,8 @@
 """Forms in the JSON interface: responses of `frankly design --json`, and errors by field."""
 
 import json
+import re
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +14,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.forms import chance_shown, part_table
-from frankly_server.joint_tables import estimable_pairs, excess_in_words
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, gain_in_words
 from frankly_server.requests.design import design_json
+from frankly_server.requests.plan import plan_json
 
 from tests.refusals import refusal
 
@@ -29,6 +32,10 @@ FORM: dict[str, Any] = {
 def asked(form: Any, **more: Any) -> Any:
     read = parse_json(json.dumps({"form": form, **more}).encode(), decimals=True)
     return json.loads(json.dumps(design_json(read)))
+
+
+def planned(form: Any) -> Any:
+    return plan_json({"form": form, "n": 1000, "solve_for": "margin"}, time.monotonic)
 
 
 def test_a_form_is_designed_as_in_python() -> None:
@@ -63,18 +70,37 @@ def test_the_level_equals_that_of_the_whole_form() -> None:
     assert Fraction(*answer["level"]) == Fraction(mechanism.agree, mechanism.disagree)
 
 
-def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
+def test_ten_questions_are_as_good_as_one_drawn_at_random() -> None:
     answer = asked({"questions": [FIVE] * 10, "epsilon": "2"})
     assert answer["value"] == pytest.approx(254.2, rel=5e-3)
     assert answer["separate_blocks"]["value"] == pytest.approx(3223, rel=5e-3)
     assert answer["one_question"]["value"] == pytest.approx(254.2, rel=5e-3)
+    assert answer["few_questions"] == pytest.approx({"value": answer["value"], "drawn": 1})
     assert answer["excess"] == pytest.approx(answer["value"] / answer["bound"] - 1)
     assert 0 < answer["excess"] < 0.1
     assert answer["joint_tables"] == []
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
-    first, second = answer["notes"]
+    first, second, third = answer["notes"]
     assert "name the pairs in cross_tables" in first
     assert second == excess_in_words(answer["value"], answer["bound"])
+    assert "is the same, within 0.5 %, as with the best method known" in third
+    assert third.endswith("one question drawn at random.")
+
+
+def test_a_gain_over_known_methods_is_stated() -> None:
+    form = {"questions": [{**MEAN, "choices": [8, 1, 1]}, {"choices": 4}], "epsilon": "3"}
+    answer, plan = asked(form), planned(form)
+    few = answer["few_questions"]
+    sentence = gain_in_words(answer["value"], few["value"], few["drawn"])
+    assert answer["value"] < few["value"] * 0.995
+    assert re.search(r"is [\d.]+ % lower than with the best", sentence)
+    assert (answer["notes"][-1], plan["notes"]) == (sentence, [sentence])
+
+
+def test_one_question_alone_is_compared_with_nothing() -> None:
+    form = {"questions": [FIVE], "epsilon": "1"}
+    assert not any("known to us" in note for note in asked(form)["notes"])
+    assert planned(form)["notes"] == []
 
 
 def test_a_question_is_drawn_as_often_as_its_part() -> None:

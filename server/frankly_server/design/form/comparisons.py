@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values for the same questions without a form: separate blocks, or one randomly drawn question.
+"""Values of known methods for the same questions, at the same total level and objective.
 
-Both are optimised over the same covers as forms, at the same total level and for the same
-objective (docs/maths/forms.md).
+Known are: a few questions drawn and their joint answers randomised, one question drawn, and a block
+for each question. All are optimised over the same covers as forms (docs/maths/forms.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from frankly_server.design.form.allocation import allocate
 from frankly_server.design.form.components import Draw, Sketch
 from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
+from frankly_server.design.form.search import known_method
 from frankly_server.design.form.units import PartClass, pair_classes, question_classes
 from frankly_server.design.tables.limits import Limits
 
@@ -42,6 +43,49 @@ class OneQuestion:
 
     value: float
     chances: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FewQuestions:
+    """The objective if a few questions are drawn and their joint answers are randomised as one.
+
+    drawn : the mean number of questions that a report is about.
+    """
+
+    value: float
+    drawn: float
+
+
+def few_questions(request: FormRequest) -> FewQuestions:
+    """Return the value of the best published method for the same task that is known to us.
+
+    A report is about some questions, drawn at random with the best chances. It names their joint
+    answer by randomised response, as the marginals of yes/no questions of Cormode, Kulkarni and
+    Srivastava (2018); or it is a vector of yes/no answers, likelier if at least t agree with the true
+    ones (a Hamming cap; with t at the middle in Duchi, Jordan and Wainwright 2018); or it is about
+    one question, with the best cover.
+    Raises InvalidInput, naming the field, if the request is not valid.
+    """
+    check(request)
+    ratio = exp(float(request.epsilon))
+    classes = tuple(question_classes(request))
+    problems = [FormProblem(classes, Pairs.of(classes, request.cross_tables), ratio)]
+    if request.cross_tables:
+        problems.append(_grouped(request))
+    found = [known_method(problem, request.limits) for problem in problems]
+    best = min(found, key=lambda one: one.value)
+    numbers = [
+        sum(draw.pick * len(best.problem.classes[g].members[0]) for g, draw in sketch.structure)
+        for sketch in best.sketches
+    ]
+    return FewQuestions(best.value, float(best.allocation.chances @ np.array(numbers)))
+
+
+def _grouped(request: FormRequest) -> FormProblem:
+    """Return the problem in which requested pairs are parts, and their questions are no others."""
+    paired = frozenset(i for pair in request.cross_tables for i in pair)
+    classes = (*question_classes(request, paired), *pair_classes(request))
+    return FormProblem(classes, Pairs({}), exp(float(request.epsilon)))
 
 
 def separate_blocks(request: FormRequest) -> SeparateBlocks:
@@ -69,13 +113,10 @@ def one_question(request: FormRequest) -> OneQuestion:
     Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
-    # Questions of a requested pair are asked only as part of the pair.
-    paired = frozenset(i for pair in request.cross_tables for i in pair)
-    classes = (*question_classes(request, paired), *pair_classes(request))
-    problem = FormProblem(classes, Pairs({}), exp(float(request.epsilon)))
+    problem = _grouped(request)
     sketches = [
         Sketch(((g, Draw(1, c)),), 1)
-        for g, entry in enumerate(classes)
+        for g, entry in enumerate(problem.classes)
         for c in range(len(entry.covers))
     ]
     infos = [problem.information(sketch) for sketch in sketches]
@@ -83,8 +124,8 @@ def one_question(request: FormRequest) -> OneQuestion:
     chances = np.zeros(len(request.questions))
     for sketch, chance in zip(sketches, allocation.chances, strict=True):
         ((g, _),) = sketch.structure
-        for members in classes[g].members:
-            chances[list(members)] += chance / classes[g].size
+        for members in problem.classes[g].members:
+            chances[list(members)] += chance / problem.classes[g].size
     value = allocation.value + sum(unit.constant for unit in problem.units)
     return OneQuestion(value, tuple(float(chance) for chance in chances))
 

@@ -5,7 +5,13 @@ import numpy as np
 
 from frankly_server.arrays import FloatArray
 from frankly_server.design.form.allocation import Allocation
-from frankly_server.design.form.components import Structure, laws, pair_factors, pair_information
+from frankly_server.design.form.components import (
+    Sketch,
+    Structure,
+    laws,
+    pair_factors,
+    pair_information,
+)
 from frankly_server.design.form.problem import FormProblem
 from frankly_server.design.form.units import Unit
 
@@ -15,20 +21,27 @@ class Pricer:
 
     def __init__(self, problem: FormProblem, allocation: Allocation) -> None:
         self._problem, self._prices = problem, allocation.prices
-        self._known: dict[Structure, tuple[float, int]] = {}
+        self._known: dict[Structure, FloatArray] = {}
         self._tables: dict[tuple[int, int], tuple[float, FloatArray, FloatArray, FloatArray]] = {}
         self._pair_prices: dict[int, tuple[float, float, float]] = {}
 
     def best(self, structure: Structure) -> tuple[float, int]:
         """Return the largest price over all thresholds, and its threshold."""
-        # Local searches price the same structures repeatedly.
-        if structure not in self._known:
-            prices = self._all(structure)
-            place = int(np.argmax(prices))
-            self._known[structure] = float(prices[place]), place + 1
-        return self._known[structure]
+        prices = self._all(structure)
+        place = int(np.argmax(prices))
+        return float(prices[place]), place + 1
+
+    def price(self, sketch: Sketch) -> float:
+        """Return the price of one component."""
+        return float(self._all(sketch.structure)[sketch.threshold - 1])
 
     def _all(self, structure: Structure) -> FloatArray:
+        # Local searches price the same structures repeatedly.
+        if structure not in self._known:
+            self._known[structure] = self._priced(structure)
+        return self._known[structure]
+
+    def _priced(self, structure: Structure) -> FloatArray:
         problem = self._problem
         law = laws(problem.classes, structure, problem.ratio)
         # The information of a component about a unit that it does not show is 11ᵀ.

@@ -3,11 +3,13 @@
 
 Each round prices structures at the current allocation and adds those that would improve the value.
 With a single class of questions, all structures are priced; otherwise a local search changes the
-draw of one class at a time.
+draw of one class at a time, and then those of known methods are priced, so that no form is worse.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -23,6 +25,11 @@ _GAIN: Final = 1e-6
 """Smallest relative gain at which a component is added."""
 _LEAST_CHANCE: Final = 1e-5
 _ADDED: Final = 6  # structures added per round; more would slow down the allocation
+_CELLS: Final = 4
+"""Largest number of joint answers that are randomised as one, in units of e^ε; with more, a report
+is rarely true, and the variance was larger in every case tried."""
+_MOST_JOINT: Final = 2000
+"""Largest number of combinations of classes whose joint answers are randomised."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,80 +48,133 @@ class Found:
 
 def search(problem: FormProblem, limits: Limits) -> Found:
     """Return the best components found, starting from those that draw a single part."""
-    return _ComponentSearch(problem, limits).run()
+    moves = _Moves(problem, limits)
+    known = [sketch.structure for sketch in known_sketches(problem)]
+    ways = (
+        [moves.all_of_one_class] if len(problem.classes) == 1 else [moves.climbed, lambda *_: known]
+    )
+
+    def priced(way: int, pricer: Pricer, sketches: Sequence[Sketch]) -> Iterator[_Priced]:
+        for structure in ways[way](pricer, sketches):
+            price, threshold = pricer.best(structure)
+            yield price, Sketch(structure, threshold)
+
+    return _generated(problem, limits, [partial(priced, way) for way in range(len(ways))])
 
 
-class _ComponentSearch:
-    def __init__(self, problem: FormProblem, limits: Limits) -> None:
-        self._problem, self._limits = problem, limits
+def known_method(problem: FormProblem, limits: Limits) -> Found:
+    """Return the best components of published methods: a special case of `search`."""
+    known = known_sketches(problem)
+    return _generated(
+        problem, limits, [lambda pricer, _: ((pricer.price(one), one) for one in known)]
+    )
 
-    def run(self) -> Found:
-        sketches = [
-            Sketch(((g, Draw(1, c)),), 1)
-            for g, entry in enumerate(self._problem.classes)
-            for c in range(len(entry.covers))
-        ]
-        # With components that draw a single part, the variance of a pair is infinite.
-        for pair in self._problem.pairs.units:
-            sketches += self._with_both(pair)
-        infos = [self._problem.information(sketch) for sketch in sketches]
-        allocation = allocate(self._problem.units, infos, self._limits)
-        chances = allocation.chances
-        while not self._limits.out_of_time():
-            sketches, infos, chances = _kept(sketches, infos, chances)
-            present = set(sketches)
-            # Each structure needs an information matrix per unit, so only the best few are added.
-            better = [
-                sketch
-                for price, sketch in self._priced(allocation, sketches)
-                if price > allocation.value * (1 + _GAIN) and sketch not in present
-            ][:_ADDED]
-            if not better:
-                break
+
+def known_sketches(problem: FormProblem) -> list[Sketch]:
+    """Return the components of published methods, apart from those that draw a single part.
+
+    They name the joint answer of several parts (fewer parts come first), or agree with several
+    yes/no answers in at least t places.
+    """
+    most, sizes = _CELLS * problem.ratio, [len(one.unit.shares) for one in problem.classes]
+    found: list[Structure] = []
+    # The first cover of a class has single answers.
+    last: list[Structure] = [((g, Draw(1, 0)),) for g in range(len(sizes))]
+    while last and len(found) < _MOST_JOINT:
+        larger: list[Structure] = []
+        for structure in last:
+            g, draw = structure[-1]
+            if draw.pick < problem.classes[g].most:
+                larger.append(_with(structure, g, replace(draw, pick=draw.pick + 1)))
+            others = (h for h in range(g + 1, len(sizes)) if not problem.meets(structure, h))
+            larger += [_with(structure, h, Draw(1, 0)) for h in others]
+        last = [s for s in larger if prod(sizes[g] ** draw.pick for g, draw in s) <= most]
+        found += last
+    joint = [Sketch(s, sum(draw.pick for _, draw in s)) for s in found[:_MOST_JOINT]]
+    caps = [
+        Sketch(((g, Draw(pick, 0)),), threshold)
+        for g, entry in enumerate(problem.classes)
+        if sizes[g] == 2
+        for pick in range(2, entry.most + 1)
+        for threshold in range(1, pick)
+    ]
+    return joint + caps
+
+
+_Priced = tuple[float, Sketch]
+_Way = Callable[[Pricer, Sequence[Sketch]], Iterable[_Priced]]
+
+
+def _generated(problem: FormProblem, limits: Limits, ways: Sequence[_Way]) -> Found:
+    """Return the best components that the ways of finding some, tried in turn, lead to.
+
+    A way gets the prices at the current allocation and the present components, and yields others
+    with their prices.
+    """
+    sketches = [
+        Sketch(((g, Draw(1, c)),), 1)
+        for g, entry in enumerate(problem.classes)
+        for c in range(len(entry.covers))
+    ]
+    # With components that draw a single part, the variance of a pair is infinite.
+    for pair in problem.pairs.units:
+        sketches += _with_both(problem, pair)
+    infos = [problem.information(sketch) for sketch in sketches]
+    allocation = allocate(problem.units, infos, limits)
+    chances = allocation.chances
+    way = unsuccessful = 0
+    while unsuccessful < len(ways) and not limits.out_of_time():
+        sketches, infos, chances = _kept(sketches, infos, chances)
+        present = set(sketches)
+        priced = ways[way](Pricer(problem, allocation), sketches)
+        ranked = sorted(priced, key=lambda entry: -entry[0])
+        # Each structure needs an information matrix per unit, so only the best few are added.
+        better = [
+            sketch
+            for price, sketch in ranked
+            if price > allocation.value * (1 + _GAIN) and sketch not in present
+        ][:_ADDED]
+        improves = False
+        if better:
             sketches += better
-            infos += [self._problem.information(sketch) for sketch in better]
+            infos += [problem.information(sketch) for sketch in better]
             # New components start with a fifth of all reports: Newton steps are slow from
             # probability 0.
             share = 0.2
             start = np.concatenate(
                 [chances * (1 - share), np.full(len(better), share / len(better))]
             )
-            improved = allocate(self._problem.units, infos, self._limits, start)
-            is_done = improved.value > allocation.value * (1 - _GAIN)
+            improved = allocate(problem.units, infos, limits, start)
+            improves = improved.value <= allocation.value * (1 - _GAIN)
             allocation, chances = improved, improved.chances
-            if is_done:
-                break
-        sketches, infos, chances = _kept(sketches, infos, chances, _LEAST_CHANCE)
-        allocation = allocate(self._problem.units, infos, self._limits, chances)
-        return Found(self._problem, tuple(sketches), allocation)
-
-    def _with_both(self, pair: tuple[int, int]) -> Iterator[Sketch]:
-        """Yield components that show a pair: two parts, whose sets must both contain the truth."""
-        g, h = pair
-        for c in range(len(self._problem.classes[g].covers)):
-            if g == h:
-                yield Sketch(((g, Draw(2, c)),), 2)
-            else:
-                c_other = min(c, len(self._problem.classes[h].covers) - 1)
-                yield Sketch(((g, Draw(1, c)), (h, Draw(1, c_other))), 2)
-
-    def _priced(
-        self, allocation: Allocation, sketches: Sequence[Sketch]
-    ) -> list[tuple[float, Sketch]]:
-        """Return (price, component) pairs by descending price."""
-        pricer = Pricer(self._problem, allocation)
-        if len(self._problem.classes) == 1:
-            structures = self._all_of_one_class()
+        if improves:
+            unsuccessful = 0
         else:
-            structures = self._moved(pricer, [sketch.structure for sketch in sketches])
-        priced = []
-        for structure in structures:
-            price, threshold = pricer.best(structure)
-            priced.append((price, Sketch(structure, threshold)))
-        priced.sort(key=lambda entry: -entry[0])
-        return priced
+            way, unsuccessful = (way + 1) % len(ways), unsuccessful + 1
+    sketches, infos, chances = _kept(sketches, infos, chances, _LEAST_CHANCE)
+    allocation = allocate(problem.units, infos, limits, chances)
+    return Found(problem, tuple(sketches), allocation)
 
-    def _all_of_one_class(self) -> list[Structure]:
+
+def _with_both(problem: FormProblem, pair: tuple[int, int]) -> Iterator[Sketch]:
+    """Yield components that show a pair: two parts, whose sets must both contain the truth."""
+    g, h = pair
+    for c in range(len(problem.classes[g].covers)):
+        if g == h:
+            yield Sketch(((g, Draw(2, c)),), 2)
+        else:
+            c_other = min(c, len(problem.classes[h].covers) - 1)
+            yield Sketch(((g, Draw(1, c)), (h, Draw(1, c_other))), 2)
+
+
+class _Moves:
+    """Structures of a single class, or those that local changes lead to."""
+
+    def __init__(self, problem: FormProblem, limits: Limits) -> None:
+        self._problem, self._limits = problem, limits
+
+    def all_of_one_class(self, *_: object) -> list[Structure]:
+        """Return every structure of a problem with one class."""
         (entry,) = self._problem.classes
         return [
             ((0, Draw(pick, c)),)
@@ -122,7 +182,7 @@ class _ComponentSearch:
             for c in range(len(entry.covers))
         ]
 
-    def _moved(self, pricer: Pricer, starts: Sequence[Structure]) -> list[Structure]:
+    def climbed(self, pricer: Pricer, sketches: Sequence[Sketch]) -> list[Structure]:
         """Return the results of local searches from several starts."""
         everything: Structure = ()
         for g, entry in enumerate(self._problem.classes):
@@ -130,7 +190,8 @@ class _ComponentSearch:
                 everything = _with(everything, g, Draw(entry.most, len(entry.covers) // 2))
         # Starts: the components with the highest prices, and a draw of all questions, which a local
         # search rarely reaches.
-        ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
+        starts = {sketch.structure for sketch in sketches}
+        ranked = sorted(starts, key=lambda s: -pricer.best(s)[0])
         ends: dict[Structure, None] = {}
         for start in [*ranked[:4], everything]:
             ends[self._climbed(pricer, start)] = None

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of forms with separate blocks and with one question, checked with closed forms and
-known values."""
+"""Comparisons of forms with known methods, checked with closed forms and known values."""
 
 from fractions import Fraction
 from itertools import product
-from math import exp, sqrt
+from math import comb, exp, sqrt
 
+import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design.form import FormQuestion, FormRequest
-from frankly_server.design.form.comparisons import one_question, separate_blocks
+from frankly_server.design.form import FormQuestion, FormRequest, design_form
+from frankly_server.design.form.comparisons import few_questions, one_question, separate_blocks
 
 
 def asked(*choices: int) -> tuple[FormQuestion, ...]:
@@ -58,6 +58,66 @@ def test_the_values_of_equal_questions(
     assert apart.value == pytest.approx(number * total(choices[0], float(epsilon) / number))
 
 
+def named(k: int, cells: int, epsilon: float) -> float:
+    """Return the total variance of a question's k equal shares from randomised response on `cells`
+    joint answers with others: each report has one cell, the true one E times as likely."""
+    E = exp(epsilon)
+    difference = (E - 1) / (E + cells - 1)
+    return (k - 1) / k / difference**2
+
+
+def capped(drawn: int, least: int, epsilon: float) -> float:
+    """Return the same of one yes/no question if a report is a vector that agrees with the true
+    answers to `drawn` questions in at least `least` places E times as likely as any other."""
+    E = exp(epsilon)
+    weights = [comb(drawn, i) * (E if i >= least else 1) for i in range(drawn + 1)]
+    right = sum(w * i / drawn for i, w in enumerate(weights)) / sum(weights)
+    return 1 / 2 / (2 * right - 1) ** 2
+
+
+@pytest.mark.parametrize(("choices", "epsilon"), [entry[:2] for entry in KNOWN])
+def test_few_equal_questions_have_the_values_of_published_methods(
+    choices: tuple[int, ...], epsilon: str
+) -> None:
+    (k,), number, level = set(choices), len(choices), float(epsilon)
+    values = [number**2 * total(k, level)]
+    for drawn in range(1, number + 1):
+        values.append(number**2 / drawn * named(k, k**drawn, level))
+        if k == 2:
+            values += [number**2 / drawn * capped(drawn, t, level) for t in range(1, drawn + 1)]
+    request = FormRequest(asked(*choices), Fraction(epsilon))
+    found = few_questions(request)
+    assert found.value == pytest.approx(min(values), rel=1e-6)
+    # No form is worse, and with even shares none is better by more than a hair.
+    assert found.value * 0.99 < design_form(request).value <= found.value * (1 + 1e-6)
+    assert 1 <= found.drawn <= number
+
+
+@pytest.mark.parametrize("epsilon", [2, 3, 4])
+def test_few_questions_of_two_kinds_are_drawn_with_the_best_chances(epsilon: int) -> None:
+    """Another algorithm: multiplicative steps for the chances of every number of each kind."""
+    drawn = [(twos, fives) for twos, fives in product(range(5), range(5)) if twos + fives]
+    variances = []
+    for twos, fives in drawn:
+        cells, alone = 2**twos * 5**fives, twos + fives == 1
+        variances.append([total(k, epsilon) if alone else named(k, cells, epsilon) for k in (2, 5)])
+    for twos in (2, 3, 4):
+        for least in range(1, twos):
+            drawn.append((twos, 0))
+            variances.append([capped(twos, least, epsilon), 1])
+    # The information about a question of each kind, of which there are four.
+    gains = np.array(drawn) / 4 / np.array(variances)
+    chances = np.full(len(gains), 1 / len(gains))
+    for _ in range(20_000):
+        slopes = gains @ (4 / (chances @ gains) ** 2)
+        chances *= np.sqrt(slopes)
+        chances /= chances.sum()
+    request = FormRequest(asked(*[2] * 4, *[5] * 4), Fraction(epsilon))
+    assert few_questions(request).value == pytest.approx(
+        float((4 / (chances @ gains)).sum()), rel=1e-4
+    )
+
+
 def test_the_best_split_beats_every_split_of_a_grid() -> None:
     request = FormRequest(asked(5, 2, 3), Fraction(2))
     found = separate_blocks(request)
@@ -99,11 +159,24 @@ def test_pairs_are_estimated_from_two_blocks_or_drawn_as_one_question() -> None:
     assert apart.value == pytest.approx(a + b + joint)
     # The pair is one question of six choices, so both questions are always drawn.
     assert drawn.chances == pytest.approx((1, 1))
+    few = few_questions(request)
+    assert design_form(request).value <= few.value * (1 + 1e-6)
+    assert few.value <= drawn.value * (1 + 1e-6)
+
+
+def test_joint_tables_of_many_pairs_are_estimated_from_few_questions() -> None:
+    """All pairs of six yes/no questions: three are drawn, and one of their eight cells is named."""
+    pairs = tuple((i, j) for j in range(6) for i in range(j))
+    request = FormRequest(asked(*[2] * 6), Fraction(2), pairs)
+    few, one = few_questions(request), one_question(request)
+    assert design_form(request).value <= few.value * (1 + 1e-6)
+    assert few.value < one.value
+    assert 2 <= few.drawn <= 6
 
 
 def test_an_empty_request_is_refused() -> None:
     request = FormRequest((), Fraction(1))
-    for compare in (separate_blocks, one_question):
+    for compare in (separate_blocks, one_question, few_questions):
         with pytest.raises(InvalidInput) as caught:
             compare(request)
         assert caught.value.field == "questions"
