@@ -77,7 +77,9 @@ def _with_the_rest(before: Row, result: Row) -> Row:
             unchanged = [row for row in before.get(table, []) if row[part] not in fresh]
             rows = sorted([*unchanged, *result[table]], key=lambda row: row[part])
             about = {k: result[k] for k in ("bench", "python", "machine", "load") if k in result}
-            return about | (both if unchanged else {}) | {table: rows}
+            # Beside its rows the form bench has figures of ten forms.
+            more = {k: v for k, v in (before | result).items() if k == "questions_asked"}
+            return about | (both if unchanged else {}) | {table: rows} | more
     if not result.get("part"):
         return result
     short = [name for name in before.get("short", []) if name not in result] + result["short"]

@@ -2,9 +2,9 @@
 """Compare forms under one ε with the best known variances and with published methods, in one table.
 
 Items: 1 best known values; 2 tables of all pairs; 3 random questionnaires; 4 size and time of one
-form, measured before the others run; 5 distributions and means of scales; 6 even forms. A second
-table: the number of questions asked. Designs run in a process per core; their limits and `seconds`
-are of CPU time. Exits 1 if a demand is not met.
+form, measured before the others run; 5 distributions and means of scales; 6 even forms; 7 what a
+prior gains; 8 what a wish gains. A second table: ten forms beside known methods. Designs run in a
+process per core; their limits and `seconds` are of CPU time. Exits 1 if a demand is not met.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from operator import call
 from random import Random
 
 from _design.row import Row
-from _form import rivals
+from _form import rivals, single
 from _form.asked import FORMS, WITHIN, Asked, asked
 from _form.designing import designed, even
 from _runner import load, markdown
@@ -33,7 +33,7 @@ from frankly_server.design.form import FormQuestion
 Job = Callable[[], Row]
 Questionnaire = tuple[list[rivals.Question], str]
 """Questions and ε."""
-RIVALS = ("split", "one sampled", "together", "RS+FD")
+RIVALS = ("split", "one sampled", "few sampled", "together", "RS+FD")
 _TABLE = [
     ("2+2+2", [2] * 3, "2", 5.949),
     ("5+2", [5, 2], "1", 25.27),
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
         print(json.dumps(body, indent=1))
     else:
-        print("\nquestions asked (expected)", *_asked_lines(questions_asked), sep="\n")
+        print("\nten forms (expected)", *_asked_lines(questions_asked), sep="\n")
     sys.exit(0 if holds else 1)
 
 
@@ -106,6 +106,7 @@ def measured(*, quick: bool) -> Iterator[Row]:
         ),
         *_ordinal(),
         *_even(),
+        *_single(),
     ]
     with ProcessPoolExecutor() as processes:
         yield from processes.map(call, jobs)
@@ -141,7 +142,7 @@ def _compared(questionnaire: Questionnaire) -> tuple[dict[str, float], float]:
     questions, epsilon = questionnaire
     form = [FormQuestion((1,) * k, importance=Fraction(weight)) for k, weight in questions]
     design, seconds = designed(form, epsilon)
-    methods = (rivals.split, rivals.sampled, rivals.together, rivals.fake_data)
+    methods = (rivals.split, rivals.sampled, rivals.marginals, rivals.together, rivals.fake_data)
     values = {
         name: one(questions, float(epsilon)) for name, one in zip(RIVALS, methods, strict=True)
     }
@@ -229,6 +230,39 @@ def _near_the_bound(number: int, choices: int, epsilon: str) -> Row:
     return _row(6, case, design.value, "bound", design.bound, 1.05, seconds, design.excess)
 
 
+def _single() -> Iterator[Job]:
+    for choices, epsilon in product((3, 5, 8), ("1", "2", "4")):
+        for wanted in single.WANTED:
+            yield partial(_prior, choices, epsilon, wanted)
+            if wanted != "shares":
+                yield partial(_wish, choices, epsilon, wanted)
+
+
+def _prior(choices: int, epsilon: str, wanted: str) -> Row:
+    """Return the variance at a prior of the design for it, beside that of the design for even shares."""
+    start = time.process_time()
+    gain = max(
+        (
+            single.gain(prior, (1,) * choices, epsilon, wanted, wanted)
+            for prior in single.priors(choices)
+        ),
+        key=lambda gain: gain.ratio,
+    )
+    case = f"{wanted} of {choices} choices, ε = {epsilon}, the prior with the largest gain"
+    seconds = time.process_time() - start
+    return _row(7, case, gain.value, "even prior", gain.baseline, 1 + 1e-6, seconds)
+
+
+def _wish(choices: int, epsilon: str, wanted: str) -> Row:
+    """Return the variance of a figure that the design is for, beside that of the design for shares."""
+    start = time.process_time()
+    even = (1,) * choices
+    gain = single.gain(even, even, epsilon, wanted, "shares")
+    case = f"{wanted} of {choices} even choices, ε = {epsilon}"
+    seconds = time.process_time() - start
+    return _row(8, case, gain.value, "shares wanted", gain.baseline, 1 + 1e-6, seconds)
+
+
 def _row(
     item: int,
     case: str,
@@ -261,7 +295,10 @@ def _asked_lines(questions_asked: Sequence[Asked]) -> list[str]:
     rows = []
     for one in questions_asked:
         expected = asdict(one.expected)
-        figures = {k: f"{v:.6g} ({expected[k]:g})" for k, v in asdict(one.figures).items()}
+        figures = {
+            k: f"{v:.6g}" + ("" if expected[k] is None else f" ({expected[k]:g})")
+            for k, v in asdict(one.figures).items()
+        }
         verdict = "yes" if one.holds else "NO: " + ", ".join(one.missed)
         rows.append({"form": one.case, **figures, "holds": verdict})
     return markdown(rows)

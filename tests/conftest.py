@@ -44,7 +44,7 @@ settings.load_profile("untimed")
 LONG = (
     "tests/deploy/test_checks.py",
     "tests/browser/admin/test_from_nothing.py",
-    "tests/deploy/test_readme.py",
+    "tests/deploy/test_first_survey.py",
     "tests/faults/server/test_sign_in_flood.py",
     "tests/examples/test_redbook.py",
     "tests/faults/scale/test_replicas.py",

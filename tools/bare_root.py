@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow the README in a minimal Debian system that has only python3 and pip.
+"""Follow docs/first_survey.md in a minimal Debian system that has only python3 and pip.
 
 As root: python3 -m tools.bare_root [--base FOLDER] [--without-test] [--bind FOLDER]... [--copy FILE]... [--keep]
 
@@ -62,12 +62,14 @@ def furnish(root: Path, copies: Sequence[str]) -> None:
 
 
 def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
-    """Return the shell lines that mount file systems in a root and follow the README in it."""
+    """Return the shell lines that mount file systems in a root and follow the page in it."""
     home = Path("~").expanduser()
     passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
     fixed = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     env = [f"{name}={value}" for name, value in {**passed_on, **fixed}.items()]
-    command = f"cd /srv/frankly && exec python3 -m tools.follow README.md {shlex.join(follow)}"
+    command = (
+        f"cd /srv/frankly && exec python3 -m tools.follow docs/first_survey.md {shlex.join(follow)}"
+    )
     return "\n".join(
         [
             "set -e",
@@ -88,8 +90,8 @@ def _mounts(root: Path, binds: Sequence[str]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Create the root, follow the README in it, remove the root; exit with the run's exit code."""
-    parser = argparse.ArgumentParser(description="Follow the README in an empty Debian.")
+    """Create the root, follow the page in it, remove the root; exit with the run's exit code."""
+    parser = argparse.ArgumentParser(description="Follow docs/first_survey.md in an empty Debian.")
     parser.add_argument("--base", type=Path, help="copy this root instead of creating one")
     parser.add_argument(
         "--without-test", action="store_true", help=f"skip lines with: {', '.join(NEEDS_TEST)}"

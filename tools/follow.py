@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follow a page as a newcomer: run its commands and Python in order, servers in the background.
 
-    python3 -m tools.follow README.md [--without WORDS]... [--port N]
+    python3 -m tools.follow docs/first_survey.md [--without WORDS]... [--port N]
 
 The tool needs only Python, so it can run before anything is installed. Like a reader, it fills in
 the link printed by `survey publish` and the key printed by `keys api`. tools/bare_root.py runs it
@@ -180,7 +180,7 @@ def _say(text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Follow one page in its folder; exit 1 with the output of the command that failed."""
+    """Follow one page in this folder; exit 1 with the output of the command that failed."""
     parser = argparse.ArgumentParser(description="Follow a page, command by command.")
     parser.add_argument("page", type=Path)
     parser.add_argument(
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--port", type=int, default=PORT, help="port of servers instead of 8000")
     options = parser.parse_args(arguments)
-    shell = Shell(options.page.resolve().parent, os.environ, options.port)
+    shell = Shell(Path.cwd(), os.environ, options.port)
     reader, start = Reader(shell, without=options.without), time.monotonic()
     try:
         try:

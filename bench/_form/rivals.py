@@ -4,9 +4,10 @@
 A question is (choices, importance); values are Σ importance · total variance of its shares.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
-from math import exp, log, prod, sqrt
+from math import comb, exp, inf, log, prod, sqrt
 
 import numpy as np
 from scipy.optimize import minimize
@@ -47,6 +48,53 @@ def split(questions: Sequence[Question], epsilon: float) -> float:
 def sampled(questions: Sequence[Question], epsilon: float) -> float:
     """Return the variance of one question at the whole ε, sampled by Neyman allocation."""
     return sum(sqrt(importance * alone(k, epsilon)) for k, importance in questions) ** 2
+
+
+def marginals(questions: Sequence[Question], epsilon: float) -> float:
+    """Return the variance if m questions are drawn and one cell of their joint table is named.
+
+    All sets of m are equally likely, the cell by randomised response, m the best [Cormode, Kulkarni
+    and Srivastava 2018, MargPS, for yes/no questions].
+    """
+    ratio, number, best = exp(epsilon), len(questions), inf
+    for drawn in range(1, number + 1):
+        total = 0.0
+        for i, (k, importance) in enumerate(questions):
+            cells = _products([k for j, (k, _) in enumerate(questions) if j != i], drawn - 1)
+            sets = sum(cells.values())
+            # 1 / variance of a report's estimate, averaged over the other questions drawn.
+            mean = sum(
+                n / sets * k / (k - 1) * ((ratio - 1) / (ratio + k * others - 1)) ** 2
+                for others, n in cells.items()
+            )
+            total += importance / (drawn / number * mean)
+        best = min(best, total)
+    return best
+
+
+def _products(sizes: Sequence[int], drawn: int) -> Counter[int]:
+    """Count the products of the sizes of every set of `drawn` questions."""
+    by_number = [Counter({1: 1}), *(Counter[int]() for _ in range(drawn))]
+    for size in sizes:
+        for number in range(drawn, 0, -1):
+            for cells, n in by_number[number - 1].items():
+                by_number[number][cells * size] += n
+    return by_number[drawn]
+
+
+def caps(number: int, epsilon: float) -> float:
+    """Return the variance for yes/no questions of m drawn and a vector that agrees in at least t places.
+
+    Such vectors are e^ε times as likely as others; m and t are the best. With t at the middle it is
+    the cube of Duchi, Jordan and Wainwright 2018.
+    """
+    ratio, best = exp(epsilon), inf
+    for drawn in range(1, number + 1):
+        for least in range(1, drawn + 1):
+            weights = [comb(drawn, i) * (ratio if i >= least else 1) for i in range(drawn + 1)]
+            right = sum(w * i for i, w in enumerate(weights)) / drawn / sum(weights)
+            best = min(best, number**2 / drawn / 2 / (2 * right - 1) ** 2)
+    return best
 
 
 def together(questions: Sequence[Question], epsilon: float) -> float | None:

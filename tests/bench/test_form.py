@@ -64,7 +64,16 @@ def test_each_figure_of_a_form_is_compared(bench: Any) -> None:
     name, sizes, epsilon, expected = bench.FORMS[3]
     found = bench.asked(name, sizes, epsilon, expected)
     assert (found.missed, found.holds) == ((), True)
-    others = {"value": 51.5, "one_question": 52.1, "mean": 1.01, "most": 2, "entropy": 2.5}
+    assert found.figures.bound <= found.figures.value
+    others = {
+        "value": 51.5,
+        "few_questions": 52.1,
+        "one_question": 52.1,
+        "separate_blocks": 297,
+        "mean": 1.01,
+        "most": 2,
+        "entropy": 2.5,
+    }
     for figure, value in others.items():
         other = bench.asked(name, sizes, epsilon, replace(expected, **{figure: value}))
         assert (other.missed, other.holds) == ((figure,), False)

@@ -76,7 +76,11 @@ def form(bench: Any) -> Patched:
         "_ordinal": lambda: [bench._distribution, partial(bench._mean, 3, "1")],
         "_even": lambda: [partial(bench._near_the_bound, 2, 2, "1")],
         "_drawn": lambda number: [([(2, 1.0), (3, 0.5)], "1.00")],
-        "FORMS": [("2×2", [2, 2], "1", bench.FORMS[0][-1])],
+        "_single": lambda: [
+            partial(bench._prior, 3, "1", "shares"),
+            partial(bench._wish, 3, "1", "mean"),
+        ],
+        "FORMS": [("2×2", bench.even([2, 2]), "1", bench.FORMS[0][-1])],
     }
 
 

@@ -10,7 +10,7 @@ entries.
 from typing import Final, NamedTuple
 
 FOLLOWED: Final = {
-    "README.md": "tests/deploy/test_readme.py",
+    "docs/first_survey.md": "tests/deploy/test_first_survey.py",
     "docs/tour.md": "tests/docs/test_guides.py",
     "docs/embed.md": "tests/docs/test_guides.py",
     "docs/run_a_survey.md": "tests/docs/test_guides.py",
@@ -58,7 +58,15 @@ GUIDES: Final = _run(_GUIDES)
 """Fate of blocks of pages that `test_guides` runs after following the guides."""
 _FIRST: Final = "tests/deploy/test_first_start.py"
 
+_LINES: Final = _shown(
+    "tests/deploy/test_first_survey.py", "its lines are lines of docs/first_survey.md, which runs"
+)
+
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
+    ("README.md", "python3 run.py demo"): _LINES,
+    ("README.md", ".venv/bin/frankly survey apply"): _LINES,
+    ("README.md", "from frankly_sdk import Client"): _LINES,
+    ("README.md", "from frankly_analyst import Analyst"): _LINES,
     ("CONTRIBUTING.md", "python3 run.py quick"): _shown(
         "tests/deploy/test_checks.py", "the checks are tests"
     ),

@@ -45,7 +45,10 @@ FALSE: Final = {
 """Former sentences of three pages, which bound posterior odds: false for every uneven prior."""
 PAGES: Final = (
     "README.md",
-    *(f"docs/{page}.md" for page in ("tour", "run_a_survey", "choosing", "glossary", "protocol")),
+    *(
+        f"docs/{page}.md"
+        for page in ("tour", "run_a_survey", "choosing", "glossary", "protocol", "first_survey")
+    ),
 )
 """Pages that must contain the whole sentence."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page docs/design.md: its examples, figures, Python code and bad inputs; and the README's design command."""
+"""Page docs/design.md: its examples, figures, Python code and bad inputs; and the command of docs/first_survey.md."""
 
 import json
 import re
@@ -209,9 +209,9 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
     assert refused == (code.strip("`"), field.strip("`"), int(exit_with))
 
 
-def test_the_command_of_the_readme(root: Path) -> None:
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", readme, re.MULTILINE)
+def test_the_command_of_the_first_survey(root: Path) -> None:
+    page = (root / "docs" / "first_survey.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", page, re.MULTILINE)
     completed = subprocess.run(
         ["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True
     )

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,15 @@ def test_number_of_respondents_in_the_demo(root: Path, page: str) -> None:
     _, respondents = next(iter(SURVEYS.values())).split()
     counts = re.findall(r"([\d,]+) (?:devices|people)\b", (root / page).read_text(encoding="utf-8"))
     assert set(counts) == {f"{len(respondents):,}"}
+
+
+def test_precision_that_the_readme_states(root: Path) -> None:
+    """The margin of a yes/no share is largest at an even share."""
+    page = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    truth = math.e / (1 + math.e)
+    margin = NormalDist().inv_cdf(0.975) * math.sqrt(1 / 4 / 500) / (2 * truth - 1)
+    assert (
+        f"with 500 respondents at ε = 1 a yes/no share is known to ±{100 * margin:.1f} percentage points"
+        in page
+    )
+    assert f"by more than that factor: {math.e:.1f} at ε = 1" in page

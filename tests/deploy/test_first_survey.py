@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands and snippets of the README, run unchanged, from keys to an analyst's query and a backup.
+"""Commands and snippets of docs/first_survey.md, run unchanged, from keys to an analyst's query and a
+backup; the README's are among them.
 
 The tests leave out lines that install software, because everything is installed; with --full an
 empty Debian runs them.
@@ -13,22 +14,26 @@ from pathlib import Path
 import pytest
 
 from tests.ports import free_port
+from tools.blocks import blocks
 from tools.follow import Failed, Reader, Shell
 
 INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")
 
 
-def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> None:
+PAGE = "docs/first_survey.md"
+
+
+def test_the_page_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> None:
     (tmp_path / "app").symlink_to(
         root / ".venv"
-    )  # the app's virtual environment, which the README tells its readers to create
+    )  # the app's virtual environment, which the page tells its readers to create
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
     }
     shell = Shell(root, {**inherited, "HOME": str(tmp_path)}, free_port())
     reader = Reader(shell, without=INSTALLS)
     try:
-        reader.follow((root / "README.md").read_text(encoding="utf-8"))
+        reader.follow((root / PAGE).read_text(encoding="utf-8"))
         assert "Teacher, nurse, artist, technician" in shell.run(
             ".venv/bin/frankly estimates affairs"
         )
@@ -43,6 +48,21 @@ def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> No
     }
     for verb in ("keys init", "publish", "serve", "estimates", "audit", "doctor", "backup verify"):
         assert [line for line in reader.done if verb in line], verb
+
+
+def test_the_lines_of_the_readme_are_lines_of_the_page(root: Path) -> None:
+    """All but comments, and what three lines for each user leave out."""
+
+    def code(path: str) -> list[str]:
+        found = blocks((root / path).read_text(encoding="utf-8"))
+        lines = [
+            line.partition("  #")[0].strip() for block in found for line in block.body.splitlines()
+        ]
+        return [line.removeprefix("receipt = ") for line in lines if line]
+
+    readme, page = code("README.md"), code(PAGE)
+    assert len(readme) >= 10
+    assert [line for line in readme if line not in page] == []
 
 
 @pytest.mark.parametrize(
@@ -79,7 +99,7 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
 
 
 @pytest.mark.full_only
-def test_the_readme_in_an_empty_debian(root: Path) -> None:
+def test_the_page_in_an_empty_debian(root: Path) -> None:
     """The test needs root, debootstrap and the network; it leaves out `python3 run.py test`, which
     runs all tests."""
     binds = [
