@@ -39,10 +39,11 @@ def excess_in_words(value: float, bound: float) -> str:
     return f"The variance that the form is designed for is at most {percent:g} % above the best possible."
 
 
-def gain_in_words(value: float, known: float, drawn: float) -> str:
+def gain_in_words(value: float, known: float, drawn: float, *, has_pairs: bool) -> str:
     """Return the sentence that compares a form's variance with that of the best known method.
 
-    drawn : the mean number of questions that a report of this method is about.
+    drawn : the mean number of questions that a report of this method is about. has_pairs : joint
+    tables are wanted; then better methods may be known (docs/maths/forms.md).
     """
     # rounding: down, so that no gain is overstated.
     percent = floor((1 - value / known) * 1000) / 10
@@ -56,10 +57,8 @@ def gain_in_words(value: float, known: float, drawn: float) -> str:
         if percent >= _LEAST_GAIN
         else f"the same, within {_LEAST_GAIN:g} %, as with"
     )
-    return (
-        f"The variance that the form is designed for is {gain} the best method known to us for the same "
-        f"questions: {how}."
-    )
+    method = "a known method" if has_pairs else "the best method known to us"
+    return f"The variance that the form is designed for is {gain} {method} for the same questions: {how}."
 
 
 def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:

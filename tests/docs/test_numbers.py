@@ -112,9 +112,10 @@ def test_precision_that_the_readme_states(root: Path) -> None:
     """The margin of a yes/no share is largest at an even share."""
     page = " ".join((root / "README.md").read_text(encoding="utf-8").split())
     truth = math.e / (1 + math.e)
-    margin = NormalDist().inv_cdf(0.975) * math.sqrt(1 / 4 / 500) / (2 * truth - 1)
-    assert (
-        f"with 500 respondents at ε = 1 a yes/no share is known to ±{100 * margin:.1f} percentage points"
-        in page
-    )
-    assert f"by more than that factor: {math.e:.1f} at ε = 1" in page
+    margins = [
+        100 * NormalDist().inv_cdf(0.975) * math.sqrt(1 / 4 / n) / (2 * truth - 1)
+        for n in (500, 5000)
+    ]
+    stated = "±{:.1f} percentage points from 500 respondents, ±{:.1f} from 5,000".format(*margins)
+    assert f"a yes/no share at ε = 1 is known to {stated}" in page
+    assert f"you can move by more than that factor: {math.e:.1f} at ε = 1" in page

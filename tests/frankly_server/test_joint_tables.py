@@ -102,4 +102,6 @@ def test_the_excess_is_rounded_up(value: float, percent: str) -> None:
 def test_the_gain_over_a_known_method_is_rounded_down(
     known: float, drawn: float, words: str
 ) -> None:
-    assert words in gain_in_words(1.0, known, drawn)
+    assert words in gain_in_words(1.0, known, drawn, has_pairs=False)
+    with_pairs = gain_in_words(1.0, known, drawn, has_pairs=True)
+    assert words.replace("the best method", "a known method") in with_pairs

@@ -305,7 +305,8 @@ def _notes(
     if designed.bound > 0:
         notes.append(excess_in_words(designed.value, designed.bound))
     if len(names) > 1:
-        notes.append(gain_in_words(designed.value, few.value, few.drawn))
+        has_pairs = bool(request.cross_tables)
+        notes.append(gain_in_words(designed.value, few.value, few.drawn, has_pairs=has_pairs))
     # The comparisons are computed last, so a time limit affects them first.
     if request.limits.out_of_time():
         notes.append("The time ran out: a longer search may lower every one of these values.")

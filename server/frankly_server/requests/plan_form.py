@@ -53,7 +53,8 @@ class FormPlan:
         if len(self._request.questions) == 1:
             return []
         known = few_questions(self._request)
-        return [gain_in_words(self._designed.value, known.value, known.drawn)]
+        has_pairs = bool(self._request.cross_tables)
+        return [gain_in_words(self._designed.value, known.value, known.drawn, has_pairs=has_pairs)]
 
     @property
     def asked(self) -> dict[str, float | int]:
