@@ -105,7 +105,6 @@ def run(
         server.release()
         estimates = analyst.estimates(published["survey"], census=True)
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
-        received = server.received(published["survey"])
         document = server.document(published["survey"])
     questions = compare(estimates.rows, respondents, survey.asked())
     # If there are few respondents, too few reports contain both questions of a pair.
@@ -117,6 +116,8 @@ def run(
         survey, published, document, len(pilot), len(respondents), inside, checked, answers
     )
     report.write_text(render([*questions, *joint], facts), encoding="utf-8")
+    # Reports that were counted for each question.
+    received = {one.get("received", one["n"]) for one in estimates.body["questions"]}
     stored_once = received == {len(respondents)}
     return _conclude(
         console, server, survey, facts, chance, stored_once, report, time.monotonic() - started

@@ -92,11 +92,6 @@ class DemoServer:
         with urllib.request.urlopen(f"{self.url}/v1/surveys/{survey_id}/document") as answer:
             return SurveyDocument.from_envelope(answer.read())
 
-    def received(self, survey: str) -> set[int]:
-        """Return the numbers of reports counted for each question; they should all be equal."""
-        result = json.loads(self.frankly("estimates", survey, "--result"))
-        return {question.get("received", question["n"]) for question in result["questions"]}
-
     def launch(self) -> subprocess.Popen[bytes]:
         """Start serving, without waiting."""
         with (self.home / "server.log").open("ab") as log:
