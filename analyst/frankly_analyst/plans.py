@@ -21,7 +21,7 @@ class Plan:
     given share. guessed_margin, guessed_n : margin of n reports, and number of reports for the
     requested margin, if the guessed shares are true. blocks : (epsilon, margin) of each of several
     blocks. asked : of a form, (mean, most, all): how many of its questions a person is asked if only
-    those drawn are. factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon"
+    those drawn are. notes : of a form, what it gains over known methods, as sentences. factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon"
     was solved for.
     """
 
@@ -42,6 +42,7 @@ class Plan:
     guessed_n: int | None = None
     blocks: tuple[tuple[str, float], ...] = ()
     asked: tuple[float, int, int] | None = None
+    notes: tuple[str, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -65,6 +66,7 @@ class Plan:
             asked=(asked["mean"], asked["most"], asked["of"])
             if (asked := body.get("asked"))
             else None,
+            notes=tuple(body.get("notes") or ()),
             body=body,
         )
 
@@ -88,6 +90,7 @@ class Plan:
             f"block {i}: ε {epsilon}, ± {margin:.2%}"
             for i, (epsilon, margin) in enumerate(self.blocks, 1)
         ]
+        lines += self.notes
         return "\n".join(lines)
 
     def _precision(self, margin: float) -> str:

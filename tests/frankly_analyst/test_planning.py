@@ -70,6 +70,9 @@ def test_a_plan_of_a_form_says_how_many_questions_a_person_is_asked(analyst: Ana
     plan = analyst.plan("margin", form=form, n=400)
     assert plan.asked == (pytest.approx(1), 1, 5)
     assert "1.00 of 5 questions asked of a person on average, at most 1" in str(plan).splitlines()
+    (note,) = plan.notes
+    assert note.endswith("one question drawn at random.")
+    assert note == str(plan).splitlines()[-1]
 
 
 def test_a_factor_on_levels_of_pairs_is_solved_for(analyst: Analyst) -> None:

@@ -112,6 +112,9 @@ class PlanResult(Shape):
     cross_tables: list[PlannedTable] | None = Field(
         None, description="For a form: the requested pairs of questions."
     )
+    notes: list[str] | None = Field(
+        None, description="For a form: what it gains over known methods, as sentences."
+    )
 
 
 class WaveGroup(Shape):
