@@ -21,8 +21,8 @@ class Plan:
     given share. guessed_margin, guessed_n : margin of n reports, and number of reports for the
     requested margin, if the guessed shares are true. blocks : (epsilon, margin) of each of several
     blocks. asked : of a form, (mean, most, all): how many of its questions a person is asked if only
-    those drawn are. notes : of a form, what it gains over known methods, as sentences. factor : under metric-ldp, the factor on the levels of all pairs as text, if "epsilon"
-    was solved for.
+    those drawn are. notes : of a form, what it gains over known methods, as sentences. factor :
+    under metric-ldp, the factor on the levels of all pairs as text, if "epsilon" was solved for.
     """
 
     solve_for: str
